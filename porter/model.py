@@ -1,0 +1,176 @@
+"""What the stages hand to each other: diagnostics, kernels found, ports made, verdicts. Plain frozen data, no behaviour."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from porter.source import NO_SPAN, Source, Span
+
+
+class Severity(Enum):
+    NOTE = "note"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One message for a person: code PRTnnn, where, what, and the next step."""
+
+    code: str
+    message: str
+    span: Span = NO_SPAN
+    severity: Severity = Severity.ERROR
+    help: str = ""
+    notes: tuple[str, ...] = ()
+
+
+class PorterError(Exception):
+    """porter could not do its work (exit code 2). Carries the diagnostics to print."""
+
+    def __init__(self, *diagnostics: Diagnostic):
+        super().__init__("; ".join(d.message for d in diagnostics))
+        self.diagnostics = diagnostics
+
+
+@dataclass(frozen=True)
+class Hole:
+    """A place that could not be translated."""
+
+    code: str
+    span: Span
+    cuda: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class TemplateParam:
+    name: str
+    kind: str  # "type", "value" or "template"
+    type: str = ""  # of a value parameter, C++ spelling
+    default: str = ""
+
+
+@dataclass(frozen=True)
+class KernelParam:
+    name: str
+    type: str  # C++ spelling as written
+
+
+@dataclass(frozen=True)
+class KernelInfo:
+    """A __global__ function definition found in a file."""
+
+    name: str
+    qualified_name: str
+    params: tuple[KernelParam, ...]
+    template_params: tuple[TemplateParam, ...] = ()
+    span: Span = NO_SPAN
+    launch_bounds: str = ""
+    errors: tuple[Diagnostic, ...] = ()  # parse errors inside its extent
+
+    @property
+    def is_template(self) -> bool:
+        return bool(self.template_params)
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One specialisation: template arguments as C++ text, in order (`("__nv_bfloat16", "8")`); empty for a plain kernel."""
+
+    args: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"<{', '.join(self.args)}>" if self.args else ""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A launch site of the file's host code, expressions as C++ text."""
+
+    kernel: str
+    args: tuple[str, ...]
+    grid: str
+    block: str
+    smem: str = "0"
+    stream: str = ""
+    cooperative: bool = False
+    cluster: tuple[str, ...] = ()
+    pdl: bool = False
+    template_args: tuple[str, ...] = ()
+    host_function: str = ""
+    span: Span = NO_SPAN
+
+
+@dataclass(frozen=True)
+class LineMapEntry:
+    """Line `line` of the port came from `span`, written by `author` (translator, pattern:<code>, agent:<attempt>, person)."""
+
+    line: int
+    span: Span
+    author: str = "translator"
+
+
+@dataclass(frozen=True)
+class PortedModule:
+    """The emitted .py text with its map and what was left open."""
+
+    kernel: str
+    text: str
+    line_map: tuple[LineMapEntry, ...]
+    holes: tuple[Hole, ...] = ()
+    notes: tuple[Diagnostic, ...] = ()
+    patterns: tuple[str, ...] = ()  # names of the pattern rewrites used
+
+
+class Status(Enum):
+    PASS = "PASS"
+    FAIL = "FAIL"
+    SKIP = "SKIP"
+    ERROR = "ERROR"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One check's answer. `detail` is one line for a person; `data` is what JSON output carries."""
+
+    check: str  # honesty names compile resources numerics sanitizer determinism performance
+    status: Status
+    detail: str = ""
+    diagnostics: tuple[Diagnostic, ...] = ()
+    data: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class KernelReport:
+    """All that is known of one kernel after a run."""
+
+    kernel: str
+    source: Source
+    instances: tuple[Instance, ...] = ()
+    port_path: str = ""
+    holes: tuple[Hole, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    seconds: dict[str, float] = field(default_factory=dict)  # by stage
+
+    @property
+    def ok(self) -> bool:
+        return not self.holes and all(v.status in (Status.PASS, Status.SKIP) for v in self.verdicts)
+
+
+@dataclass(frozen=True)
+class Report:
+    kernels: tuple[KernelReport, ...]
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """0 all good; 1 a port has holes or failed a check; 2 porter could not do its work."""
+        if any(d.severity is Severity.ERROR for d in self.diagnostics):
+            return 2
+        if any(d.severity is Severity.ERROR for k in self.kernels for d in k.diagnostics):
+            return 2
+        return 0 if all(k.ok for k in self.kernels) else 1

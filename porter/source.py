@@ -1,0 +1,58 @@
+"""A CUDA source file and places in it. Nothing here parses; it only reads text and counts lines."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+
+@dataclass(frozen=True, order=True)
+class Span:
+    """A half-open region of one file. Lines and columns are 1-based, as compilers print them."""
+
+    file: str
+    line: int
+    col: int = 1
+    end_line: int = 0
+    end_col: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.col}"
+
+
+NO_SPAN = Span("", 0, 0)
+
+
+@dataclass(frozen=True)
+class Source:
+    """One .cu/.cuh file as read from disk (or from memory when `text` is given)."""
+
+    path: Path
+    text: str = field(repr=False)
+
+    @classmethod
+    def read(cls, path: str | Path) -> Source:
+        """Read a file; raises OSError when it cannot be read and UnicodeDecodeError when it is not text."""
+        p = Path(path)
+        return cls(p, p.read_text(encoding="utf-8"))
+
+    @cached_property
+    def lines(self) -> list[str]:
+        return self.text.splitlines()
+
+    @cached_property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+    def excerpt(self, span: Span) -> str:
+        """The text a span covers (whole lines when the span has no end)."""
+        if span.line < 1 or span.line > len(self.lines):
+            return ""
+        if not span.end_line:
+            return self.lines[span.line - 1]
+        rows = self.lines[span.line - 1 : span.end_line]
+        if span.line == span.end_line:
+            return rows[0][span.col - 1 : span.end_col - 1]
+        return "\n".join([rows[0][span.col - 1 :], *rows[1:-1], rows[-1][: span.end_col - 1]])
