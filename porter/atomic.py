@@ -1,0 +1,51 @@
+"""Write a file so that a reader, a crash or Ctrl-C never sees half of it. Everything a user keeps is written through here."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import tempfile
+from pathlib import Path
+
+from porter.model import Diagnostic, PorterError
+from porter.source import Span
+
+
+def write_atomic(path: Path, text: str) -> None:
+    """Replace `path` by `text` (UTF-8). The folder must exist. Raises OSError; the old file is then untouched."""
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as out:
+            out.write(text)
+            out.flush()
+            os.fsync(out.fileno())
+        os.chmod(name, _mode_for(path))
+        os.replace(name, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
+
+
+def _mode_for(path: Path) -> int:
+    """The mode of the file being replaced, or what open() would have given (mkstemp makes 0600)."""
+    try:
+        return path.stat().st_mode & 0o7777
+    except OSError:
+        umask = os.umask(0)
+        os.umask(umask)
+        return 0o666 & ~umask
+
+
+def writing_failed(path: Path, error: OSError) -> PorterError:
+    """The one message for an output that cannot be written: disk full, read-only folder, a file in the way."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        message, help_ = f"no space left to write {path}", "free some space, or choose another folder with -o"
+    elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        message, help_ = f"may not write {path}", "the folder is read-only for you: choose another one with -o"
+    elif error.errno in (errno.ENOTDIR, errno.EEXIST):
+        message, help_ = f"cannot write {path}: a file is where a folder should be", "choose another folder with -o"
+    else:
+        message, help_ = f"cannot write {path}: {error.strerror or error}", "choose another folder with -o"
+    return PorterError(Diagnostic("PRT903", message, Span(str(path), 0, 0), help=help_))

@@ -1,0 +1,353 @@
+"""`<name>.port.json` beside a port: where it came from, what wrote each line, what the verifier said.
+
+One schema (docs/port-json.md), one writer. Writing takes a lock per output, replaces files atomically and keeps keys it
+does not know. A port whose text is not what porter emitted belongs to whoever edited it and is never overwritten unasked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import hashlib
+import json
+import os
+import platform
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from porter.atomic import write_atomic, writing_failed
+from porter.model import Diagnostic, Hole, Instance, LineMapEntry, PorterError, Verdict
+from porter.serial import (
+    hole_from_json,
+    hole_to_json,
+    instances_to_json,
+    line_map_from_json,
+    line_map_to_json,
+    plain,
+    verdict_from_json,
+    verdict_to_json,
+)
+from porter.source import NO_SPAN, Span
+
+SCHEMA = 1
+LOCK_SECONDS = 120.0
+
+
+@dataclass(frozen=True)
+class PortRecord:
+    """The content of one `.port.json`. Paths are as written there: relative to its folder, with forward slashes."""
+
+    kernel: str
+    source: str = ""
+    source_sha256: str = ""
+    case: str = ""
+    case_sha256: str = ""
+    emitted_sha256: str = ""  # of the text porter wrote last
+    previous_sha256: str = ""  # of the text before: a crash between the two files must not look like an edit
+    line_hashes: tuple[str, ...] = ()  # crc32 of each emitted line, to re-anchor the map after an edit
+    line_map: tuple[LineMapEntry, ...] = ()
+    instances: tuple[Instance, ...] = ()
+    arches: tuple[str, ...] = ()
+    holes: tuple[Hole, ...] = ()
+    patterns: tuple[str, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
+    verified_sha256: str = ""  # of the port text that the verdicts are about
+    options: dict[str, Any] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+    extra: dict[str, Any] = field(default_factory=dict)  # keys of other tools and later versions, kept as they are
+
+
+def sha256_text(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def line_hashes(text: str) -> tuple[str, ...]:
+    return tuple(f"{zlib.crc32(line.strip().encode()):08x}" for line in text.splitlines())
+
+
+def record_path(port: Path) -> Path:
+    """ported/rms_norm.py -> ported/rms_norm.port.json"""
+    return port.with_name(port.stem + ".port.json")
+
+
+def relative(path: str | Path, folder: Path) -> str:
+    """`path` as `.port.json` spells it, seen from `folder`."""
+    return Path(os.path.relpath(path, folder)).as_posix() if str(path) else ""
+
+
+def tool_versions() -> dict[str, str]:
+    """Versions of everything a port depends on; a tool that is not installed is left out. Imports none of them."""
+    found = {"python": platform.python_version()}
+    for name, packages in {
+        "porter": ("porter",),
+        "dsl": ("nvidia-cutlass-dsl",),
+        "torch": ("torch",),
+        "clang": ("libclang-ng", "libclang"),
+    }.items():
+        for package in packages:
+            with contextlib.suppress(metadata.PackageNotFoundError):
+                found[name] = metadata.version(package)
+                break
+    return found
+
+
+# ---------------------------------------------------------------- reading
+
+
+def read_record(port: Path) -> PortRecord | None:
+    """The record beside a port, or None when there is none. Raises PorterError PRT905 when it cannot be understood."""
+    path = record_path(port)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise _unreadable(path, str(error)) from error
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise _unreadable(path, error.msg, error.lineno, error.colno) from error
+    if not isinstance(value, dict):
+        raise _unreadable(path, "it is not a JSON object")
+    if value.get("schema") != SCHEMA:
+        raise _unreadable(path, f"its schema is {value.get('schema')!r}, this porter knows {SCHEMA}")
+    try:
+        return _from_json(value)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise _unreadable(path, f"{type(error).__name__}: {error}") from error
+
+
+def _unreadable(path: Path, why: str, line: int = 0, col: int = 0) -> PorterError:
+    return PorterError(
+        Diagnostic(
+            "PRT905",
+            f"cannot read the provenance of the port: {why}",
+            Span(str(path), line, col),
+            help="restore the file, or write the port anew with --force",
+        )
+    )
+
+
+def is_edited(port: Path) -> bool:
+    """True when the port on disk is not the text that porter emitted (or porter never wrote it)."""
+    record = read_record(port)
+    return record is None or sha256_text(port.read_text(encoding="utf-8")) not in _own_hashes(record)
+
+
+def _own_hashes(record: PortRecord) -> set[str]:
+    return {record.emitted_sha256, record.previous_sha256} - {""}
+
+
+def reanchor(
+    entries: tuple[LineMapEntry, ...], old: tuple[str, ...], new: tuple[str, ...], author: str = "person"
+) -> tuple[LineMapEntry, ...]:
+    """The line map after an edit, `old` and `new` being `line_hashes` of the emitted and of the present text.
+
+    Unchanged lines move with the text and keep their author. A changed or inserted line is `author`'s; it points to the
+    CUDA span of the line it replaced, else of the mapped line above it, so that a message about it still finds the source.
+    """
+    by_line = {e.line: e for e in entries}
+    moved: list[LineMapEntry] = []
+    for tag, a0, a1, b0, b1 in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag == "equal":
+            moved += [replace(by_line[a + 1], line=a - a0 + b0 + 1) for a in range(a0, a1) if a + 1 in by_line]
+            continue
+        replaced = [by_line[a + 1] for a in range(a0, a1) if a + 1 in by_line]
+        above = moved[-1].span if moved else NO_SPAN
+        for k, b in enumerate(range(b0, b1)):
+            span = replaced[min(k, len(replaced) - 1)].span if replaced else above
+            if span != NO_SPAN:
+                moved.append(LineMapEntry(b + 1, span, author))
+    return tuple(moved)
+
+
+def current_line_map(port: Path, author: str = "person") -> tuple[LineMapEntry, ...]:
+    """The line map of the port as it is on disk now, re-anchored when someone edited it. Empty without a record."""
+    record = read_record(port)
+    if record is None:
+        return ()
+    now = line_hashes(port.read_text(encoding="utf-8"))
+    return record.line_map if now == record.line_hashes else reanchor(record.line_map, record.line_hashes, now, author)
+
+
+def cuda_span(entries: tuple[LineMapEntry, ...], line: int) -> Span:
+    """The CUDA span behind a line of the port: its own, else of the nearest mapped line above it, else NO_SPAN."""
+    best = max((e for e in entries if e.line <= line), key=lambda e: e.line, default=None)
+    return best.span if best else NO_SPAN
+
+
+# ---------------------------------------------------------------- writing
+
+
+def refuse_edited(port: Path, text: str) -> None:
+    """Raise PorterError PRT904, with the diff in its notes, when writing `text` would lose somebody's edit of `port`."""
+    try:
+        present = port.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return
+    except (OSError, UnicodeDecodeError) as error:
+        raise PorterError(
+            Diagnostic("PRT904", f"{port} exists and porter did not write it: {error}", Span(str(port), 0, 0))
+        ) from error
+    record = read_record(port)
+    if present == text or (record is not None and sha256_text(present) in _own_hashes(record)):
+        return
+    diff = difflib.unified_diff(
+        text.splitlines(), present.splitlines(), f"{port} (as porter would write it)", f"{port} (as it is)", lineterm=""
+    )
+    message = f"{port} was edited since porter wrote it" if record else f"{port} exists and was not written by porter"
+    raise PorterError(
+        Diagnostic(
+            "PRT904",
+            message,
+            Span(str(port), 0, 0),
+            help="keep your edit and port to another folder with -o, or overwrite it with --force",
+            notes=tuple(diff),
+        )
+    )
+
+
+def write_port(port: Path, text: str, record: PortRecord, *, force: bool = False) -> bool:
+    """Write a port and its record together, under the output's lock. Returns whether the port's text changed.
+
+    Raises PorterError: PRT904 when somebody edited the port (unless `force`), PRT905 when its record is unreadable
+    (unless `force`), PRT903 when the folder cannot be written.
+    """
+    with locked(port):
+        old: PortRecord | None = None
+        try:
+            old = read_record(port)
+            if not force:
+                refuse_edited(port, text)
+        except PorterError:
+            if not force:
+                raise
+        present = _read_or_none(port)
+        whole = replace(
+            record,
+            emitted_sha256=sha256_text(text),
+            previous_sha256=sha256_text(present) if present is not None else "",
+            line_hashes=line_hashes(text),
+            extra={**(old.extra if old else {}), **record.extra},
+        )
+        try:
+            # The record first: it knows both texts, so a stop between the two writes is not taken for an edit.
+            write_atomic(record_path(port), to_text(whole))
+            if present != text:
+                write_atomic(port, text)
+        except OSError as error:
+            raise writing_failed(port, error) from error
+        return present != text
+
+
+def update_record(port: Path, change: Callable[[PortRecord], PortRecord]) -> PortRecord:
+    """Read, change and write the record of an existing port under its lock. Raises PorterError PRT905 without a record."""
+    with locked(port):
+        record = read_record(port)
+        if record is None:
+            raise _unreadable(record_path(port), "there is none")
+        changed = change(record)
+        try:
+            write_atomic(record_path(port), to_text(changed))
+        except OSError as error:
+            raise writing_failed(record_path(port), error) from error
+        return changed
+
+
+@contextlib.contextmanager
+def locked(port: Path) -> Iterator[None]:
+    """Hold the lock of one output; the lock file lives in `.porter/` of its folder, which is made when missing."""
+    from filelock import FileLock, Timeout
+
+    folder = port.parent / ".porter"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(folder / f"{port.stem}.lock", timeout=LOCK_SECONDS)
+        lock.acquire()
+    except Timeout as error:
+        raise PorterError(
+            Diagnostic("PRT903", f"another porter has held {port} for {LOCK_SECONDS:.0f} s", Span(str(port), 0, 0))
+        ) from error
+    except OSError as error:
+        raise writing_failed(port.parent, error) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _read_or_none(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+# ---------------------------------------------------------------- the schema
+
+
+def to_text(record: PortRecord) -> str:
+    """The file's text: known keys in a fixed order, then kept ones; the line map one row a line, so that diffs read well."""
+    parts = []
+    for key, value in to_json(record).items():
+        if key == "line_map":
+            rows = ",\n".join("   " + json.dumps(row) for row in value["rows"])
+            fields = [f'  "{name}": {json.dumps(value[name], ensure_ascii=False)}' for name in ("files", "authors")]
+            fields.append('  "rows": [' + (f"\n{rows}\n  " if rows else "") + "]")
+            text = "{\n" + ",\n".join(fields) + "\n }"
+        else:
+            text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False).replace("\n", "\n ")
+        parts.append(f" {json.dumps(key)}: {text}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def to_json(record: PortRecord) -> dict[str, Any]:
+    known = {
+        "schema": SCHEMA,
+        "kernel": record.kernel,
+        "source": {"path": record.source, "sha256": record.source_sha256},
+        "case": {"path": record.case, "sha256": record.case_sha256},
+        "port": {
+            "sha256": record.emitted_sha256,
+            "previous_sha256": record.previous_sha256,
+            "lines": " ".join(record.line_hashes),
+        },
+        "instances": instances_to_json(record.instances),
+        "arches": list(record.arches),
+        "patterns": list(record.patterns),
+        "holes": [hole_to_json(h) for h in record.holes],
+        "verified_sha256": record.verified_sha256,
+        "verdicts": [verdict_to_json(v) for v in record.verdicts],
+        "options": plain(record.options),
+        "versions": dict(record.versions),
+        "line_map": line_map_to_json(record.line_map),
+    }
+    return known | {k: v for k, v in record.extra.items() if k not in known}
+
+
+def _from_json(value: dict[str, Any]) -> PortRecord:
+    source, case, port = value.get("source", {}), value.get("case", {}), value.get("port", {})
+    record = PortRecord(
+        kernel=value["kernel"],
+        source=source.get("path", ""),
+        source_sha256=source.get("sha256", ""),
+        case=case.get("path", ""),
+        case_sha256=case.get("sha256", ""),
+        emitted_sha256=port.get("sha256", ""),
+        previous_sha256=port.get("previous_sha256", ""),
+        line_hashes=tuple(port.get("lines", "").split()),
+        line_map=line_map_from_json(value.get("line_map", {})),
+        instances=tuple(Instance(tuple(args)) for args in value.get("instances", ())),
+        arches=tuple(value.get("arches", ())),
+        holes=tuple(hole_from_json(h) for h in value.get("holes", ())),
+        patterns=tuple(value.get("patterns", ())),
+        verdicts=tuple(verdict_from_json(v) for v in value.get("verdicts", ())),
+        verified_sha256=value.get("verified_sha256", ""),
+        options=dict(value.get("options", {})),
+        versions=dict(value.get("versions", {})),
+    )
+    return replace(record, extra={k: v for k, v in value.items() if k not in to_json(record)})

@@ -1,0 +1,124 @@
+"""The JSON forms of the model's data: one spelling for `.port.json` and for `--output-format json`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from porter.model import Diagnostic, Hole, Instance, LineMapEntry, Severity, Status, Verdict
+from porter.source import NO_SPAN, Span
+
+
+def span_to_json(span: Span) -> dict[str, Any] | None:
+    if span == NO_SPAN or not span.file:
+        return None
+    return {
+        "file": span.file,
+        "line": span.line,
+        "col": span.col,
+        "end_line": span.end_line,
+        "end_col": span.end_col,
+    }
+
+
+def span_from_json(value: dict[str, Any] | None) -> Span:
+    if not value:
+        return NO_SPAN
+    return Span(value["file"], value["line"], value.get("col", 1), value.get("end_line", 0), value.get("end_col", 0))
+
+
+def diagnostic_to_json(d: Diagnostic) -> dict[str, Any]:
+    return {
+        "code": d.code,
+        "severity": d.severity.value,
+        "message": d.message,
+        "span": span_to_json(d.span),
+        "help": d.help,
+        "notes": list(d.notes),
+    }
+
+
+def diagnostic_from_json(value: dict[str, Any]) -> Diagnostic:
+    return Diagnostic(
+        value["code"],
+        value["message"],
+        span_from_json(value.get("span")),
+        Severity(value.get("severity", "error")),
+        value.get("help", ""),
+        tuple(value.get("notes", ())),
+    )
+
+
+def hole_to_json(hole: Hole) -> dict[str, Any]:
+    return {"code": hole.code, "span": span_to_json(hole.span), "cuda": hole.cuda, "reason": hole.reason}
+
+
+def hole_from_json(value: dict[str, Any]) -> Hole:
+    return Hole(value["code"], span_from_json(value.get("span")), value["cuda"], value["reason"])
+
+
+def verdict_to_json(v: Verdict) -> dict[str, Any]:
+    return {
+        "check": v.check,
+        "status": v.status.value,
+        "detail": v.detail,
+        "diagnostics": [diagnostic_to_json(d) for d in v.diagnostics],
+        "data": plain(v.data),
+    }
+
+
+def verdict_from_json(value: dict[str, Any]) -> Verdict:
+    return Verdict(
+        value["check"],
+        Status(value["status"]),
+        value.get("detail", ""),
+        tuple(diagnostic_from_json(d) for d in value.get("diagnostics", ())),
+        dict(value.get("data", {})),
+    )
+
+
+def instances_to_json(instances: tuple[Instance, ...]) -> list[list[str]]:
+    return [list(i.args) for i in instances]
+
+
+def line_map_to_json(entries: tuple[LineMapEntry, ...]) -> dict[str, Any]:
+    """Rows `[port line, file, line, col, end line, end col, author]`; file and author are indices into the two lists."""
+    files: dict[str, int] = {}
+    authors: dict[str, int] = {}
+    rows = [
+        [
+            e.line,
+            files.setdefault(e.span.file, len(files)),
+            e.span.line,
+            e.span.col,
+            e.span.end_line,
+            e.span.end_col,
+            authors.setdefault(e.author, len(authors)),
+        ]
+        for e in entries
+    ]
+    return {"files": list(files), "authors": list(authors), "rows": rows}
+
+
+def line_map_from_json(value: dict[str, Any]) -> tuple[LineMapEntry, ...]:
+    files, authors = value.get("files", []), value.get("authors", [])
+    return tuple(
+        LineMapEntry(line, Span(files[f], row, col, end_row, end_col), authors[a])
+        for line, f, row, col, end_row, end_col, a in value.get("rows", ())
+    )
+
+
+def plain(value: Any) -> Any:
+    """`value` with NumPy scalars, tuples, sets and paths turned into what json can write; NaN and infinities become text."""
+    if isinstance(value, dict):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(v) for v in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted(plain(v) for v in value)
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return repr(value)
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if hasattr(value, "item") and getattr(value, "shape", None) == ():
+        return plain(value.item())
+    return str(value)
