@@ -1,4 +1,4 @@
-"""Write a file so that a reader, a crash or Ctrl-C never sees half of it. Everything a user keeps is written through here."""
+"""Write a file so that no reader, crash or Ctrl-C sees half of it. All that a user keeps is written through here."""
 
 from __future__ import annotations
 
@@ -48,4 +48,4 @@ def writing_failed(path: Path, error: OSError) -> PorterError:
         message, help_ = f"cannot write {path}: a file is where a folder should be", "choose another folder with -o"
     else:
         message, help_ = f"cannot write {path}: {error.strerror or error}", "choose another folder with -o"
-    return PorterError(Diagnostic("PRT903", message, Span(str(path), 0, 0), help=help_))
+    return PorterError(Diagnostic("PRT953", message, Span(str(path), 0, 0), help=help_))

@@ -1,7 +1,7 @@
 """`<name>.port.json` beside a port: where it came from, what wrote each line, what the verifier said.
 
 One schema (docs/port-json.md), one writer. Writing takes a lock per output, replaces files atomically and keeps keys it
-does not know. A port whose text is not what porter emitted belongs to whoever edited it and is never overwritten unasked.
+does not know. A port whose text is not what porter emitted belongs to its editor and is never overwritten unasked.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def tool_versions() -> dict[str, str]:
 
 
 def read_record(port: Path) -> PortRecord | None:
-    """The record beside a port, or None when there is none. Raises PorterError PRT905 when it cannot be understood."""
+    """The record beside a port, or None when there is none. Raises PorterError PRT955 when it cannot be understood."""
     path = record_path(port)
     try:
         text = path.read_text(encoding="utf-8")
@@ -124,7 +124,7 @@ def read_record(port: Path) -> PortRecord | None:
 def _unreadable(path: Path, why: str, line: int = 0, col: int = 0) -> PorterError:
     return PorterError(
         Diagnostic(
-            "PRT905",
+            "PRT955",
             f"cannot read the provenance of the port: {why}",
             Span(str(path), line, col),
             help="restore the file, or write the port anew with --force",
@@ -148,7 +148,7 @@ def reanchor(
     """The line map after an edit, `old` and `new` being `line_hashes` of the emitted and of the present text.
 
     Unchanged lines move with the text and keep their author. A changed or inserted line is `author`'s; it points to the
-    CUDA span of the line it replaced, else of the mapped line above it, so that a message about it still finds the source.
+    CUDA span of the line it replaced, else of the mapped line above it, so that a message about it finds the source.
     """
     by_line = {e.line: e for e in entries}
     moved: list[LineMapEntry] = []
@@ -184,14 +184,14 @@ def cuda_span(entries: tuple[LineMapEntry, ...], line: int) -> Span:
 
 
 def refuse_edited(port: Path, text: str) -> None:
-    """Raise PorterError PRT904, with the diff in its notes, when writing `text` would lose somebody's edit of `port`."""
+    """Raise PorterError PRT954, the diff in its notes, when writing `text` would lose somebody's edit of `port`."""
     try:
         present = port.read_text(encoding="utf-8")
     except FileNotFoundError:
         return
     except (OSError, UnicodeDecodeError) as error:
         raise PorterError(
-            Diagnostic("PRT904", f"{port} exists and porter did not write it: {error}", Span(str(port), 0, 0))
+            Diagnostic("PRT954", f"{port} exists and porter did not write it: {error}", Span(str(port), 0, 0))
         ) from error
     record = read_record(port)
     if present == text or (record is not None and sha256_text(present) in _own_hashes(record)):
@@ -202,11 +202,11 @@ def refuse_edited(port: Path, text: str) -> None:
     message = f"{port} was edited since porter wrote it" if record else f"{port} exists and was not written by porter"
     raise PorterError(
         Diagnostic(
-            "PRT904",
+            "PRT954",
             message,
             Span(str(port), 0, 0),
             help="keep your edit and port to another folder with -o, or overwrite it with --force",
-            notes=tuple(diff),
+            notes=("\n".join(["difference:", *diff]),),
         )
     )
 
@@ -214,8 +214,8 @@ def refuse_edited(port: Path, text: str) -> None:
 def write_port(port: Path, text: str, record: PortRecord, *, force: bool = False) -> bool:
     """Write a port and its record together, under the output's lock. Returns whether the port's text changed.
 
-    Raises PorterError: PRT904 when somebody edited the port (unless `force`), PRT905 when its record is unreadable
-    (unless `force`), PRT903 when the folder cannot be written.
+    Raises PorterError: PRT954 when somebody edited the port (unless `force`), PRT955 when its record is unreadable
+    (unless `force`), PRT953 when the folder cannot be written.
     """
     with locked(port):
         old: PortRecord | None = None
@@ -245,7 +245,7 @@ def write_port(port: Path, text: str, record: PortRecord, *, force: bool = False
 
 
 def update_record(port: Path, change: Callable[[PortRecord], PortRecord]) -> PortRecord:
-    """Read, change and write the record of an existing port under its lock. Raises PorterError PRT905 without a record."""
+    """Read, change and write the record of a port under its lock. Raises PorterError PRT955 when there is none."""
     with locked(port):
         record = read_record(port)
         if record is None:
@@ -270,7 +270,7 @@ def locked(port: Path) -> Iterator[None]:
         lock.acquire()
     except Timeout as error:
         raise PorterError(
-            Diagnostic("PRT903", f"another porter has held {port} for {LOCK_SECONDS:.0f} s", Span(str(port), 0, 0))
+            Diagnostic("PRT953", f"another porter has held {port} for {LOCK_SECONDS:.0f} s", Span(str(port), 0, 0))
         ) from error
     except OSError as error:
         raise writing_failed(port.parent, error) from error
@@ -291,7 +291,7 @@ def _read_or_none(path: Path) -> str | None:
 
 
 def to_text(record: PortRecord) -> str:
-    """The file's text: known keys in a fixed order, then kept ones; the line map one row a line, so that diffs read well."""
+    """The file's text: known keys in a fixed order, then kept ones; one line a row of the line map, for readable diffs."""
     parts = []
     for key, value in to_json(record).items():
         if key == "line_map":

@@ -81,7 +81,7 @@ def instances_to_json(instances: tuple[Instance, ...]) -> list[list[str]]:
 
 
 def line_map_to_json(entries: tuple[LineMapEntry, ...]) -> dict[str, Any]:
-    """Rows `[port line, file, line, col, end line, end col, author]`; file and author are indices into the two lists."""
+    """Rows `[port line, file, line, col, end line, end col, author]`; file and author index the two lists."""
     files: dict[str, int] = {}
     authors: dict[str, int] = {}
     rows = [
@@ -108,7 +108,7 @@ def line_map_from_json(value: dict[str, Any]) -> tuple[LineMapEntry, ...]:
 
 
 def plain(value: Any) -> Any:
-    """`value` with NumPy scalars, tuples, sets and paths turned into what json can write; NaN and infinities become text."""
+    """`value` as json can write it: NumPy scalars, tuples, sets and paths converted; NaN and infinities become text."""
     if isinstance(value, dict):
         return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):

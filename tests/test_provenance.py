@@ -1,4 +1,4 @@
-"""`.port.json`: round trip, kept keys, edited ports, crashes between the two files, concurrent writers, re-anchoring."""
+"""`.port.json`: round trip, kept keys, edited ports, crashes between two files, concurrent writers, re-anchoring."""
 
 from __future__ import annotations
 
@@ -74,9 +74,9 @@ def test_an_edited_port_is_refused_with_a_diff_and_force_writes_it(tmp_path: Pat
     assert provenance.is_edited(port)
     with pytest.raises(PorterError) as caught:
         write_port(port, TEXT, record())
-    assert code_of(caught) == "PRT904"
-    assert "+y = 22  # mine" in caught.value.diagnostics[0].notes
-    assert "-y = 2" in caught.value.diagnostics[0].notes
+    assert code_of(caught) == "PRT954"
+    diff = caught.value.diagnostics[0].notes[0].splitlines()
+    assert "+y = 22  # mine" in diff and "-y = 2" in diff
     assert "mine" in port.read_text()
     assert write_port(port, TEXT, record(), force=True)
     assert port.read_text() == TEXT and not provenance.is_edited(port)
@@ -87,7 +87,7 @@ def test_a_file_porter_never_wrote_is_refused(tmp_path: Path) -> None:
     port.write_text("print('precious')\n")
     with pytest.raises(PorterError) as caught:
         write_port(port, TEXT, record())
-    assert code_of(caught) == "PRT904"
+    assert code_of(caught) == "PRT954"
     assert port.read_text() == "print('precious')\n"
 
 
@@ -100,7 +100,9 @@ def test_an_unedited_port_is_replaced_and_an_unchanged_one_not_touched(tmp_path:
     assert port.stat().st_mtime_ns == 1
 
 
-def test_a_crash_between_the_two_files_does_not_look_like_an_edit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_crash_between_the_two_files_does_not_look_like_an_edit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     port = tmp_path / "k.py"
     write_port(port, TEXT, record())
     real = provenance.write_atomic
@@ -121,11 +123,11 @@ def test_a_crash_between_the_two_files_does_not_look_like_an_edit(tmp_path: Path
 @pytest.mark.parametrize(
     "text, says",
     [
-        ("{", "PRT905"),
-        ("[]", "PRT905"),
-        ('{"schema": 99}', "PRT905"),
-        ('{"schema": 1}', "PRT905"),
-        ('{"schema": 1, "kernel": "k", "line_map": {"rows": [[1]]}}', "PRT905"),
+        ("{", "PRT955"),
+        ("[]", "PRT955"),
+        ('{"schema": 99}', "PRT955"),
+        ('{"schema": 1}', "PRT955"),
+        ('{"schema": 1, "kernel": "k", "line_map": {"rows": [[1]]}}', "PRT955"),
     ],
 )
 def test_a_broken_record_is_refused_and_force_replaces_it(tmp_path: Path, text: str, says: str) -> None:
@@ -145,7 +147,7 @@ def test_a_read_only_folder_is_one_clear_message(tmp_path: Path) -> None:
     try:
         with pytest.raises(PorterError) as caught:
             write_port(tmp_path / "k.py", TEXT, record())
-        assert code_of(caught) == "PRT903"
+        assert code_of(caught) == "PRT953"
     finally:
         tmp_path.chmod(0o700)
 
@@ -160,7 +162,7 @@ def test_a_full_disk_leaves_the_old_port(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(PorterError) as caught:
         write_port(port, "new\n", record())
-    assert code_of(caught) == "PRT903" and "no space left" in str(caught.value)
+    assert code_of(caught) == "PRT953" and "no space left" in str(caught.value)
     assert port.read_text() == TEXT
     assert sorted(p.name for p in tmp_path.iterdir()) == [".porter", "k.port.json", "k.py"]
 

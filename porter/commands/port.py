@@ -1,0 +1,136 @@
+"""`porter port`: port .cu files, show one stage of it, or analyse folders without writing."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from porter.commands.options import Help, add_output_options, add_source_options, live_terminal, split_commas
+
+EPILOG = """\
+examples:
+  porter port reference_kernels/norm/rms_norm.cu -o ported
+  porter port csrc/*.cu -I csrc/include -D USE_BF16 --arch sm_90a -o ported
+  porter port k.cu --instantiate 'k<__nv_bfloat16, 8>' --instantiate 'k<__half, 8>'
+  porter port k.cu --emit py > k.py
+  porter port --analyze third_party/
+"""
+
+
+def add(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "port",
+        help="port .cu files to CuTeDSL and verify them",
+        description="Port the kernels of .cu files to CuTeDSL and verify each port against its original.",
+        epilog=EPILOG,
+        formatter_class=Help,
+        allow_abbrev=False,
+    )
+    parser.add_argument("files", nargs="*", metavar="FILE", help="CUDA files")
+    parser.add_argument("-o", dest="output", metavar="DIR", help="folder for the ports (default: ported)")
+    add_source_options(parser)
+    work = parser.add_argument_group("what to do")
+    work.add_argument(
+        "--case", metavar="FILE", help="the case to verify against (default: <name>.case.toml beside the source)"
+    )
+    work.add_argument("--emit", choices=("ir", "plan", "py", "ptx"), help="print one stage on stdout and write nothing")
+    work.add_argument(
+        "--analyze", action="store_true", help="report what could be ported in FILEs and folders; write nothing"
+    )
+    work.add_argument(
+        "--standalone", action="store_true", default=None, help="copy what the port uses of porter.corpus.lib into it"
+    )
+    work.add_argument("--force", action="store_true", default=None, help="overwrite a port that was edited")
+    work.add_argument(
+        "--no-verify",
+        dest="verify",
+        action="store_false",
+        default=None,
+        help="emit only; exit 0 then says nothing about correctness",
+    )
+    work.add_argument("--thorough", action="store_true", default=None, help="verify over every shape and distribution")
+    work.add_argument(
+        "--seed", type=int, metavar="N", help="seed of the verifier's inputs (default: fresh, and printed)"
+    )
+    work.add_argument("--jobs", type=int, metavar="N", help="worker processes (default: one per core)")
+    work.add_argument(
+        "--time-limit", type=float, default=20.0, metavar="S", help="with --analyze: seconds a kernel (default 20)"
+    )
+    add_output_options(parser)
+    parser.set_defaults(run=run, parser=parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    from porter.config import load_config, merge
+
+    if not args.files:
+        args.parser.error("give at least one FILE")
+    config = merge(
+        load_config(),
+        output=Path(args.output) if args.output else None,
+        include=tuple(args.include or ()),
+        define=tuple(args.define or ()),
+        std=args.std,
+        arch=split_commas(args.arch),
+        kernel=split_commas(args.kernel),
+        instantiate=tuple(args.instantiate or ()),
+        case=Path(args.case) if args.case else None,
+        standalone=args.standalone,
+        force=args.force,
+        seed=args.seed,
+        verify=args.verify,
+        thorough=args.thorough,
+        jobs=args.jobs,
+    )
+    if args.analyze:
+        return analyze(args, config)
+    if args.emit:
+        return emit(args, config)
+    from porter.pipeline import port_files
+    from porter.progress import watching
+    from porter.report import console, print_diagnostics, print_json, print_report, report_to_json
+
+    err = console(sys.stderr, args.color)
+    with watching(err, live_terminal()) as progress:
+        report = port_files([Path(f) for f in args.files], config, progress)
+    if args.output_format == "json":
+        print_json(report_to_json(report))
+    else:
+        print_report(report, console(sys.stdout, args.color))
+        print_diagnostics(report.diagnostics + tuple(d for k in report.kernels for d in kernel_messages(k)), err)
+    return report.exit_code
+
+
+def kernel_messages(kernel: Any) -> tuple[Any, ...]:
+    """All messages about one kernel: of the stages, then of the verifier."""
+    return kernel.diagnostics + tuple(d for v in kernel.verdicts for d in v.diagnostics)
+
+
+def emit(args: argparse.Namespace, config: Any) -> int:
+    from porter.pipeline import show_stage
+    from porter.report import console, print_diagnostics
+
+    if len(args.files) != 1:
+        args.parser.error("--emit takes one FILE")
+    text, diagnostics, code = show_stage(Path(args.files[0]), config, args.emit)
+    sys.stdout.write(text)
+    print_diagnostics(diagnostics, console(sys.stderr, args.color))
+    return code
+
+
+def analyze(args: argparse.Namespace, config: Any) -> int:
+    from porter.analyze import analysis_to_json, analyze_paths, print_analysis
+    from porter.report import console, print_diagnostics, print_json
+
+    err = console(sys.stderr, args.color)
+    analysis = analyze_paths(
+        [Path(f) for f in args.files], config, args.time_limit, lambda line: err.print(line, markup=False)
+    )
+    if args.output_format == "json":
+        print_json(analysis_to_json(analysis))
+    else:
+        print_analysis(analysis, console(sys.stdout, args.color))
+        print_diagnostics(analysis.diagnostics, err)
+    return 0 if analysis.kernels else 2

@@ -1,0 +1,149 @@
+"""What a run is asked to do: `[tool.porter]` of the nearest pyproject.toml, then the command line, which wins."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from porter.model import Diagnostic, PorterError
+from porter.source import Span
+from porter.toml_lines import key_line
+
+ARCHES = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_103a", "sm_120", "sm_120a")
+STANDARDS = ("c++14", "c++17", "c++20", "c++23")
+
+
+@dataclass(frozen=True)
+class PortConfig:
+    """The settings of one `porter port`. Paths are as the user would type them (relative to the working folder)."""
+
+    output: Path = Path("ported")
+    include: tuple[str, ...] = ()
+    define: tuple[str, ...] = ()  # NAME or NAME=VALUE
+    std: str = "c++17"
+    arch: tuple[str, ...] = ("sm_90a", "sm_100a")
+    kernel: tuple[str, ...] = ()  # empty: every kernel of the file
+    instantiate: tuple[str, ...] = ()  # 'k<__nv_bfloat16, 8>'
+    case: Path | None = None
+    standalone: bool = False
+    force: bool = False
+    seed: int | None = None  # None: fresh, and printed
+    verify: bool = True
+    thorough: bool = False
+    jobs: int = 0  # 0: one per core
+
+
+# What may stand in [tool.porter]: the rest belongs to one run.
+FILE_KEYS: dict[str, type] = {
+    "output": str,
+    "include": list,
+    "define": list,
+    "std": str,
+    "arch": list,
+    "standalone": bool,
+    "verify": bool,
+    "thorough": bool,
+    "jobs": int,
+}
+PATH_KEYS = ("output", "include")
+
+
+def find_pyproject(start: Path) -> Path | None:
+    """The nearest pyproject.toml at or above `start` that has a [tool.porter] table."""
+    for folder in (start, *start.parents):
+        path = folder / "pyproject.toml"
+        if path.is_file() and "tool.porter" in path.read_text(encoding="utf-8", errors="replace"):
+            return path
+    return None
+
+
+def load_config(start: Path | None = None) -> PortConfig:
+    """The defaults with [tool.porter] of the nearest pyproject.toml applied. Raises PorterError PRT951."""
+    path = find_pyproject((start or Path.cwd()).resolve())
+    if path is None:
+        return PortConfig()
+    text = path.read_text(encoding="utf-8")
+    try:
+        table = tomllib.loads(text).get("tool", {}).get("porter", {})
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"at line (\d+), column (\d+)", str(error))
+        at = Span(str(path), int(found[1]), int(found[2])) if found else Span(str(path), 0, 0)
+        raise PorterError(Diagnostic("PRT951", f"pyproject.toml does not parse: {error}", at)) from error
+    return apply_table(PortConfig(), table, path, text)
+
+
+def apply_table(config: PortConfig, table: dict[str, Any], path: Path, text: str) -> PortConfig:
+    """`config` changed by a [tool.porter] table. Raises PorterError PRT951 naming the line and key at fault."""
+    changes: dict[str, Any] = {}
+    for key, value in table.items():
+        wanted = FILE_KEYS.get(key)
+        if wanted is None:
+            raise _bad_key(path, text, key, f"unknown key `{key}`", f"known keys: {', '.join(FILE_KEYS)}")
+        if wanted is list and isinstance(value, str):
+            value = [value]
+        if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
+            raise _bad_key(path, text, key, f"`{key}` must be {_a(wanted)}, not {value!r}")
+        if wanted is list and not all(isinstance(v, str) for v in value):
+            raise _bad_key(path, text, key, f"`{key}` must be a list of strings")
+        changes[key] = tuple(value) if wanted is list else value
+    for key in PATH_KEYS:  # paths of the file are relative to the file
+        if key in changes:
+            one: Any = changes[key]
+            changes[key] = tuple(_from(path, v) for v in one) if isinstance(one, tuple) else Path(_from(path, one))
+    config = replace(config, **changes)
+    try:
+        return check(config)
+    except PorterError as error:
+        key = next((k for k in changes if f"`{k}`" in str(error)), "")
+        d = error.diagnostics[0]
+        raise _bad_key(path, text, key, d.message, d.help) from error
+
+
+def check(config: PortConfig) -> PortConfig:
+    """Raises PorterError PRT952 for a value that cannot be."""
+    for arch in config.arch:
+        if arch not in ARCHES:
+            raise _bad("arch", arch, f"one of {', '.join(ARCHES)}")
+    if config.std not in STANDARDS:
+        raise _bad("std", config.std, f"one of {', '.join(STANDARDS)}")
+    for define in config.define:
+        if not re.fullmatch(r"[A-Za-z_]\w*(\([^)]*\))?(=.*)?", define, re.S):
+            raise _bad("define", define, "NAME or NAME=VALUE")
+    if config.jobs < 0:
+        raise _bad("jobs", str(config.jobs), "a number of workers, 0 for one per core")
+    if not config.arch:
+        raise _bad("arch", "", f"one of {', '.join(ARCHES)}")
+    return config
+
+
+def merge(config: PortConfig, **flags: Any) -> PortConfig:
+    """`config` with every flag that was given (is not None and not empty) on top; flags win."""
+    names = {f.name for f in fields(PortConfig)}
+    given = {k: v for k, v in flags.items() if k in names and v is not None and v != ()}
+    return check(replace(config, **given))
+
+
+def worker_count(config: PortConfig) -> int:
+    """Workers to run at once: `jobs`, or the cores this process may use."""
+    return config.jobs or len(os.sched_getaffinity(0))
+
+
+def _from(path: Path, value: str) -> str:
+    return os.path.relpath(path.parent / value)
+
+
+def _a(kind: type) -> str:
+    return {str: "a string", list: "a list of strings", bool: "true or false", int: "a whole number"}[kind]
+
+
+def _bad(name: str, value: str, wanted: str) -> PorterError:
+    return PorterError(Diagnostic("PRT952", f"`{name}` is {value!r}", help=f"give {wanted}"))
+
+
+def _bad_key(path: Path, text: str, key: str, message: str, help_: str = "") -> PorterError:
+    line = key_line(text, ("tool", "porter", key)) if key else 0
+    return PorterError(Diagnostic("PRT951", f"[tool.porter]: {message}", Span(str(path), line), help=help_))
