@@ -1,0 +1,235 @@
+"""The only module that imports clang.cindex. Evens out libclang-ng 22 and libclang 18 and wraps C functions that the
+Python binding lacks: operator kinds, constant evaluation, inline assembly."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import clang.cindex as cindex
+from clang.cindex import Cursor, CursorKind, TranslationUnit, Type, TypeKind
+
+from porter.source import NO_SPAN, Span
+
+# The binding of libclang-ng adds its own libc++ and resource headers to every parse unless told not to: porter parses
+# against its own headers only.
+for _name in ("libcxx_dir", "resource_dir"):
+    if hasattr(cindex.Config, _name):
+        setattr(cindex.Config, _name, "")
+
+__all__ = [
+    "AsmOperand", "AsmStatement", "Cursor", "CursorKind", "TranslationUnit", "Type", "TypeKind",
+    "asm_statement", "binary_op", "evaluate", "extent_text", "is_invalid", "parse_file", "span", "token_spellings",
+    "unary_op", "walk",
+]  # fmt: skip
+
+KEEP_GOING = 0x200
+INVALID_TYPE = TypeKind.INVALID
+
+_BINARY = (
+    "", ".*", "->*", "*", "/", "%", "+", "-", "<<", ">>", "<=>", "<", ">", "<=", ">=", "==", "!=", "&", "^", "|", "&&",
+    "||", "=", "*=", "/=", "%=", "+=", "-=", "<<=", ">>=", "&=", "^=", "|=", ",",
+)  # fmt: skip
+_UNARY = ("", "x++", "x--", "++x", "--x", "&", "*", "+", "-", "~", "!", "__real", "__imag", "__extension__", "co_await")
+
+
+class _CXString(ctypes.Structure):
+    _fields_ = (("data", ctypes.c_void_p), ("flags", ctypes.c_uint))
+
+
+def _bind(name: str, restype: Any, *argtypes: Any) -> Any:
+    """A C function of libclang, or None when this libclang does not export it."""
+    fn = getattr(cindex.conf.lib, name, None)
+    if fn is not None:
+        fn = ctypes.cast(fn, ctypes.CFUNCTYPE(restype, *argtypes))
+    return fn
+
+
+class _Library:
+    """The extra C functions, bound on first use (loading libclang takes 0.1 s)."""
+
+    def __init__(self) -> None:
+        self.binary = _bind("clang_getCursorBinaryOperatorKind", ctypes.c_int, Cursor)
+        self.unary = _bind("clang_getCursorUnaryOperatorKind", ctypes.c_int, Cursor)
+        self.evaluate = _bind("clang_Cursor_Evaluate", ctypes.c_void_p, Cursor)
+        self.eval_kind = _bind("clang_EvalResult_getKind", ctypes.c_int, ctypes.c_void_p)
+        self.eval_int = _bind("clang_EvalResult_getAsLongLong", ctypes.c_longlong, ctypes.c_void_p)
+        self.eval_is_unsigned = _bind("clang_EvalResult_isUnsignedInt", ctypes.c_uint, ctypes.c_void_p)
+        self.eval_unsigned = _bind("clang_EvalResult_getAsUnsigned", ctypes.c_ulonglong, ctypes.c_void_p)
+        self.eval_float = _bind("clang_EvalResult_getAsDouble", ctypes.c_double, ctypes.c_void_p)
+        self.eval_dispose = _bind("clang_EvalResult_dispose", None, ctypes.c_void_p)
+        self.c_string = _bind("clang_getCString", ctypes.c_char_p, _CXString)
+        self.dispose_string = _bind("clang_disposeString", None, _CXString)
+        self.asm_template = _bind("clang_Cursor_getGCCAssemblyTemplate", _CXString, Cursor)
+        self.asm_outputs = _bind("clang_Cursor_getGCCAssemblyNumOutputs", ctypes.c_uint, Cursor)
+        self.asm_inputs = _bind("clang_Cursor_getGCCAssemblyNumInputs", ctypes.c_uint, Cursor)
+        operand = (ctypes.c_uint, Cursor, ctypes.c_uint, ctypes.POINTER(_CXString), ctypes.POINTER(Cursor))
+        self.asm_output = _bind("clang_Cursor_getGCCAssemblyOutput", *operand)
+        self.asm_input = _bind("clang_Cursor_getGCCAssemblyInput", *operand)
+        self.asm_clobbers = _bind("clang_Cursor_getGCCAssemblyNumClobbers", ctypes.c_uint, Cursor)
+        self.asm_clobber = _bind("clang_Cursor_getGCCAssemblyClobber", _CXString, Cursor, ctypes.c_uint)
+        self.asm_volatile = _bind("clang_Cursor_isGCCAssemblyVolatile", ctypes.c_uint, Cursor)
+
+    def text(self, s: _CXString) -> str:
+        raw = self.c_string(s)
+        self.dispose_string(s)
+        return raw.decode("utf-8", "replace") if raw else ""
+
+
+_library: _Library | None = None
+
+
+def _lib() -> _Library:
+    global _library
+    if _library is None:
+        _library = _Library()
+    return _library
+
+
+def parse_file(path: str, args: list[str], unsaved: list[tuple[str, str]]) -> TranslationUnit:
+    """One parse that keeps going after fatal errors. Raises cindex.TranslationUnitLoadError when there is no AST at all."""
+    return cindex.Index.create().parse(path, args=args, unsaved_files=unsaved, options=KEEP_GOING)
+
+
+# ---------------------------------------------------------------- cursors
+
+
+def walk(cursor: Cursor) -> Iterator[Cursor]:
+    """`cursor` and everything below it, preorder."""
+    yield cursor
+    for child in cursor.get_children():
+        yield from walk(child)
+
+
+def span(cursor: Cursor) -> Span:
+    """Where the cursor stands (expansion locations), with its end."""
+    start, end = cursor.extent.start, cursor.extent.end
+    if start.file is None:
+        return NO_SPAN
+    if end.file is None or end.file.name != start.file.name:
+        return Span(start.file.name, start.line, start.column)
+    return Span(start.file.name, start.line, start.column, end.line, end.column)
+
+
+def token_spellings(cursor: Cursor) -> list[str]:
+    """The source tokens of the extent. Unreliable for code that comes from a macro."""
+    return [t.spelling for t in cursor.get_tokens()]
+
+
+def extent_text(cursor: Cursor, files: dict[str, str]) -> str:
+    """The source text of the extent; `files` maps file names to text (bytes offsets are those of UTF-8)."""
+    start, end = cursor.extent.start, cursor.extent.end
+    if start.file is None or start.file.name not in files:
+        return ""
+    return files[start.file.name].encode()[start.offset : end.offset].decode("utf-8", "replace")
+
+
+def is_invalid(cursor: Cursor) -> bool:
+    """True for an expression that clang could not type."""
+    return cursor.kind.is_expression() and cursor.type.kind == TypeKind.INVALID
+
+
+def binary_op(cursor: Cursor) -> str:
+    """The operator of a BINARY_OPERATOR or COMPOUND_ASSIGNMENT_OPERATOR ("+", "<<=", ","); "" when there is none."""
+    kind = _lib().binary(cursor)
+    return _BINARY[kind] if 0 <= kind < len(_BINARY) else ""
+
+
+def unary_op(cursor: Cursor) -> str:
+    """The operator of a UNARY_OPERATOR: "-", "~", "!", "*", "&", "+", and "x++", "x--" (post), "++x", "--x" (pre)."""
+    kind = _lib().unary(cursor)
+    return _UNARY[kind] if 0 <= kind < len(_UNARY) else ""
+
+
+def evaluate(cursor: Cursor) -> bool | int | float | None:
+    """The constant value of an expression (or of a constexpr variable's declaration), None when it has none."""
+    lib = _lib()
+    result = lib.evaluate(cursor)
+    if not result:
+        return None
+    try:
+        kind = lib.eval_kind(result)
+        if kind == 1:
+            value = lib.eval_unsigned(result) if lib.eval_is_unsigned(result) else lib.eval_int(result)
+            if cursor.type.get_canonical().kind == TypeKind.BOOL:
+                return value != 0
+            return int(value)
+        return float(lib.eval_float(result)) if kind == 2 else None
+    finally:
+        lib.eval_dispose(result)
+
+
+# ---------------------------------------------------------------- inline assembly
+
+
+@dataclass(frozen=True)
+class AsmOperand:
+    constraint: str
+    expr: Cursor
+
+
+@dataclass(frozen=True)
+class AsmStatement:
+    """template as written (%0, %%, \\n kept as the characters they mean)."""
+
+    template: str
+    outputs: tuple[AsmOperand, ...]
+    inputs: tuple[AsmOperand, ...]
+    clobbers: tuple[str, ...]
+    volatile: bool
+
+
+def asm_statement(cursor: Cursor) -> AsmStatement:
+    """The parts of an ASM_STMT. On libclang 18 they are read from the tokens, which fails for text built by macros."""
+    lib = _lib()
+    if lib.asm_template is None:
+        return _asm_from_tokens(cursor)
+
+    def operands(count: Any, get: Any) -> tuple[AsmOperand, ...]:
+        found = []
+        for i in range(count(cursor)):
+            constraint, expr = _CXString(), Cursor()
+            if get(cursor, i, ctypes.byref(constraint), ctypes.byref(expr)):
+                expr._tu = cursor._tu
+                found.append(AsmOperand(lib.text(constraint), expr))
+        return tuple(found)
+
+    return AsmStatement(
+        lib.text(lib.asm_template(cursor)),
+        operands(lib.asm_outputs, lib.asm_output),
+        operands(lib.asm_inputs, lib.asm_input),
+        tuple(lib.text(lib.asm_clobber(cursor, i)) for i in range(lib.asm_clobbers(cursor))),
+        bool(lib.asm_volatile(cursor)),
+    )
+
+
+def _asm_from_tokens(cursor: Cursor) -> AsmStatement:
+    tokens = token_spellings(cursor)
+    volatile = any(t in ("volatile", "__volatile__") for t in tokens[:3])
+    sections: list[list[str]] = [[]]
+    depth = 0
+    for t in tokens[tokens.index("(") + 1 :] if "(" in tokens else []:
+        depth += t in ("(", "[", "{")
+        if t in (")", "]", "}"):
+            depth -= 1
+            if depth < 0:
+                break
+        if depth == 0 and t in (":", "::"):
+            sections += [[]] * 1 if t == ":" else [[], []]
+            continue
+        if depth == 0 and t.endswith('"'):
+            sections[-1] = [*sections[-1], t]
+    strings = [[_unquote(t) for t in s] for s in sections] + [[], [], [], []]
+    exprs = list(cursor.get_children())
+    exprs = [e for e in exprs if e.kind != CursorKind.STRING_LITERAL]
+    n_out = len(strings[1])
+    outputs = tuple(AsmOperand(c, e) for c, e in zip(strings[1], exprs[:n_out], strict=False))
+    inputs = tuple(AsmOperand(c, e) for c, e in zip(strings[2], exprs[n_out:], strict=False))
+    return AsmStatement("".join(strings[0]), outputs, inputs, tuple(strings[3]), volatile)
+
+
+def _unquote(token: str) -> str:
+    body = token[token.index('"') + 1 : -1]
+    return body.encode().decode("unicode_escape") if "\\" in body else body
