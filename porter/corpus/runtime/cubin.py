@@ -77,9 +77,7 @@ def read_cubin(blob: bytes) -> dict[str, CubinKernel]:
             shared_bytes = shared.size if shared else 0
             if shared and ".nv.shared.reserved.0" in sections:
                 shared_bytes = max(0, shared_bytes - _RESERVED_SHARED)
-            kernels[name] = CubinKernel(
-                name, info[_REGCOUNT, index], info.get((_FRAME_SIZE, index), 0), shared_bytes
-            )
+            kernels[name] = CubinKernel(name, info[_REGCOUNT, index], info.get((_FRAME_SIZE, index), 0), shared_bytes)
         return kernels
     except (struct.error, IndexError, KeyError, UnicodeDecodeError) as error:
         raise ValueError(f"not a readable cubin: {error}") from error

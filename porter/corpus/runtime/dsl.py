@@ -47,7 +47,8 @@ def dsl_version() -> str:
 def build(folder: Path, launch: Any, args: Callable[[], Sequence[Any]], arch: str, flavour: str) -> None:
     """Compile `launch` for `arch` and write kernel.ptx, kernel.cubin, meta.json and, for "ffi", kernel.o into `folder`.
 
-    `args()` makes the compile-time arguments. What the DSL raises for a wrong program is passed on.
+    `args()` makes the compile-time arguments. What the DSL raises for a wrong program is passed on, with the PTX as its
+    attribute `ptx` if the compile got that far.
     """
     cute = importlib.import_module("cutlass.cute")
     with _LOCK, tempfile.TemporaryDirectory(prefix="porter-dump-") as dumps, warnings.catch_warnings():
@@ -58,7 +59,13 @@ def build(folder: Path, launch: Any, args: Callable[[], Sequence[Any]], arch: st
         options += ["--remark-filter", ".*", "--remark-output", str(remarks)]
         if flavour == "ffi":
             options.append("--enable-tvm-ffi")
-        compiled = cute.compile(launch, *args(), options=shlex.join(options))
+        try:
+            compiled = cute.compile(launch, *args(), options=shlex.join(options))
+        except Exception as error:
+            # When ptxas rejects the code, its PTX is in the dump folder already: it says where ptxas's line numbers point.
+            for dump in Path(dumps).glob("*.ptx"):
+                error.ptx = dump.read_text().rstrip("\0")  # type: ignore[attr-defined]
+            raise
         ptx, cubin = compiled.__ptx__, compiled.__cubin__
         if not isinstance(ptx, str) or ".entry" not in ptx or not isinstance(cubin, bytes):
             raise RuntimeError("CuTeDSL kept no PTX and cubin of this compile (is there a kernel launch in it?)")
