@@ -71,7 +71,7 @@ def load_config(start: Path | None = None) -> PortConfig:
         table = tomllib.loads(text).get("tool", {}).get("porter", {})
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"at line (\d+), column (\d+)", str(error))
-        at = Span(str(path), int(found[1]), int(found[2])) if found else Span(str(path), 0, 0)
+        at = Span(str(path), int(found[1]), int(found[2])) if found else Span(str(path), len(text.splitlines()))
         raise PorterError(Diagnostic("PRT951", f"pyproject.toml does not parse: {error}", at)) from error
     return apply_table(PortConfig(), table, path, text)
 
@@ -79,13 +79,12 @@ def load_config(start: Path | None = None) -> PortConfig:
 def apply_table(config: PortConfig, table: dict[str, Any], path: Path, text: str) -> PortConfig:
     """`config` changed by a [tool.porter] table. Raises PorterError PRT951 naming the line and key at fault."""
     changes: dict[str, Any] = {}
-    for key, value in table.items():
+    for key, given in table.items():
+        value: Any = [given] if isinstance(given, str) and FILE_KEYS.get(key) is list else given
         wanted = FILE_KEYS.get(key)
         if wanted is None:
             raise _bad_key(path, text, key, f"unknown key `{key}`", f"known keys: {', '.join(FILE_KEYS)}")
-        if wanted is list and isinstance(value, str):
-            value = [value]
-        if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
+        if type(value) is not wanted:
             raise _bad_key(path, text, key, f"`{key}` must be {_a(wanted)}, not {value!r}")
         if wanted is list and not all(isinstance(v, str) for v in value):
             raise _bad_key(path, text, key, f"`{key}` must be a list of strings")

@@ -1,0 +1,269 @@
+"""parse -> plan -> emit -> verify -> write: the only place where the order of the stages lives."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from porter import ir
+from porter.case import Case, case_path_for, load_case
+from porter.config import PortConfig, worker_count
+from porter.crash import internal_error
+from porter.explain import named
+from porter.model import (
+    Diagnostic,
+    Instance,
+    KernelInfo,
+    KernelReport,
+    PortedModule,
+    PorterError,
+    Report,
+    Severity,
+    Verdict,
+)
+from porter.outputs import Translation, check_writable, hole_messages, make_record, port_paths, write_drafted_case
+from porter.provenance import refuse_edited, write_port
+from porter.report import Progress, StageEvent, silent
+from porter.source import Source, Span
+
+if TYPE_CHECKING:
+    from porter.frontend.parse import ParsedUnit
+
+
+@dataclass
+class Run:
+    """What one kernel's way through the stages leaves behind: times, messages, and who is told about progress."""
+
+    kernel: str
+    progress: Progress = silent
+    seconds: dict[str, float] = field(default_factory=dict)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Time a stage (repeats add up) and tell the progress when it starts, ends or fails."""
+        self.progress(StageEvent(self.kernel, name, "running"))
+        start, state = time.perf_counter(), "failed"
+        try:
+            yield
+            state = "done"
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+            self.progress(StageEvent(self.kernel, name, state, seconds=self.seconds[name]))
+
+    @contextmanager
+    def guard(self, doing: str, span: Span) -> Iterator[None]:
+        """Turn what goes wrong inside into messages of this kernel, so that the other kernels go on."""
+        try:
+            yield
+        except PorterError as error:
+            self.diagnostics += error.diagnostics
+        except Exception as error:
+            self.diagnostics.append(internal_error(error, traceback.format_exc(), doing, span))
+
+
+def port_files(paths: Sequence[Path], config: PortConfig, progress: Progress = silent) -> Report:
+    """Port the kernels of several files into `config.output`. What is wrong with one file does not stop the others."""
+    reports: list[Report] = []
+    taken: dict[Path, Path] = {}  # port -> the source it comes from
+    check_writable(config.output)
+    for path in dict.fromkeys(paths):
+        try:
+            reports.append(port(path, config, progress, taken))
+        except PorterError as error:
+            reports.append(Report((), error.diagnostics))
+    return Report(tuple(k for r in reports for k in r.kernels), tuple(d for r in reports for d in r.diagnostics))
+
+
+def port(path: Path, config: PortConfig, progress: Progress = silent, taken: dict[Path, Path] | None = None) -> Report:
+    """Port the kernels of one file. Raises PorterError when the file as a whole cannot be ported."""
+    start = time.perf_counter()
+    progress(StageEvent(path.name, "parse", "running"))
+    unit = parse(path, config)
+    parsed = time.perf_counter() - start
+    kernels = choose_kernels(unit, config)
+    ports = port_paths(unit, kernels, config.output, taken if taken is not None else {})
+    reports = [port_kernel(unit, info, config, ports[info.span], progress, parsed) for info in kernels]
+    return Report(tuple(reports), file_messages(unit))
+
+
+def port_kernel(
+    unit: ParsedUnit, info: KernelInfo, config: PortConfig, target: Path, progress: Progress, parsed: float
+) -> KernelReport:
+    """One kernel through all stages. Never raises but for Ctrl-C: what goes wrong is in the report."""
+    run = Run(info.name, progress, {"parse": parsed})
+    start = time.perf_counter()
+    module: PortedModule | None = None
+    instances: tuple[Instance, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
+    written = ""
+    with run.guard(f"porting {info.name}", info.span):
+        case = find_case(unit, info, config)
+        made = translate(unit, info, case, config, run)
+        module, instances = made.module, made.instances
+        if not config.force:
+            refuse_edited(target, module.text)
+        if config.verify and not module.holes:
+            verdicts = verify(made, target, config, run)
+        write_port(target, module.text, make_record(made, target, verdicts, config), force=config.force)
+        written = str(target)
+        run.diagnostics += [*module.notes, *hole_messages(module, written)]
+    run.seconds["total"] = parsed + time.perf_counter() - start
+    return KernelReport(
+        info.name,
+        unit.source,
+        instances,
+        written,
+        module.holes if module else (),
+        verdicts,
+        tuple(run.diagnostics),
+        run.seconds,
+    )
+
+
+# ---------------------------------------------------------------- parse
+
+
+def parse(path: Path, config: PortConfig) -> ParsedUnit:
+    """Read and parse one file. Raises PorterError PRT010 when it cannot be read."""
+    from porter.frontend.parse import ParseOptions, parse_source
+
+    options = ParseOptions(include_dirs=config.include, defines=config.define, std=config.std, arch=config.arch[0])
+    return parse_source(read_source(path), options)
+
+
+def read_source(path: Path) -> Source:
+    """The file's text. Raises PorterError PRT010 for a file that is missing, a folder, unreadable or not text."""
+    try:
+        return Source.read(path)
+    except FileNotFoundError:
+        near = sorted(p.name for p in path.parent.glob("*.cu"))[:5] if path.parent.is_dir() else []
+        help_ = f"{path.parent}/ has {', '.join(near)}" if near else "check the path"
+        raise PorterError(Diagnostic("PRT010", f"there is no file {path}", Span(str(path), 0), help=help_)) from None
+    except IsADirectoryError:
+        help_ = f"name files, as in {path}/*.cu, or use --analyze"
+        raise PorterError(Diagnostic("PRT010", f"{path} is a folder", Span(str(path), 0), help=help_)) from None
+    except UnicodeDecodeError:
+        raise PorterError(Diagnostic("PRT010", f"{path} is not UTF-8 text", Span(str(path), 0))) from None
+    except OSError as error:
+        message = f"cannot read {path}: {error.strerror}"
+        raise PorterError(Diagnostic("PRT010", message, Span(str(path), 0))) from None
+
+
+def choose_kernels(unit: ParsedUnit, config: PortConfig) -> tuple[KernelInfo, ...]:
+    """The kernels to port: those named with --kernel, else all of the file. Raises PorterError PRT001 or PRT956."""
+    everything = {k.name: k for k in (*unit.header_kernels, *unit.kernels)}
+    everything |= {k.qualified_name: k for k in (*unit.header_kernels, *unit.kernels)}
+    if config.kernel:
+        chosen = [
+            named(name, everything, f"kernel in {unit.source.path}", "porter port --analyze") for name in config.kernel
+        ]
+        return tuple(k for k in (*unit.kernels, *unit.header_kernels) if any(k.name == c.name for c in chosen))
+    if not unit.kernels:
+        errors = tuple(d for d in unit.diagnostics if d.severity is Severity.ERROR)[:5]
+        help_ = "porter ports functions declared __global__"
+        if unit.header_kernels:
+            help_ = f"its headers have some: name one with --kernel, such as {unit.header_kernels[0].name}"
+        message = f"no kernel in {unit.source.path}"
+        raise PorterError(*errors, Diagnostic("PRT001", message, Span(str(unit.source.path), 0), help=help_))
+    return unit.kernels
+
+
+def file_messages(unit: ParsedUnit) -> tuple[Diagnostic, ...]:
+    """What parsing said outside the kernels: warnings, since the kernels themselves are whole."""
+    return tuple(replace(d, severity=Severity.WARNING) for d in unit.diagnostics)
+
+
+# ---------------------------------------------------------------- case and instances
+
+
+def find_case(unit: ParsedUnit, info: KernelInfo, config: PortConfig) -> Case:
+    """The case of a kernel. Raises PorterError: the file's own errors, or PRT910 after drafting one for the user."""
+    path = config.case or case_path_for(unit.source.path, info.name)
+    if path is not None:
+        case = load_case(path)
+        if case.kernel in (info.name, info.qualified_name):
+            return case
+        if config.case:
+            message = f"{path} is the case of `{case.kernel}`, not of `{info.name}`"
+            raise PorterError(
+                Diagnostic("PRT910", message, Span(str(path), 1), help=f"take it with --kernel {case.kernel}")
+            )
+    raise write_drafted_case(unit, info, config)
+
+
+def choose_instances(unit: ParsedUnit, info: KernelInfo, case: Case | None, config: PortConfig) -> tuple[Instance, ...]:
+    """Template arguments to port for: --instantiate, else the case, else the file's launches, else a guess by name."""
+    from porter.frontend.instances import default_instances, instances_from_launches, parse_instantiation
+
+    asked = [parse_instantiation(text) for text in config.instantiate]
+    wanted = tuple(i for name, i in asked if name in (info.name, info.qualified_name))
+    if wanted:
+        return tuple(dict.fromkeys(wanted))
+    if case is not None and case.instances:
+        return tuple(i.instance for i in case.instances)
+    if not info.is_template:
+        return (Instance(),)
+    return tuple(instances_from_launches(unit, info)) or tuple(default_instances(info))
+
+
+# ---------------------------------------------------------------- lower, plan, emit
+
+
+def lower(unit: ParsedUnit, info: KernelInfo, instances: tuple[Instance, ...]) -> tuple[ir.Kernel, ...]:
+    """The kernel's typed IR at each instance. Raises PorterError: parse errors inside it, arguments that do not fit."""
+    from porter.frontend.instances import try_specialise
+    from porter.frontend.lower import lower_kernel
+
+    if info.errors:
+        raise PorterError(*info.errors)
+    requests = [(info, instance) for instance in instances]
+    whole, cursors, failures = try_specialise(unit.source, unit.options, requests, stand_ins=unit.stand_ins)
+    if failures:
+        raise PorterError(*failures.values())
+    return tuple(lower_kernel(whole, cursors[info.qualified_name, i], info, i) for i in instances)
+
+
+def translate(unit: ParsedUnit, info: KernelInfo, case: Case, config: PortConfig, run: Run) -> Translation:
+    """Lower, plan and emit one kernel. Raises PorterError."""
+    from porter.emit.module import emit_module
+    from porter.emit.plan import PlanOptions, make_plan
+
+    with run.stage("parse"):
+        instances = choose_instances(unit, info, case, config)
+        kernels = lower(unit, info, instances)
+    with run.stage("plan"):
+        plan = make_plan(list(kernels), info, case, PlanOptions(standalone=config.standalone))
+    with run.stage("emit"):
+        module = emit_module(plan)
+    return Translation(unit, info, case, instances, kernels, plan, module)
+
+
+# ---------------------------------------------------------------- verify
+
+
+def verify(made: Translation, target: Path, config: PortConfig, run: Run) -> tuple[Verdict, ...]:
+    """The verifier's answers about a translated kernel. The port is judged in a folder of its own: nothing the user has
+    is replaced before the answer is there."""
+    from porter.verify.run import VerifyRequest, verify_port
+
+    with tempfile.TemporaryDirectory(prefix="porter-") as folder:
+        draft = Path(folder) / target.name
+        draft.write_text(made.module.text, encoding="utf-8")
+        request = VerifyRequest(
+            port_path=draft,
+            source=made.unit.source,
+            case=made.case,
+            info=made.info,
+            arches=config.arch,
+            seed=config.seed,
+            thorough=config.thorough,
+            jobs=worker_count(config),
+        )
+        return tuple(verify_port(request))
