@@ -8,3 +8,4 @@
 #include "porter_fp8.h"
 #include "porter_device.h"
 #include "porter_runtime.h"
+#include "porter_libs.h"
