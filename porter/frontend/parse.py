@@ -122,13 +122,10 @@ def parse_source(
             m = _NOT_FOUND.search(d.spelling)
             if m and m.group(1) not in found:
                 includer = d.location.file.name if d.location.file else path
-                target = find_include(m.group(1), includer, source)
-                if target:
-                    new[m.group(1)] = f'#include "{target}"\n'
-                else:
-                    new[m.group(1)] = ""
-                    if not is_known(m.group(1)):
-                        missing[m.group(1)] = _place(d)
+                target = None if is_known(m.group(1)) else find_include(m.group(1), includer, source)
+                new[m.group(1)] = f'#include "{target}"\n' if target else ""
+                if not target and not is_known(m.group(1)):
+                    missing[m.group(1)] = _place(d)
         if not new:
             break
         found |= new

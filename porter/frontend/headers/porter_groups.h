@@ -33,12 +33,14 @@ struct coalesced_group : thread_group {
   template <class T> T shfl(T, int) const; template <class T> T shfl_up(T, unsigned) const; template <class T> T shfl_down(T, unsigned) const;
   int any(int) const; int all(int) const; unsigned ballot(int) const; template <class T> unsigned match_any(T) const; template <class T> unsigned match_all(T, int&) const;
 };
-template <unsigned Size, class Parent = void> struct thread_block_tile : thread_group {
+template <unsigned Size, class Parent = void> struct thread_block_tile;
+template <unsigned Size> struct thread_block_tile<Size, void> : thread_group {
   static void sync(); static unsigned thread_rank(); static constexpr unsigned size() { return Size; } static constexpr unsigned num_threads() { return Size; }
   unsigned meta_group_rank() const; unsigned meta_group_size() const;
   template <class T> T shfl(T, int) const; template <class T> T shfl_up(T, int) const; template <class T> T shfl_down(T, int) const; template <class T> T shfl_xor(T, int) const;
   int any(int) const; int all(int) const; unsigned ballot(int) const; template <class T> unsigned match_any(T) const; template <class T> unsigned match_all(T, int&) const;
 };
+template <unsigned Size, class Parent> struct thread_block_tile : thread_block_tile<Size, void> {};
 template <unsigned Size> struct block_tile_memory { alignas(16) unsigned char bytes[Size]; };
 thread_block this_thread_block(); template <unsigned N> thread_block this_thread_block(block_tile_memory<N>&); grid_group this_grid(); cluster_group this_cluster(); coalesced_group coalesced_threads(); multi_grid_group this_multi_grid();
 template <unsigned Size, class G> thread_block_tile<Size, G> tiled_partition(const G&);
@@ -105,6 +107,8 @@ template <unsigned N, thread_scope S> void pipeline_consumer_wait_prior(pipeline
 template <class G, class T, class S, class P> void memcpy_async(const G&, T*, const T*, S, P&); template <class P> void memcpy_async(void*, const void*, size_t, P&);
 template <size_t A> struct aligned_size_t { size_t value; constexpr explicit aligned_size_t(size_t v) : value(v) {} constexpr operator size_t() const { return value; } };
 template <class T, class U> constexpr auto ceil_div(T a, U b) { return (a + b - 1) / b; }
+template <class T> constexpr T round_up(T a, T b) { return (a + b - 1) / b * b; } template <class T> constexpr T round_down(T a, T b) { return a / b * b; }
+template <class T, bool NotOne = false> struct fast_mod_div { T __d; explicit fast_mod_div(T = 1); operator T() const; }; template <class T, class U, bool B> T operator/(T, fast_mod_div<U, B>); template <class T, class U, bool B> T operator%(T, fast_mod_div<U, B>); template <class T, class U, bool B> std::pair<T, U> div(T, fast_mod_div<U, B>);
 template <class T = void> struct maximum { constexpr T operator()(T a, T b) const { return a < b ? b : a; } };
 template <> struct maximum<void> { template <class T, class U> constexpr auto operator()(const T& a, const U& b) const { return a < b ? b : a; } };
 template <class T = void> struct minimum { constexpr T operator()(T a, T b) const { return b < a ? b : a; } };

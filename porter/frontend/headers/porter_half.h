@@ -8,15 +8,18 @@ struct __half2_raw { unsigned short x, y; };
 struct __nv_bfloat16_raw { unsigned short x; };
 struct __nv_bfloat162_raw { unsigned short x, y; };
 
-#define PORTER_HALF_TYPES(H, H2, RAW, RAW2)                                                              \
+struct __half;
+struct __nv_bfloat16;
+#define PORTER_HALF_TYPES(H, H2, RAW, RAW2, OTHER)                                                       \
   struct __attribute__((aligned(2))) H {                                                                 \
     unsigned short __x;                                                                                  \
     H() = default;                                                                                       \
     constexpr H(const RAW& r) : __x(r.x) {}                                                              \
-    constexpr H(float v); constexpr H(double v);                                                         \
-    constexpr H(short v); constexpr H(unsigned short v); constexpr H(int v); constexpr H(unsigned int v);\
-    constexpr H(long v); constexpr H(unsigned long v);                                                   \
-    constexpr H(long long v); constexpr H(unsigned long long v);                                         \
+    explicit H(const OTHER&);                                                                            \
+    H(float v); H(double v);                                                                             \
+    H(short v); H(unsigned short v); H(int v); H(unsigned int v);\
+    H(long v); H(unsigned long v);                                                   \
+    H(long long v); H(unsigned long long v);                                         \
     H& operator=(const RAW&);                                                                            \
     H& operator=(float); H& operator=(double); H& operator=(short); H& operator=(unsigned short);        \
     H& operator=(int); H& operator=(unsigned int); H& operator=(long long); H& operator=(unsigned long long); \
@@ -46,8 +49,8 @@ struct __nv_bfloat162_raw { unsigned short x, y; };
   H2 operator+(const H2&); H2 operator-(const H2&);                                                      \
   bool operator==(const H2&, const H2&); bool operator!=(const H2&, const H2&); bool operator<(const H2&, const H2&); \
   bool operator>(const H2&, const H2&); bool operator<=(const H2&, const H2&); bool operator>=(const H2&, const H2&);
-PORTER_HALF_TYPES(__half, __half2, __half_raw, __half2_raw)
-PORTER_HALF_TYPES(__nv_bfloat16, __nv_bfloat162, __nv_bfloat16_raw, __nv_bfloat162_raw)
+PORTER_HALF_TYPES(__half, __half2, __half_raw, __half2_raw, __nv_bfloat16)
+PORTER_HALF_TYPES(__nv_bfloat16, __nv_bfloat162, __nv_bfloat16_raw, __nv_bfloat162_raw, __half)
 #undef PORTER_HALF_TYPES
 typedef __half half;
 typedef __half2 half2;
@@ -57,7 +60,6 @@ typedef __half __nv_half;
 typedef __half2 __nv_half2;
 typedef __nv_bfloat16 nv_bfloat16;
 typedef __nv_bfloat162 nv_bfloat162;
-__nv_bfloat16 __porter_bf16_from_half(const __half&);
 
 // ---- arithmetic, comparison and math intrinsics that both types share by overload
 #define PORTER_HALF_OPS(H, H2)                                                                           \

@@ -1,7 +1,6 @@
 // Shallow declarations of the C++ library for host code: enough for launch code to have types, not enough to run.
 #pragma once
 #include "porter_runtime.h"
-#pragma clang force_cuda_host_device begin
 #define EXIT_SUCCESS 0
 #define EXIT_FAILURE 1
 #define RAND_MAX 2147483647
@@ -81,12 +80,14 @@ struct thread { thread(); template <class F, class... A> explicit thread(F&&, A&
 template <class T> struct atomic { atomic(); atomic(T); T load(memory_order = memory_order_seq_cst) const; void store(T, memory_order = memory_order_seq_cst); T fetch_add(T, memory_order = memory_order_seq_cst); operator T() const; T operator++(); T operator=(T); T exchange(T); bool compare_exchange_strong(T&, T); };
 struct mt19937 { using result_type = unsigned; explicit mt19937(unsigned = 5489u); unsigned operator()(); void seed(unsigned); static constexpr unsigned min() { return 0; } static constexpr unsigned max() { return ~0u; } }; using mt19937_64 = mt19937; using default_random_engine = mt19937; struct random_device { unsigned operator()(); };
 template <class T = double> struct uniform_real_distribution { uniform_real_distribution(T = 0, T = 1); template <class G> T operator()(G&); }; template <class T = int> struct uniform_int_distribution { uniform_int_distribution(T = 0, T = 100); template <class G> T operator()(G&); }; template <class T = double> struct normal_distribution { normal_distribution(T = 0, T = 1); template <class G> T operator()(G&); };
+#pragma clang force_cuda_host_device begin
 template <class T> struct complex { T _re, _im; constexpr complex(T re = T(), T im = T()) : _re(re), _im(im) {} constexpr T real() const { return _re; } constexpr T imag() const { return _im; } };
+#pragma clang force_cuda_host_device end
 template <class T> struct span { span(); span(T*, size_t); template <class C> span(C&); T* data() const; size_t size() const; T& operator[](size_t) const; T* begin() const; T* end() const; };
 template <intmax_t N, intmax_t D = 1> struct ratio {}; using milli = ratio<1, 1000>; using micro = ratio<1, 1000000>; using nano = ratio<1, 1000000000>;
 namespace chrono { template <class R, class P = ratio<1>> struct duration { duration(); duration(R); R count() const; duration operator-(duration) const; }; struct time_point { duration<double> operator-(time_point) const; duration<double> time_since_epoch() const; }; struct steady_clock { using time_point = chrono::time_point; static time_point now(); }; using high_resolution_clock = steady_clock; using system_clock = steady_clock;
 template <class D, class E> D duration_cast(E); using nanoseconds = duration<long, nano>; using microseconds = duration<long, micro>; using milliseconds = duration<long, milli>; using seconds = duration<long>; }
+void* align(size_t, size_t, void*&, size_t&); ostream& operator<<(ostream&, const string_view&); template <class C, class T = char_traits<C>> using basic_ostream = ostream; template <class C, class T = char_traits<C>, class A = allocator<C>> using basic_string = string;
 namespace this_thread { template <class D> void sleep_for(D); }
 namespace filesystem { struct path { path(const string&); string string() const; }; bool exists(const path&); }
 }  // namespace std
-#pragma clang force_cuda_host_device end

@@ -3,4 +3,5 @@
 #include "porter_groups.h"
 #include "porter_cub.h"
 #include "porter_random.h"
+#include "porter_blas.h"
 #include "porter_torch.h"

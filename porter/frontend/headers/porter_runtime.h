@@ -47,7 +47,12 @@ typedef struct cudaLaunchConfig_st { dim3 gridDim; dim3 blockDim; size_t dynamic
 #define cudaHostAllocMapped 2
 #define cudaStreamLegacy ((cudaStream_t)1)
 #define cudaStreamPerThread ((cudaStream_t)2)
+enum cudaStreamCaptureStatus { cudaStreamCaptureStatusNone, cudaStreamCaptureStatusActive, cudaStreamCaptureStatusInvalidated };
+enum cudaStreamCaptureMode { cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal, cudaStreamCaptureModeRelaxed };
 #pragma clang force_cuda_host_device begin
+cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus*);
+cudaError_t cudaStreamGetPriority(cudaStream_t, int*);
+int nvtxRangePushA(const char*); int nvtxRangePush(const char*); int nvtxRangePop();
 cudaError_t cudaConfigureCall(dim3, dim3, size_t = 0, cudaStream_t = 0);
 unsigned __cudaPushCallConfiguration(dim3, dim3, size_t = 0, void* = 0);
 cudaError_t __cudaPopCallConfiguration(dim3*, dim3*, size_t*, void*);
@@ -77,5 +82,6 @@ template <class F> cudaError_t cudaFuncSetAttribute(F, cudaFuncAttribute, int); 
 template <class F> cudaError_t cudaFuncSetCacheConfig(F, cudaFuncCache);
 template <class F> cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int*, F, int, size_t);
 template <class F> cudaError_t cudaOccupancyMaxPotentialBlockSize(int*, int*, F, size_t = 0, int = 0);
+template <class F> cudaError_t cudaOccupancyMaxPotentialClusterSize(int*, F, const cudaLaunchConfig_t*);
 template <class F> cudaError_t cudaOccupancyMaxActiveClusters(int*, F, const cudaLaunchConfig_t*);
 #pragma clang force_cuda_host_device end

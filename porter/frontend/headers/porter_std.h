@@ -109,6 +109,13 @@ template <class T, class... A> inline constexpr bool is_constructible_v = __is_c
 template <class T> struct is_default_constructible : bool_constant<__is_constructible(T)> {};
 template <class T> struct is_trivially_default_constructible : bool_constant<__is_trivially_constructible(T)> {};
 template <class T> struct is_copy_constructible : bool_constant<__is_constructible(T, const T&)> {};
+template <class T> inline constexpr bool is_copy_constructible_v = __is_constructible(T, const T&);
+template <class T> inline constexpr bool is_default_constructible_v = __is_constructible(T);
+template <class T> struct is_move_constructible : bool_constant<__is_constructible(T, T&&)> {};
+template <class F, class... A> constexpr auto __porter_invocable(int) -> decltype(declval<F>()(declval<A>()...), true) { return true; }
+template <class F, class... A> constexpr bool __porter_invocable(long) { return false; }
+template <class F, class... A> inline constexpr bool is_invocable_v = __porter_invocable<F, A...>(0);
+template <class F, class... A> struct is_invocable : bool_constant<is_invocable_v<F, A...>> {};
 template <class A, class B> struct is_assignable : bool_constant<__is_assignable(A, B)> {};
 template <class T> struct underlying_type { using type = __underlying_type(T); };
 template <class T> using underlying_type_t = __underlying_type(T);

@@ -57,7 +57,7 @@ struct Library { template <class... A> Library& def(A&&...); template <class... 
 namespace headeronly { using c10::DeviceType; using c10::IntHeaderOnlyArrayRef; using c10::kCUDA; }
 namespace stable {
 using Tensor = at::Tensor; using Device = c10::Device; using c10::DeviceType; using namespace at;
-#define PORTER_STABLE(f) template <class... A> Tensor f(A&&...);
+#define PORTER_STABLE(f) template <class... A> Tensor f(const Tensor&, A&&...); template <class... A> Tensor f(const Tensor&, c10::IntArrayRef, A&&...);
 PORTER_STABLE(new_empty) PORTER_STABLE(new_zeros) PORTER_STABLE(view) PORTER_STABLE(reshape) PORTER_STABLE(contiguous) PORTER_STABLE(narrow) PORTER_STABLE(flatten) PORTER_STABLE(transpose) PORTER_STABLE(clone) PORTER_STABLE(zero_) PORTER_STABLE(fill_) PORTER_STABLE(copy_) PORTER_STABLE(to) PORTER_STABLE(select) PORTER_STABLE(squeeze) PORTER_STABLE(unsqueeze) PORTER_STABLE(subtract) PORTER_STABLE(amax)
 #undef PORTER_STABLE
 Tensor empty(c10::IntArrayRef, std::optional<c10::ScalarType> = std::nullopt, std::optional<c10::Layout> = std::nullopt, std::optional<c10::Device> = std::nullopt, std::optional<bool> = std::nullopt); template <class... A> Tensor empty_like(const Tensor&, A&&...); template <class... A> Tensor from_blob(A&&...);
@@ -75,6 +75,9 @@ struct TensorView { TensorView(); void* data_ptr() const; int64_t size(int64_t) 
 struct Tensor : TensorView {}; struct CUDADeviceGuard { explicit CUDADeviceGuard(int); }; template <class T> struct Optional : std::optional<T> { using std::optional<T>::optional; }; struct AnyView {}; struct Any {}; struct String : std::string { using std::string::string; }; struct Function {}; template <class T> struct Array : std::vector<T> {}; template <class K, class V> struct Map : std::map<K, V> {}; template <class... T> struct Tuple : std::tuple<T...> {}; struct Shape : ShapeView {};
 } }  // namespace tvm::ffi
 int TVMFFIEnvGetStream_(int, int); cudaStream_t TVMFFIEnvGetStream(int, int);
+// warp functions of ATen/cuda/DeviceUtils.cuh
+template <class T> T WARP_SHFL(T, int, int = 32, unsigned = 0xffffffffu); template <class T> T WARP_SHFL_XOR(T, int, int = 32, unsigned = 0xffffffffu); template <class T> T WARP_SHFL_UP(T, unsigned, int = 32, unsigned = 0xffffffffu); template <class T> T WARP_SHFL_DOWN(T, unsigned, int = 32, unsigned = 0xffffffffu); unsigned WARP_BALLOT(int, unsigned = 0xffffffffu);
+AOTITorchError torch_get_current_cuda_blas_handle(void**);
 template <class... A> void __porter_check(bool, A&&...); template <class... A> [[noreturn]] void __porter_fail(A&&...);
 #pragma clang force_cuda_host_device end
 #define TVM_FFI_DLL_EXPORT_TYPED_FUNC(...)

@@ -40,6 +40,7 @@ bool operator==(const BFloat16&, const BFloat16&); bool operator<(BFloat16&, BFl
 PORTER_C10_FP8(Float8_e4m3fn) PORTER_C10_FP8(Float8_e5m2) PORTER_C10_FP8(Float8_e4m3fnuz) PORTER_C10_FP8(Float8_e5m2fnuz) PORTER_C10_FP8(Float8_e8m0fnu)
 struct alignas(1) Float4_e2m1fn_x2 { uint8_t val_; Float4_e2m1fn_x2() = default; explicit Float4_e2m1fn_x2(uint8_t v) : val_(v) {} };
 PORTER_C10_OPS(Half) PORTER_C10_OPS(BFloat16) PORTER_C10_OPS(Float8_e4m3fn) PORTER_C10_OPS(Float8_e5m2) PORTER_C10_OPS(Float8_e4m3fnuz)
+Half __ldg(const Half*); BFloat16 __ldg(const BFloat16*);
 #undef PORTER_C10_OPS
 #undef PORTER_C10_MIX
 #undef PORTER_C10_FP8
