@@ -26,7 +26,7 @@ class Translation:
 
     unit: ParsedUnit
     info: KernelInfo
-    case: Case
+    case: Case | None  # None only where nothing is written (--emit)
     instances: tuple[Instance, ...]
     kernels: tuple[ir.Kernel, ...]
     plan: Any
@@ -104,8 +104,8 @@ def make_record(made: Translation, target: Path, verdicts: tuple[Verdict, ...], 
         kernel=made.info.qualified_name or made.info.name,
         source=relative(made.unit.source.path, folder),
         source_sha256=made.unit.source.sha256,
-        case=relative(made.case.path, folder),
-        case_sha256=sha256_text(made.case.text),
+        case=relative(made.case.path, folder) if made.case else "",
+        case_sha256=sha256_text(made.case.text) if made.case else "",
         line_map=tuple(replace(e, span=moved(e.span, folder)) for e in made.module.line_map),
         instances=made.instances,
         arches=config.arch,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from porter import ir
-from porter.case import Case, case_path_for, load_case
+from porter.case import Case, CaseInstance, case_path_for, check_case, load_case
 from porter.config import PortConfig, worker_count
 from porter.crash import internal_error
 from porter.explain import named
@@ -27,7 +27,15 @@ from porter.model import (
     Severity,
     Verdict,
 )
-from porter.outputs import Translation, check_writable, hole_messages, make_record, port_paths, write_drafted_case
+from porter.outputs import (
+    Translation,
+    check_writable,
+    hole_messages,
+    identifier,
+    make_record,
+    port_paths,
+    write_drafted_case,
+)
 from porter.provenance import refuse_edited, write_port
 from porter.report import Progress, StageEvent, silent
 from porter.source import Source, Span
@@ -78,7 +86,22 @@ def port_files(paths: Sequence[Path], config: PortConfig, progress: Progress = s
             reports.append(port(path, config, progress, taken))
         except PorterError as error:
             reports.append(Report((), error.diagnostics))
-    return Report(tuple(k for r in reports for k in r.kernels), tuple(d for r in reports for d in r.diagnostics))
+    kernels = tuple(k for r in reports for k in r.kernels)
+    return Report(kernels, (*(d for r in reports for d in r.diagnostics), *unused_instantiations(kernels, config)))
+
+
+def unused_instantiations(kernels: tuple[KernelReport, ...], config: PortConfig) -> Iterator[Diagnostic]:
+    """A message for every --instantiate that names no kernel of the run."""
+    from porter.frontend.instances import parse_instantiation
+
+    names = {k.kernel: k for k in kernels}
+    for text in config.instantiate if kernels else ():
+        name = parse_instantiation(text)[0].split("::")[-1]
+        if name not in names:
+            try:
+                named(name, names, "kernel here", "porter port --analyze")
+            except PorterError as error:
+                yield from error.diagnostics
 
 
 def port(path: Path, config: PortConfig, progress: Progress = silent, taken: dict[Path, Path] | None = None) -> Report:
@@ -108,7 +131,7 @@ def port_kernel(
         made = translate(unit, info, case, config, run)
         module, instances = made.module, made.instances
         if not config.force:
-            refuse_edited(target, module.text)
+            refuse_edited(target, module.text, info.qualified_name)
         if config.verify and not module.holes:
             verdicts = verify(made, target, config, run)
         write_port(target, module.text, make_record(made, target, verdicts, config), force=config.force)
@@ -189,7 +212,8 @@ def find_case(unit: ParsedUnit, info: KernelInfo, config: PortConfig) -> Case:
     if path is not None:
         case = load_case(path)
         if case.kernel in (info.name, info.qualified_name):
-            return case
+            check_case(case, info)
+            return with_instances(case, instances_asked(info, config))
         if config.case:
             message = f"{path} is the case of `{case.kernel}`, not of `{info.name}`"
             raise PorterError(
@@ -198,14 +222,29 @@ def find_case(unit: ParsedUnit, info: KernelInfo, config: PortConfig) -> Case:
     raise write_drafted_case(unit, info, config)
 
 
-def choose_instances(unit: ParsedUnit, info: KernelInfo, case: Case | None, config: PortConfig) -> tuple[Instance, ...]:
-    """Template arguments to port for: --instantiate, else the case, else the file's launches, else a guess by name."""
-    from porter.frontend.instances import default_instances, instances_from_launches, parse_instantiation
+def instances_asked(info: KernelInfo, config: PortConfig) -> tuple[Instance, ...]:
+    """What --instantiate names for this kernel."""
+    from porter.frontend.instances import parse_instantiation
 
     asked = [parse_instantiation(text) for text in config.instantiate]
-    wanted = tuple(i for name, i in asked if name in (info.name, info.qualified_name))
-    if wanted:
-        return tuple(dict.fromkeys(wanted))
+    return tuple(dict.fromkeys(i for name, i in asked if name in (info.name, info.qualified_name)))
+
+
+def with_instances(case: Case, instances: tuple[Instance, ...]) -> Case:
+    """The case for other instances than its own; one that it has keeps its `when`."""
+    if not instances:
+        return case
+    known = {i.args: i for i in case.instances}
+    return replace(case, instances=tuple(known.get(i.args, CaseInstance(i.args)) for i in instances))
+
+
+def choose_instances(unit: ParsedUnit, info: KernelInfo, case: Case | None, config: PortConfig) -> tuple[Instance, ...]:
+    """Template arguments to port for: --instantiate, else the case, else the file's launches, else a guess by name."""
+    from porter.frontend.instances import default_instances, instances_from_launches
+
+    asked = instances_asked(info, config)
+    if asked:
+        return asked
     if case is not None and case.instances:
         return tuple(i.instance for i in case.instances)
     if not info.is_template:
@@ -243,6 +282,35 @@ def translate(unit: ParsedUnit, info: KernelInfo, case: Case, config: PortConfig
     with run.stage("emit"):
         module = emit_module(plan)
     return Translation(unit, info, case, instances, kernels, plan, module)
+
+
+def show_stage(path: Path, config: PortConfig, stage: str) -> tuple[str, tuple[Diagnostic, ...], int]:
+    """What `--emit` prints: the text of one stage (ir, plan, py or ptx) for the kernels of a file, messages, exit code.
+
+    Writes nothing the user keeps. Works without a case. Raises PorterError.
+    """
+    from porter.ir_text import format_kernel
+
+    unit = parse(path, config)
+    texts: list[str] = []
+    messages: list[Diagnostic] = []
+    holes = 0
+    for info in choose_kernels(unit, config):
+        found = config.case or case_path_for(path, info.name)
+        case = load_case(found) if found else None
+        if case is not None and case.kernel not in (info.name, info.qualified_name):
+            case = None
+        if stage == "ir":
+            texts += [format_kernel(k) for k in lower(unit, info, choose_instances(unit, info, case, config))]
+            continue
+        made = translate(unit, info, case, config, Run(info.name))
+        messages += [*made.module.notes, *hole_messages(made.module, f"{identifier(path.stem)}.py")]
+        holes += len(made.module.holes)
+        if stage == "ptx":
+            texts += compile_to_ptx(made, config)
+        else:
+            texts.append(str(made.plan) if stage == "plan" else made.module.text)
+    return "\n".join(t.rstrip("\n") + "\n" for t in texts), (*file_messages(unit), *messages), int(holes > 0)
 
 
 # ---------------------------------------------------------------- verify

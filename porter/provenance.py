@@ -183,8 +183,9 @@ def cuda_span(entries: tuple[LineMapEntry, ...], line: int) -> Span:
 # ---------------------------------------------------------------- writing
 
 
-def refuse_edited(port: Path, text: str) -> None:
-    """Raise PorterError PRT954, the diff in its notes, when writing `text` would lose somebody's edit of `port`."""
+def refuse_edited(port: Path, text: str, kernel: str) -> None:
+    """Raise PorterError when writing `text` would lose what is there: PRT954, the diff in its notes, for somebody's
+    edit; PRT957 for the port of another kernel."""
     try:
         present = port.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -194,6 +195,10 @@ def refuse_edited(port: Path, text: str) -> None:
             Diagnostic("PRT954", f"{port} exists and porter did not write it: {error}", Span(str(port), 0, 0))
         ) from error
     record = read_record(port)
+    if record is not None and record.kernel != kernel:
+        message = f"{port} is the port of `{record.kernel}`, not of `{kernel}`"
+        help_ = "port to another folder with -o, or overwrite it with --force"
+        raise PorterError(Diagnostic("PRT957", message, Span(str(port), 0, 0), help=help_))
     if present == text or (record is not None and sha256_text(present) in _own_hashes(record)):
         return
     diff = difflib.unified_diff(
@@ -214,15 +219,15 @@ def refuse_edited(port: Path, text: str) -> None:
 def write_port(port: Path, text: str, record: PortRecord, *, force: bool = False) -> bool:
     """Write a port and its record together, under the output's lock. Returns whether the port's text changed.
 
-    Raises PorterError: PRT954 when somebody edited the port (unless `force`), PRT955 when its record is unreadable
-    (unless `force`), PRT953 when the folder cannot be written.
+    Raises PorterError: PRT953 when the folder cannot be written and, unless `force`, PRT954 when somebody edited the
+    port, PRT957 when it is another kernel's, PRT955 when its record is unreadable.
     """
     with locked(port):
         old: PortRecord | None = None
         try:
             old = read_record(port)
             if not force:
-                refuse_edited(port, text)
+                refuse_edited(port, text, record.kernel)
         except PorterError:
             if not force:
                 raise
@@ -291,7 +296,7 @@ def _read_or_none(path: Path) -> str | None:
 
 
 def to_text(record: PortRecord) -> str:
-    """The file's text: known keys in a fixed order, then kept ones; one line a row of the line map, for readable diffs."""
+    """The file's text: known keys in a fixed order, then kept ones; the line map one row a line, for readable diffs."""
     parts = []
     for key, value in to_json(record).items():
         if key == "line_map":

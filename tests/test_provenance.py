@@ -91,6 +91,15 @@ def test_a_file_porter_never_wrote_is_refused(tmp_path: Path) -> None:
     assert port.read_text() == "print('precious')\n"
 
 
+def test_the_port_of_another_kernel_is_refused(tmp_path: Path) -> None:
+    port = tmp_path / "k.py"
+    write_port(port, TEXT, record())
+    with pytest.raises(PorterError) as caught:
+        write_port(port, "x\n", replace(record(), kernel="other"))
+    assert code_of(caught) == "PRT957" and port.read_text() == TEXT
+    assert write_port(port, "x\n", replace(record(), kernel="other"), force=True)
+
+
 def test_an_unedited_port_is_replaced_and_an_unchanged_one_not_touched(tmp_path: Path) -> None:
     port = tmp_path / "k.py"
     write_port(port, TEXT, record())
@@ -173,7 +182,7 @@ from pathlib import Path
 from porter.provenance import PortRecord, write_port
 port, who = Path(sys.argv[1]), sys.argv[2]
 for n in range(20):
-    write_port(port, f"# {who} {n}\\n" * 2000, PortRecord(kernel=f"{who}{n}"))
+    write_port(port, f"# {who} {n}\\n" * 2000, PortRecord(kernel="k", source=f"{who}{n}"))
 """
 
 
@@ -184,7 +193,7 @@ def test_two_writers_never_mix(tmp_path: Path) -> None:
     back = read_record(port)
     assert back is not None
     assert provenance.sha256_text(port.read_text()) == back.emitted_sha256
-    assert port.read_text().split()[1] == back.kernel[0]
+    assert port.read_text().split()[1] == back.source[0]
 
 
 def test_the_map_follows_an_edit() -> None:
