@@ -222,18 +222,3 @@ def _closes_at_end(text: str) -> bool:
         if depth == 0:
             return i == len(text) - 1
     return False
-
-
-def split_arguments(text: str) -> list[str]:
-    """The top-level comma-separated parts of `text` (brackets of all four kinds respected)."""
-    parts, depth, start = [], 0, 0
-    for i, c in enumerate(text):
-        if c in "([{<":
-            depth += 1
-        elif c in ")]}>" and not (c == ">" and text[i - 1 : i] == "-"):
-            depth -= 1
-        elif c == "," and depth == 0:
-            parts.append(text[start:i].strip())
-            start = i + 1
-    last = text[start:].strip()
-    return [*parts, last] if last or parts else []

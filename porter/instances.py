@@ -6,23 +6,13 @@ import re
 from pathlib import Path
 
 from porter import expr
-from porter.cxx_expr import split_arguments, to_case_expression
+from porter.cxx_expr import to_case_expression
 from porter.cxx_types import normalise, scalar_name
 from porter.expr import ExprError
 from porter.model import Diagnostic, Instance, KernelInfo, PorterError, TemplateParam
 
 TemplateValue = str | int | bool
 _ENUMERATOR = "an enumerator is given by its value: Mode(1)"
-
-
-def parse_instance(text: str) -> tuple[str, Instance]:
-    """`"k<__nv_bfloat16, 8>"` as ("k", Instance(("__nv_bfloat16", "8"))); a bare name has no arguments."""
-    m = re.fullmatch(r"\s*([\w:]+)\s*(?:<(.*)>)?\s*", text, re.S)
-    if not m:
-        raise PorterError(
-            Diagnostic("PRT906", f"`{text}` is not an instance", help="write it as in C++: `kernel<__nv_bfloat16, 8>`")
-        )
-    return m.group(1), Instance(tuple(split_arguments(m.group(2) or "")))
 
 
 def instance_values(info: KernelInfo, instance: Instance) -> dict[str, TemplateValue]:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from porter.case import case_path_for, check_case, load_case, parse_case
-from porter.instances import instance_values, parse_instance
+from porter.instances import instance_values
 from porter.model import Instance, KernelInfo, KernelParam, PorterError, TemplateParam
 
 TEXT = """schema = 1
@@ -257,10 +257,3 @@ def test_bad_instances(args):
     with pytest.raises(PorterError) as error:
         instance_values(TEMPLATE, Instance(args))
     assert error.value.diagnostics[0].code == "PRT906"
-
-
-def test_parse_instance():
-    assert parse_instance("ns::k<__nv_bfloat16, 8>") == ("ns::k", Instance(("__nv_bfloat16", "8")))
-    assert parse_instance("k") == ("k", Instance(()))
-    with pytest.raises(PorterError):
-        parse_instance("k 8>")

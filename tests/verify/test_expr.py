@@ -6,7 +6,7 @@ import math
 import pytest
 
 from porter import expr
-from porter.cxx_expr import split_arguments, to_case_expression
+from porter.cxx_expr import to_case_expression
 from porter.expr import ExprError, evaluate, names_in, to_python
 
 NAMES = {"hidden": 768, "tokens": 7, "VEC": 8, "scalar_t": "bf16", "half_size": 3, "flag": True, "in": 5}
@@ -158,10 +158,3 @@ def test_cxx_expressions(cxx, text):
 
 def test_cxx_names_are_replaced_whole():
     assert to_case_expression("threads * blocks", {"threads": "min(n, 1024)", "blocks": "b"}) == "(min(n, 1024)) * b"
-
-
-def test_split_arguments():
-    assert split_arguments("a, f(b, c), std::array<int, 4>{}, d[1, 2]") == [
-        "a", "f(b, c)", "std::array<int, 4>{}", "d[1, 2]",
-    ]  # fmt: skip
-    assert split_arguments("") == []
