@@ -26,7 +26,7 @@ enum { CUBLASLT_MATMUL_DESC_TRANSA = 3, CUBLASLT_MATMUL_DESC_TRANSB = 4, CUBLASL
 typedef int cublasLtEpilogue_t;
 typedef int cublasLtOrder_t;
 #define PORTER_BLAS(f) template <class... A> cublasStatus_t f(A&&...);
-PORTER_BLAS(cublasCreate) PORTER_BLAS(cublasDestroy) PORTER_BLAS(cublasSetStream) PORTER_BLAS(cublasSetMathMode) PORTER_BLAS(cublasGetMathMode)
+PORTER_BLAS(cublasCreate) PORTER_BLAS(cublasCreate_v2) PORTER_BLAS(cublasDestroy) PORTER_BLAS(cublasSetStream) PORTER_BLAS(cublasSetMathMode) PORTER_BLAS(cublasGetMathMode)
 PORTER_BLAS(cublasSetWorkspace) PORTER_BLAS(cublasSgemm) PORTER_BLAS(cublasHgemm) PORTER_BLAS(cublasDgemm) PORTER_BLAS(cublasGemmEx) PORTER_BLAS(cublasSgemv)
 PORTER_BLAS(cublasGemmStridedBatchedEx) PORTER_BLAS(cublasSgemmStridedBatched) PORTER_BLAS(cublasGemmBatchedEx) PORTER_BLAS(cublasGetVersion)
 PORTER_BLAS(cublasLtCreate) PORTER_BLAS(cublasLtDestroy) PORTER_BLAS(cublasLtMatmul) PORTER_BLAS(cublasLtMatmulDescCreate) PORTER_BLAS(cublasLtMatmulDescDestroy)

@@ -1,7 +1,6 @@
 // __half, __nv_bfloat16 and their two-element vectors: the types, operators and intrinsics of cuda_fp16.h and cuda_bf16.h.
 #pragma once
 #include "porter_math.h"
-#define CUDA_NO_HALF 0
 #pragma clang force_cuda_host_device begin
 struct __half_raw { unsigned short x; };
 struct __half2_raw { unsigned short x, y; };
@@ -10,6 +9,7 @@ struct __nv_bfloat162_raw { unsigned short x, y; };
 
 struct __half;
 struct __nv_bfloat16;
+// The operators are friends so that only arguments of these very types find them (c10::Half converts to __half).
 #define PORTER_HALF_TYPES(H, H2, RAW, RAW2, OTHER)                                                       \
   struct __attribute__((aligned(2))) H {                                                                 \
     unsigned short __x;                                                                                  \
@@ -29,6 +29,15 @@ struct __nv_bfloat16;
     operator short() const; operator unsigned short() const; operator int() const; operator unsigned int() const; \
     operator long() const; operator unsigned long() const;                                               \
     operator long long() const; operator unsigned long long() const;                                     \
+    friend H operator+(const H&, const H&); friend H operator-(const H&, const H&);                             \
+    friend H operator*(const H&, const H&); friend H operator/(const H&, const H&);                             \
+    friend H& operator+=(H&, const H&); friend H& operator-=(H&, const H&); friend H& operator*=(H&, const H&); \
+    friend H& operator/=(H&, const H&); friend H& operator++(H&); friend H& operator--(H&);                     \
+    friend H operator++(H&, int); friend H operator--(H&, int); friend H operator+(const H&);                   \
+    friend H operator-(const H&); friend bool operator==(const H&, const H&);                                   \
+    friend bool operator!=(const H&, const H&); friend bool operator<(const H&, const H&);                      \
+    friend bool operator>(const H&, const H&); friend bool operator<=(const H&, const H&);                      \
+    friend bool operator>=(const H&, const H&);                                                                 \
   };                                                                                                     \
   struct __attribute__((aligned(4))) H2 {                                                                \
     H x, y;                                                                                              \
@@ -36,19 +45,15 @@ struct __nv_bfloat16;
     constexpr H2(const H& a, const H& b) : x(a), y(b) {}                                                 \
     H2(const RAW2&);                                                                                     \
     operator RAW2() const;                                                                               \
-  };                                                                                                     \
-  H operator+(const H&, const H&); H operator-(const H&, const H&); H operator*(const H&, const H&);     \
-  H operator/(const H&, const H&); H& operator+=(H&, const H&); H& operator-=(H&, const H&);             \
-  H& operator*=(H&, const H&); H& operator/=(H&, const H&); H& operator++(H&); H& operator--(H&);        \
-  H operator++(H&, int); H operator--(H&, int); H operator+(const H&); H operator-(const H&);            \
-  bool operator==(const H&, const H&); bool operator!=(const H&, const H&); bool operator<(const H&, const H&); \
-  bool operator>(const H&, const H&); bool operator<=(const H&, const H&); bool operator>=(const H&, const H&); \
-  H2 operator+(const H2&, const H2&); H2 operator-(const H2&, const H2&); H2 operator*(const H2&, const H2&); \
-  H2 operator/(const H2&, const H2&); H2& operator+=(H2&, const H2&); H2& operator-=(H2&, const H2&);    \
-  H2& operator*=(H2&, const H2&); H2& operator/=(H2&, const H2&); H2& operator++(H2&); H2& operator--(H2&); \
-  H2 operator+(const H2&); H2 operator-(const H2&);                                                      \
-  bool operator==(const H2&, const H2&); bool operator!=(const H2&, const H2&); bool operator<(const H2&, const H2&); \
-  bool operator>(const H2&, const H2&); bool operator<=(const H2&, const H2&); bool operator>=(const H2&, const H2&);
+    friend H2 operator+(const H2&, const H2&); friend H2 operator-(const H2&, const H2&);                       \
+    friend H2 operator*(const H2&, const H2&); friend H2 operator/(const H2&, const H2&);                       \
+    friend H2& operator+=(H2&, const H2&); friend H2& operator-=(H2&, const H2&);                               \
+    friend H2& operator*=(H2&, const H2&); friend H2& operator/=(H2&, const H2&); friend H2& operator++(H2&);   \
+    friend H2& operator--(H2&); friend H2 operator+(const H2&); friend H2 operator-(const H2&);                 \
+    friend bool operator==(const H2&, const H2&); friend bool operator!=(const H2&, const H2&);                 \
+    friend bool operator<(const H2&, const H2&); friend bool operator>(const H2&, const H2&);                   \
+    friend bool operator<=(const H2&, const H2&); friend bool operator>=(const H2&, const H2&);                 \
+  };
 PORTER_HALF_TYPES(__half, __half2, __half_raw, __half2_raw, __nv_bfloat16)
 PORTER_HALF_TYPES(__nv_bfloat16, __nv_bfloat162, __nv_bfloat16_raw, __nv_bfloat162_raw, __half)
 #undef PORTER_HALF_TYPES

@@ -12,13 +12,13 @@ typedef struct _IO_FILE FILE;
 extern FILE *stdout, *stderr, *stdin;
 int* __errno_location(); int fprintf(FILE*, const char*, ...); int snprintf(char*, size_t, const char*, ...); int sprintf(char*, const char*, ...);
 int fflush(FILE*); FILE* fopen(const char*, const char*); int fclose(FILE*); size_t fread(void*, size_t, size_t, FILE*); size_t fwrite(const void*, size_t, size_t, FILE*);
-int fseek(FILE*, long, int); long ftell(FILE*); int puts(const char*); int rand(); void srand(unsigned); [[noreturn]] void exit(int); [[noreturn]] void abort();
+int fseek(FILE*, long, int); long ftell(FILE*); int puts(const char*); int feof(FILE*); int ferror(FILE*); int close(int); long write(int, const void*, size_t); long read(int, void*, size_t); int tolower(int); int toupper(int); int isspace(int); long long atoll(const char*); int usleep(unsigned); int rand(); void srand(unsigned); [[noreturn]] void exit(int); [[noreturn]] void abort();
 int atoi(const char*); double atof(const char*); long strtol(const char*, char**, int); char* getenv(const char*); time_t time(time_t*); void* calloc(size_t, size_t);
 void* realloc(void*, size_t); int memcmp(const void*, const void*, size_t); int strncmp(const char*, const char*, size_t); char* strcpy(char*, const char*); char* strerror(int);
 struct timespec { long tv_sec; long tv_nsec; }; int clock_gettime(int, timespec*); void perror(const char*);
 #define CLOCK_MONOTONIC 1
 namespace std {
-using ::rand; using ::srand; using ::exit; using ::abort; using ::fprintf; using ::snprintf; using ::sprintf; using ::getenv; using ::atoi; using ::FILE; using ::memcmp; using ::time; using ::fopen; using ::fclose; using ::fread; using ::fwrite; using ::fflush; using ::strncmp;
+using ::rand; using ::srand; using ::exit; using ::abort; using ::fprintf; using ::snprintf; using ::sprintf; using ::getenv; using ::atoi; using ::FILE; using ::memcmp; using ::time; using ::fopen; using ::fclose; using ::fread; using ::fwrite; using ::fflush; using ::strncmp; using ::tolower; using ::toupper; using ::atoll; using ::isspace;
 struct random_access_iterator_tag {}; struct forward_iterator_tag {}; struct input_iterator_tag {}; struct output_iterator_tag {}; struct bidirectional_iterator_tag {};
 template <class I> struct iterator_traits { using value_type = typename I::value_type; using difference_type = ptrdiff_t; using reference = value_type&; using pointer = value_type*; };
 template <class T> struct iterator_traits<T*> { using value_type = remove_cv_t<T>; using difference_type = ptrdiff_t; using reference = T&; using pointer = T*; using iterator_category = random_access_iterator_tag; };

@@ -68,6 +68,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp*, int); cudaError_t cudaDevic
 template <class T> cudaError_t cudaMalloc(T**, size_t); template <class T> cudaError_t cudaMallocHost(T**, size_t, unsigned = 0); cudaError_t cudaFree(void*); cudaError_t cudaFreeHost(void*);
 template <class T> cudaError_t cudaMallocAsync(T**, size_t, cudaStream_t); cudaError_t cudaFreeAsync(void*, cudaStream_t); template <class T> cudaError_t cudaMallocManaged(T**, size_t, unsigned = 1);
 cudaError_t cudaMemcpy(void*, const void*, size_t, cudaMemcpyKind); cudaError_t cudaMemcpyAsync(void*, const void*, size_t, cudaMemcpyKind, cudaStream_t = 0);
+cudaError_t cudaMemcpy2D(void*, size_t, const void*, size_t, size_t, size_t, cudaMemcpyKind);
 cudaError_t cudaMemcpy2DAsync(void*, size_t, const void*, size_t, size_t, size_t, cudaMemcpyKind, cudaStream_t = 0);
 cudaError_t cudaMemset(void*, int, size_t); cudaError_t cudaMemsetAsync(void*, int, size_t, cudaStream_t = 0); cudaError_t cudaMemGetInfo(size_t*, size_t*);
 cudaError_t cudaMemPrefetchAsync(const void*, size_t, int, cudaStream_t = 0);

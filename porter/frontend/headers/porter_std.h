@@ -190,8 +190,8 @@ template <class I> I min_element(I, I);
 template <class I, class T> I lower_bound(I, I, const T&);
 template <class I, class T> I upper_bound(I, I, const T&);
 template <class I> void reverse(I, I);
-template <class T> constexpr T gcd(T a, T b) { return b == 0 ? a : gcd<T>(b, a % b); }
-template <class T> constexpr T lcm(T a, T b) { return a / gcd<T>(a, b) * b; }
+template <class T, class U> constexpr common_type_t<T, U> gcd(T a, U b) { return b == 0 ? a : gcd<common_type_t<T, U>, common_type_t<T, U>>(b, a % b); }
+template <class T, class U> constexpr common_type_t<T, U> lcm(T a, U b) { return a / gcd(a, b) * b; }
 [[noreturn]] inline void unreachable() { __builtin_unreachable(); }
 
 // ---- function objects

@@ -35,7 +35,6 @@ namespace c10 {
 #define PORTER_C10_MIX(T, U, R) R operator+(T, U); R operator-(T, U); R operator*(T, U); R operator/(T, U); R operator+(U, T); R operator-(U, T); R operator*(U, T); R operator/(U, T);
 struct alignas(2) Half { unsigned short x; struct from_bits_t {}; static constexpr from_bits_t from_bits() { return {}; } Half() = default; constexpr Half(unsigned short b, from_bits_t) : x(b) {} Half(float); operator float() const; Half(const __half&); operator __half() const; };
 struct alignas(2) BFloat16 { unsigned short x; struct from_bits_t {}; static constexpr from_bits_t from_bits() { return {}; } BFloat16() = default; constexpr BFloat16(unsigned short b, from_bits_t) : x(b) {} BFloat16(float); operator float() const; BFloat16(const __nv_bfloat16&); explicit operator __nv_bfloat16() const; };
-bool operator==(const BFloat16&, const BFloat16&); bool operator<(BFloat16&, BFloat16&); bool operator>(BFloat16&, BFloat16&);
 #define PORTER_C10_FP8(T) struct alignas(1) T { uint8_t x; struct from_bits_t {}; static constexpr from_bits_t from_bits() { return {}; } T() = default; constexpr T(uint8_t b, from_bits_t) : x(b) {} T(float); operator float() const; bool isnan() const; };
 PORTER_C10_FP8(Float8_e4m3fn) PORTER_C10_FP8(Float8_e5m2) PORTER_C10_FP8(Float8_e4m3fnuz) PORTER_C10_FP8(Float8_e5m2fnuz) PORTER_C10_FP8(Float8_e8m0fnu)
 struct alignas(1) Float4_e2m1fn_x2 { uint8_t val_; Float4_e2m1fn_x2() = default; explicit Float4_e2m1fn_x2(uint8_t v) : val_(v) {} };
