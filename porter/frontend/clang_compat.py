@@ -21,7 +21,7 @@ for _name in ("libcxx_dir", "resource_dir"):
 
 __all__ = [
     "AsmOperand", "AsmStatement", "Cursor", "CursorKind", "TranslationUnit", "Type", "TypeKind",
-    "asm_statement", "binary_op", "evaluate", "extent_text", "is_invalid", "parse_file", "span", "token_spellings",
+    "asm_statement", "binary_op", "evaluate", "is_invalid", "parse_file", "span", "token_spellings",
     "unary_op", "walk",
 ]  # fmt: skip
 
@@ -89,7 +89,7 @@ def _lib() -> _Library:
 
 
 def parse_file(path: str, args: list[str], unsaved: list[tuple[str, str]]) -> TranslationUnit:
-    """One parse that keeps going after fatal errors. Raises cindex.TranslationUnitLoadError when there is no AST at all."""
+    """One parse that keeps going after fatal errors. Raises cindex.TranslationUnitLoadError when there is no AST."""
     return cindex.Index.create().parse(path, args=args, unsaved_files=unsaved, options=KEEP_GOING)
 
 
@@ -116,14 +116,6 @@ def span(cursor: Cursor) -> Span:
 def token_spellings(cursor: Cursor) -> list[str]:
     """The source tokens of the extent. Unreliable for code that comes from a macro."""
     return [t.spelling for t in cursor.get_tokens()]
-
-
-def extent_text(cursor: Cursor, files: dict[str, str]) -> str:
-    """The source text of the extent; `files` maps file names to text (bytes offsets are those of UTF-8)."""
-    start, end = cursor.extent.start, cursor.extent.end
-    if start.file is None or start.file.name not in files:
-        return ""
-    return files[start.file.name].encode()[start.offset : end.offset].decode("utf-8", "replace")
 
 
 def is_invalid(cursor: Cursor) -> bool:

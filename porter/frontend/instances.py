@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 from porter.frontend import clang_compat as cc
@@ -18,7 +19,7 @@ _NAMESPACE = "__porter_instances"
 
 
 def split_arguments(text: str) -> tuple[str, ...]:
-    """Split at top-level commas; <>, (), [], {} nest, and inside ( [ { a < or > is an operator. ValueError if unbalanced."""
+    """Split at top-level commas. <> () [] {} nest; within ( [ { a < or > is an operator. ValueError if unbalanced."""
     closes = {")": "(", "]": "[", "}": "{", ">": "<"}
     parts: list[str] = []
     stack: list[str] = []
@@ -27,9 +28,8 @@ def split_arguments(text: str) -> tuple[str, ...]:
         in_expression = bool(stack) and stack[-1] != "<"
         if ch in "([{" or (ch == "<" and not in_expression):
             stack.append(ch)
-        elif ch in closes and not (ch == ">" and in_expression):
-            if not stack or stack.pop() != closes[ch]:
-                raise ValueError(f"unbalanced '{ch}' in '{text}'")
+        elif ch in closes and not (ch == ">" and in_expression) and (not stack or stack.pop() != closes[ch]):
+            raise ValueError(f"unbalanced '{ch}' in '{text}'")
         if ch == "," and not stack:
             parts.append(current.strip())
             current = ""
@@ -93,8 +93,6 @@ def specialise(
     whose arguments do not fit is absent from the result, and a PRT006 diagnostic of the unit says why.
     """
     unit, cursors, failures = try_specialise(source, options, requests, stand_ins=stand_ins)
-    from dataclasses import replace
-
     return replace(unit, diagnostics=(*unit.diagnostics, *failures.values())), cursors
 
 
@@ -117,7 +115,6 @@ def try_specialise(
     reasons: dict[int, list[str]] = {}
     main = str(source.path)
     for d in unit.tu.diagnostics:
-        place = d.location.file
         if d.severity < 3:
             continue
         for line in _lines_in(d, main):
