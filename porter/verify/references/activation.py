@@ -17,11 +17,14 @@ def sigmoid(x: np.ndarray) -> np.ndarray:
 
 
 def silu(x: np.ndarray) -> np.ndarray:
-    return np.where(x == -np.inf, np.nan, x * sigmoid(x))  # -inf / (1 + inf) is NaN in every engine
+    """x * sigmoid(x); NaN at -inf, where engines divide infinity by infinity."""
+    return x * sigmoid(x)
 
 
 def gelu_tanh(x: np.ndarray) -> np.ndarray:
-    return 0.5 * x * (1.0 + np.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * x**3)))
+    """x / 2 * (1 + tanh(u)), written as x * sigmoid(2 u): the sum would cancel for negative x."""
+    u = math.sqrt(2.0 / math.pi) * (x + 0.044715 * x**3)
+    return x * sigmoid(2.0 * u)
 
 
 def _halves(inputs: Arrays) -> tuple[np.ndarray, np.ndarray]:
@@ -65,5 +68,4 @@ def swigluoai_and_mul(inputs: Arrays, scalars: Scalars, sizes: Sizes, args: Args
     gate, up = inputs["input"][..., 0::2], inputs["input"][..., 1::2]
     gate = np.minimum(gate, limit)
     up = np.clip(up, -limit, limit)
-    glu = np.where(gate == -np.inf, np.nan, gate * sigmoid(alpha * gate))
-    return {"out": (up + 1.0) * glu}
+    return {"out": (up + 1.0) * gate * sigmoid(alpha * gate)}

@@ -29,6 +29,14 @@ def per_token_fp8_quant(inputs: Arrays, scalars: Scalars, sizes: Sizes, args: Ar
     return {**fp8_codes("out", clamp_fp8(x / scale)), "scales": scale}
 
 
+@reference("per_tensor_fp8_quant")
+def per_tensor_fp8_quant(inputs: Arrays, scalars: Scalars, sizes: Sizes, args: Args) -> dict[str, np.ndarray]:
+    """One scale for all, with a floor; the codes by the float32 reciprocal of the scale."""
+    x = inputs["input"]
+    scale = np.fmax(to_f32(largest_magnitude(x.reshape(-1)) / FP8_MAX), FP8_MIN_SCALE)
+    return {**fp8_codes("out", clamp_fp8(x * to_f32(1.0 / scale))), "scale": scale}
+
+
 @reference("per_token_group_fp8_quant")
 def per_token_group_fp8_quant(inputs: Arrays, scalars: Scalars, sizes: Sizes, args: Args) -> dict[str, np.ndarray]:
     """One scale for each 128 elements of a row; rounded up to a power of two with UE8M0."""

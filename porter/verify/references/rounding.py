@@ -64,5 +64,3 @@ def ceil_power_of_two(x: np.ndarray) -> np.ndarray:
     """The smallest power of two that is at least x, for positive normal x."""
     fraction, exponent = np.frexp(x)
     return np.where(np.isfinite(x), np.ldexp(1.0, exponent - (fraction == 0.5)), x)
-
-
