@@ -1,0 +1,119 @@
+"""Variables at namespace scope, static members and static locals: constants, tables, shared arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from porter import ir
+from porter.frontend import ast_facts as ast
+from porter.frontend.clang_compat import Cursor, CursorKind, TypeKind
+from porter.frontend.clang_compat import Type as ClangType
+from porter.frontend.lower_body import FunctionLowering, Untranslatable
+from porter.frontend.lower_convert import const, typed_value
+
+
+def global_variable(fx: FunctionLowering, c: Cursor, target: Cursor) -> ir.Expr:
+    """The place (or constant) of a variable that does not live in a function body."""
+    t = fx.type(target.type)
+    attributes = ast.attributes(target)
+    if CursorKind.CUDASHARED_ATTR in attributes:
+        return _shared(fx, target, t)
+    known = fx.kernel.global_names.get(target.canonical)
+    if known is not None:
+        return ir.Var(known, type=t)
+    definition = ast.definition(target)
+    init = ast.initializer(definition)
+    constant = CursorKind.CUDACONSTANT_ATTR in attributes
+    is_const = ast.is_const(target.type)
+    if not is_const and not constant:
+        raise Untranslatable("PRT210", f"mutable variable {target.spelling} at namespace scope")
+    if init is None:
+        raise Untranslatable(
+            "PRT211", f"__constant__ {target.spelling} is filled by the host: its values are not known"
+        )
+    if constant and not is_const:
+        raise Untranslatable("PRT211", f"__constant__ {target.spelling} may be changed by the host")
+    value = constant_value(fx, init, target.type)
+    if value is None:
+        raise Untranslatable("PRT211", f"values of {target.spelling} are not constant expressions")
+    if isinstance(t, ir.Scalar):
+        return const(value, t, target.spelling)
+    name = fx.kernel.global_pool.fresh(target.spelling)
+    fx.kernel.globals[name] = ir.GlobalConst(name, t, value)
+    fx.kernel.global_names[target.canonical] = name
+    return ir.Var(name, type=t)
+
+
+def _shared(fx: FunctionLowering, target: Cursor, t: ir.Type) -> ir.Expr:
+    known = fx.kernel.global_names.get(target.canonical)
+    if known is None:
+        known = fx.kernel.global_pool.fresh(target.spelling)
+        fx.kernel.global_names[target.canonical] = known
+        dynamic = isinstance(t, ir.Array) and t.length == 0
+        span = fx.kernel.span(target)
+        fx.kernel.kernel_decls.append(ir.SharedDecl(known, t, dynamic, alignment(fx, target), span=span))
+    return ir.Var(known, type=t)
+
+
+def alignment(fx: FunctionLowering, var: Cursor) -> int:
+    """Bytes that __align__ or alignas asks for, 0 when nothing does."""
+    import re
+
+    if CursorKind.ALIGNED_ATTR not in ast.attributes(var):
+        return 0
+    for k in var.get_children():
+        if k.kind is CursorKind.ALIGNED_ATTR:
+            for inner in k.get_children():
+                value = ast.evaluate(inner) if inner.kind.is_expression() else None
+                if value:
+                    return int(value)
+    line = fx.text(var)
+    start = var.extent.start
+    if start.file is not None:
+        data = fx.kernel.texts.data(start.file.name)
+        begin = max(data.rfind(b"\n", 0, start.offset), data.rfind(b";", 0, start.offset)) + 1
+        line = data[begin : start.offset].decode("utf-8", "replace") + line
+    found = re.search(r"(?:__align__|alignas|aligned)\s*\(\s*(\d+)", line)
+    return int(found.group(1)) if found else 0
+
+
+def constant_value(fx: FunctionLowering, init: Cursor, t: ClangType) -> Any | None:
+    """An initialiser as nested tuples of numbers, None when some part is not constant."""
+    c = ast.strip(init)
+    kind = t.get_canonical().kind
+    if kind is TypeKind.CONSTANTARRAY:
+        if c.kind is not CursorKind.INIT_LIST_EXPR:
+            return None
+        elem, length = t.get_canonical().get_array_element_type(), t.get_canonical().get_array_size()
+        rows = [constant_value(fx, k, elem) for k in ast.values(c)]
+        if len(rows) > length or any(r is None for r in rows):
+            return None
+        if len(rows) < length:
+            blank = _blank(fx.type(elem))
+            if blank is None:
+                return None
+            rows += [blank] * (length - len(rows))
+        return tuple(rows)
+    if kind is TypeKind.RECORD and fx.kernel.types.scalar_class(t) is None:
+        if c.kind is not CursorKind.INIT_LIST_EXPR:
+            return None
+        fields = list(t.get_canonical().get_fields())
+        items = ast.values(c)
+        if len(items) != len(fields):
+            return None
+        row = [constant_value(fx, k, f.type) for k, f in zip(items, fields, strict=True)]
+        return None if any(r is None for r in row) else tuple(row)
+    value = ast.evaluate(c)
+    return None if value is None else typed_value(value, fx.type(t))
+
+
+def _blank(t: ir.Type) -> Any | None:
+    if isinstance(t, ir.Scalar):
+        return 0.0 if t.is_float else 0
+    if isinstance(t, ir.Array):
+        inner = _blank(t.elem)
+        return None if inner is None else (inner,) * int(t.length)
+    if isinstance(t, ir.Struct):
+        parts = tuple(_blank(f.type) for f in t.fields)
+        return None if any(p is None for p in parts) else parts
+    return None
