@@ -336,6 +336,17 @@ class Assign(Stmt):
 
 
 @dataclass(frozen=True)
+class Copy(Stmt):
+    """`target = source` for aggregates, both places; made by a pass, so that only `Copy` moves whole aggregates.
+
+    `align` in bytes (an int; 0: natural) is what the types promise, so it bounds the width of the accesses.
+    """
+
+    target: Expr
+    source: Expr
+
+
+@dataclass(frozen=True)
 class ExprStmt(Stmt):
     """A call for its effects."""
 

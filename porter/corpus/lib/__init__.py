@@ -1,0 +1,9 @@
+"""The vocabulary that ports and curated kernels share. Each function's docstring says which instruction it becomes."""
+
+from porter.corpus.lib.blocks import *  # noqa: F403
+from porter.corpus.lib.floats import *  # noqa: F403
+from porter.corpus.lib.inline import *  # noqa: F403
+from porter.corpus.lib.integers import *  # noqa: F403
+from porter.corpus.lib.memory import *  # noqa: F403
+from porter.corpus.lib.sync import *  # noqa: F403
+from porter.corpus.lib.warp import *  # noqa: F403

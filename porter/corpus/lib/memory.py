@@ -1,0 +1,97 @@
+"""Memory that ports and corpus kernels share: local, shared and dynamic shared arrays, views, and wide copies.
+
+Everything here works on `cute.Pointer`. Reading an unsigned element through a pointer yields a signed value in
+CuTeDSL 4.8, so callers wrap loads of unsigned types (`Uint32(p[i])`).
+"""
+
+import cutlass.cute as cute
+from cutlass import Int32, Int64, Uint8, Uint16, Uint32
+
+
+def local(dtype, count=1):
+    """`count` elements of `dtype` private to the thread, as a pointer; registers where indices are constant (no PTX of its own)."""
+    return cute.make_rmem_tensor(cute.make_layout(count), dtype).iterator
+
+
+def shared(dtype, count, align=16):
+    """`count` elements of static shared memory as a pointer (`.shared .align`); `align` in bytes."""
+    return cute.arch.alloc_smem(dtype, count, alignment=align)
+
+
+def dyn_shared(dtype, align=16):
+    """Start of the dynamic shared memory as a pointer (`extern .shared`); its size is the launch's `smem`."""
+    return cute.arch.get_dyn_smem(dtype, alignment=align)
+
+
+def view(ptr, dtype):
+    """The same address seen as another element type (`reinterpret_cast`); no instruction."""
+    return cute.recast_ptr(ptr, dtype=dtype)
+
+
+def assume_aligned(ptr, dtype, align):
+    """The same address as a pointer to `dtype` that the compiler may take as `align`-byte aligned.
+
+    Wide accesses need it: without it a 16-byte copy becomes scalar loads. The caller guarantees the alignment.
+    """
+    if ptr.alignment >= align:
+        return cute.recast_ptr(ptr, dtype=dtype)
+    return cute.make_ptr(dtype, ptr.toint(), ptr.memspace, assumed_align=align)
+
+
+def natural(ptr, dtype):
+    """The same address with only the natural alignment of `dtype`: the one type that a pointer carried through loops can keep."""
+    width = max(dtype.width // 8, 1)
+    if ptr.alignment == width and ptr.dtype is dtype:
+        return ptr
+    return cute.make_ptr(dtype, ptr.toint(), ptr.memspace, assumed_align=width)
+
+
+def _word(align):
+    return {1: Uint8, 2: Uint16}.get(align, Uint32)
+
+
+def copy(dst, src, count, align=None):
+    """Copy `count` (constant) elements of dst's type; both addresses are `align`-byte aligned (default: the whole size).
+
+    Becomes accesses of `align` bytes, 16 at most: 16 -> `ld.global.v4.b32` / `st.global.v4.b32`, 8 -> `.v2.b32`,
+    4 -> `.b32`, ...; registers on either side cost nothing.
+    """
+    nbytes = count * max(dst.dtype.width // 8, 1)
+    align = min(align or nbytes, 16)
+    align &= -align
+    word = _word(align)
+    size = word.width // 8
+    total = nbytes // size
+    step = max(align // size, 1)
+    wide_src = assume_aligned(src, word, align)
+    wide_dst = assume_aligned(dst, word, align)
+    for first in range(0, total, step):
+        layout = cute.make_layout(min(step, total - first))
+        s = wide_src + first if first else wide_src
+        d = wide_dst + first if first else wide_dst
+        if cute.size(layout) == 1:
+            d.store(s.load())
+        else:
+            cute.make_tensor(d, layout).store(cute.make_tensor(s, layout).load())
+
+
+def address(ptr):
+    """The address as Int64."""
+    return Int64(ptr.toint())
+
+
+def diff(a, b, size):
+    """`a - b` in elements of `size` bytes, Int64."""
+    return Int64(a.toint() - b.toint()) // size
+
+
+def pointer(dtype, address_value, align=None):
+    """A global-memory pointer to `dtype` from an Int64 address."""
+    return cute.make_ptr(
+        dtype, Int64(address_value), cute.AddressSpace.gmem, assumed_align=align or max(dtype.width // 8, 1)
+    )
+
+
+def shared_address(ptr):
+    """The 32-bit shared-memory address (`cvta.to.shared`), for inline PTX."""
+    return Int32(ptr.toint())

@@ -1,0 +1,269 @@
+"""The torch-facing function of a port and its launch arithmetic, written from the case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from porter import expr, ir
+from porter.case_model import BufferSpec, Case
+from porter.emit import spelling
+from porter.emit.plan import PortPlan
+from porter.expr import names_in, to_python
+
+_FUNCTIONS = {
+    "sizeof": lambda a: f"runtime.dtype({a[0]}).bytes",
+    "sm_count": lambda a: "sm_count",
+    "aligned": lambda a: f"runtime.aligned({a[0]}, {a[1]})",
+}
+
+
+def python(text: Any) -> str:
+    """A case expression as the port prints it."""
+    return to_python(text, None, _FUNCTIONS)
+
+
+def entry_name(kernel: str, taken: Iterable[str]) -> str:
+    """Name of the torch-facing function: the kernel's without `_kernel`."""
+    base = kernel.removesuffix("_kernel").removesuffix("Kernel") or kernel
+    names = set(taken)
+    if base == kernel or base in names:
+        base = f"run_{base}"
+    return spelling.identifier(base)
+
+
+def entry_lines(plan: PortPlan) -> list[str]:
+    """Lines of `launch_config` and of the torch-facing function."""
+    name = entry_name(plan.name, {h.name for h in plan.helpers})
+    if plan.case is None:
+        return _without_case(plan, name)
+    return [*_launch_config(plan, plan.case), "", "", *Entry(plan, plan.case, name).lines()]
+
+
+def _launch_config(plan: PortPlan, case: Case) -> list[str]:
+    spec = case.launch
+    exprs = [*spec.grid, *spec.block, spec.smem]
+    used: set[str] = set()
+    for text in exprs:
+        used |= set(names_in(str(text)))
+        if "sm_count" in str(text):
+            used.add("sm_count")
+    derived = [(n, v) for n, v in case.sizes if isinstance(v, str)]
+    lines: list[str] = []
+    # derived sizes that the expressions need, in order
+    needed = set(used)
+    for n, v in reversed(derived):
+        if n in needed:
+            needed |= set(names_in(v))
+    args = sorted(n for n in needed - {n for n, _ in derived})
+    head = ", ".join([*("*" for _ in args[:1]), *args, "**_"])
+    lines.append(f"def launch_config({head}):")
+    lines.append('    """(grid, block, dynamic shared memory in bytes) of a launch."""')
+    lines += [f"    {n} = {python(v)}" for n, v in derived if n in needed]
+    grid = ", ".join(python(x) for x in spec.grid)
+    block = ", ".join(python(x) for x in spec.block)
+    lines.append(f"    return ({grid}), ({block}), {python(spec.smem)}")
+    return lines
+
+
+class Entry:
+    """Writes the torch-facing function of one port."""
+
+    def __init__(self, plan: PortPlan, case: Case, name: str):
+        self.plan, self.case, self.name = plan, case, name
+        self.buffers = {b.name: b for b in case.buffers}
+        self.scalars = dict(case.scalars)
+        self.sources: dict[str, str] = {}  # size -> expression that gives it
+        self.extra: list[str] = []  # sizes that only the caller knows
+        self._find_sizes()
+        self.stride_of = self._stride_scalars()
+        self.asked = [p.name for p in plan.params if p.name in self.buffers or self._asked(p.name)]
+
+    def _find_sizes(self) -> None:
+        base = list(self.case.base_sizes)
+        for size in base:
+            found = self._size_from_buffer(size)
+            if found is None:
+                found = next((s for s, vs in self.case.scalars if len(vs) == 1 and vs[0].strip() == size), None)
+            if found is None:
+                found = size
+                self.extra.append(size)
+            self.sources[size] = found
+
+    def _size_from_buffer(self, size: str) -> str | None:
+        for required in (True, False):
+            for b in self.case.buffers:
+                if b.optional and required:
+                    continue
+                for i, dim in enumerate(b.shape):
+                    if str(dim).strip() == size:
+                        return f"{b.name}.shape[{i}]"
+        for b in self.case.buffers:
+            for i, dim in enumerate(b.shape):
+                text = str(dim).replace(" ", "")
+                for factor in range(2, 65):
+                    if text in (f"{factor}*{size}", f"{size}*{factor}"):
+                        return f"{b.name}.shape[{i}] // {factor}"
+        return None
+
+    def _stride_scalars(self) -> dict[str, str]:
+        out: dict[str, str] = {}
+        for b in self.case.buffers:
+            for i, s in enumerate(b.strides or ()):
+                text = str(s).strip()
+                if text in self.scalars and text not in out:
+                    out[text] = f"{b.name}.stride({i})"
+        return out
+
+    def _asked(self, scalar: str) -> bool:
+        """True when the caller passes this scalar: nothing else determines it."""
+        if scalar in self.stride_of or scalar not in self.scalars:
+            return False
+        texts = self.scalars[scalar]
+        if any(src == scalar for src in self.sources.values()):
+            return True
+        if len(texts) > 1:
+            return True
+        names = names_in(str(texts[0]))
+        known = {n for n, _ in self.case.sizes} | set(self.plan.generic.names)
+        return not names or not names <= known | set(self.scalars)
+
+    def lines(self) -> list[str]:
+        plan, case = self.plan, self.case
+        args = [spelling.identifier(n) for n in self.asked]
+        tail = [f"*, {', '.join(self.extra)}"] if self.extra else []
+        out = [f"def {self.name}({', '.join([*args, *tail])}):", f'    """{plan.name} on torch tensors, on the current stream.', ""]
+        for n in self.asked:
+            if n in self.buffers:
+                b = self.buffers[n]
+                out.append(f"    {n}: {b.role}, {b.dtype} ({', '.join(map(str, b.shape))})" + (", may be None" if b.optional else ""))
+            else:
+                out.append(f"    {n}: number")
+        out += ["", "    Raises ValueError for a dtype, shape, stride or device that the kernel does not take.", '    """']
+        out += self._types()
+        out += [f"    {n} = {src}" for n, src in self.sources.items() if n != src]
+        out += [f"    {n} = {python(v)}" for n, v in case.sizes if isinstance(v, str)]
+        for p in plan.params:
+            if p.name in self.scalars and p.name not in self.asked:
+                value = self.stride_of.get(p.name) or python(self.scalars[p.name][0])
+                if p.name != value:
+                    out.append(f"    {spelling.identifier(p.name)} = {value}")
+        # stride names that are no kernel parameter still occur in conditions
+        for s, src in self.stride_of.items():
+            if s not in {p.name for p in plan.params}:
+                out.append(f"    {s} = {src}")
+        out += self._checks()
+        out += self._choose()
+        out += self._launch()
+        return out
+
+    def _types(self) -> list[str]:
+        out = []
+        for n in self.plan.generic.names:
+            owner = next((b.name for b in self.case.buffers if b.dtype == n and not b.optional), None)
+            if owner is not None:
+                out.append(f'    {n} = runtime.name_of({spelling.identifier(owner)}.dtype)')
+        return out
+
+    def _typed_params(self) -> list[str]:
+        return [n for n in self.plan.generic.names if any(b.dtype == n and not b.optional for b in self.case.buffers)]
+
+    def _checks(self) -> list[str]:
+        out = []
+        first = next((b.name for b in self.case.buffers if not b.optional), None)
+        for b in self.case.buffers:
+            name = spelling.identifier(b.name)
+            dtype = b.dtype if b.dtype in self.plan.generic.names else f'"{self._dtype(b)}"'
+            shape = ", ".join(python(d) for d in b.shape) + ("," if len(b.shape) == 1 else "")
+            call = f'runtime.check("{b.name}", {name}, {dtype}, ({shape})'
+            if b.strides:
+                call += f", strides=({', '.join(python(s) for s in b.strides)}{',' if len(b.strides) == 1 else ''})"
+            if first is not None and b.name != first:
+                call += f", device={spelling.identifier(first)}.device"
+            if b.optional:
+                call += ", optional=True"
+            out.append(f"    {call})")
+        return out
+
+    def _dtype(self, b: BufferSpec) -> str:
+        try:
+            return b.dtype_at({})
+        except expr.ExprError:
+            return b.dtype
+
+    def _choose(self) -> list[str]:
+        g = self.plan.generic
+        if not g.names:
+            return []
+        out: list[str] = []
+        typed = self._typed_params()
+        for i, values in enumerate(g.values):
+            table = dict(zip(g.names, values, strict=True))
+            conds = [f'{n} == "{table[n].name}"' for n in typed if isinstance(table[n], ir.Scalar)]
+            for n in g.names:
+                source = self._scalar_template(n)
+                if source is not None:
+                    conds.append(f"{source} == {table[n]!r}")
+            when = self.case.instances[i].when if i < len(self.case.instances) else ""
+            if when:
+                text = python(when)
+                conds.append(f"({text})" if " or " in text or " if " in text else text)
+            text = ", ".join(f'"{n}": {_constexpr(v)}' for n, v in table.items())
+            out.append(f"    {'if' if i == 0 else 'elif'} {' and '.join(conds) or 'True'}:")
+            out.append(f"        constexprs = {{{text}}}")
+        out.append("    else:")
+        what = ", ".join(f"{n}={{{n}}}" for n in [*typed, *self.case.base_sizes])
+        out.append(f'        raise ValueError(f"{self.plan.name}: no verified instance for {what}")')
+        return out
+
+    def _scalar_template(self, n: str) -> str | None:
+        """A run-time value that a template parameter of the same name follows (a size named like it)."""
+        return n if n in self.case.base_sizes else None
+
+    def _launch(self) -> list[str]:
+        g = self.plan.generic
+        names = [n for n, _ in self.case.sizes] + [s for s in self.scalars]
+        used = self._config_names()
+        passed = [n for n in names if n in used and n not in g.names]
+        args = ", ".join(f"{n}={spelling.identifier(n)}" for n in dict.fromkeys(passed))
+        if "sm_count" in used:
+            args = ", ".join(filter(None, [args, f"sm_count=runtime.sm_count({self._device()})"]))
+        both = ", ".join(filter(None, [args, "**constexprs" if g.names else ""]))
+        call_args = ", ".join(spelling.identifier(p.name) for p in self.plan.params)
+        return [
+            f"    grid, block, smem_bytes = launch_config({both})",
+            f"    KERNEL.launch({'constexprs' if g.names else '{}'}, ({call_args},), grid=grid, block=block, smem_bytes=smem_bytes)",
+        ]
+
+    def _device(self) -> str:
+        first = next((b.name for b in self.case.buffers if not b.optional), None)
+        return f"{spelling.identifier(first)}.device" if first else ""
+
+    def _config_names(self) -> set[str]:
+        used: set[str] = set()
+        spec = self.case.launch
+        for text in (*spec.grid, *spec.block, spec.smem):
+            used |= set(names_in(str(text)))
+            if "sm_count" in str(text):
+                used.add("sm_count")
+        for n, v in reversed([(n, v) for n, v in self.case.sizes if isinstance(v, str)]):
+            if n in used:
+                used |= set(names_in(v))
+        return used
+
+
+def _constexpr(v: Any) -> str:
+    return f'"{v.name}"' if isinstance(v, ir.Scalar) else repr(v)
+
+
+def _without_case(plan: PortPlan, name: str) -> list[str]:
+    """No case: the caller gives template arguments and the launch."""
+    g = plan.generic
+    args = [spelling.identifier(p.name) for p in plan.params]
+    given = ", ".join(f'"{n}": {n}' for n in g.names)
+    keywords = ", ".join(["*", *g.names, "grid", "block", "smem_bytes=0"])
+    return [
+        f"def {name}({', '.join([*args, keywords])}):",
+        f'    """{plan.name} on torch tensors or addresses; the caller gives template arguments and the launch (no case was known)."""',
+        f"    KERNEL.launch({{{given}}}, ({', '.join(args)},), grid=grid, block=block, smem_bytes=smem_bytes)",
+    ]

@@ -1,0 +1,301 @@
+"""The port as one .py file: header, device functions, kernel, launcher, torch-facing function, with its line map."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from porter import __version__, ir
+from porter.emit import spelling
+from porter.emit.entry import entry_lines
+from porter.emit.expr import BUILTIN_NAMES, ExprWriter, Scope
+from porter.emit.generic import Params
+from porter.emit.plan import Helper, PortPlan
+from porter.emit.stmt import BodyWriter, Line, assigned_variables, memory_names
+from porter.model import Hole, LineMapEntry, PortedModule
+from porter.patterns.names import declared
+from porter.source import NO_SPAN, Span
+
+_BUILTIN_GROUPS = {
+    "tid": "cute.arch.thread_idx()", "bid": "cute.arch.block_idx()", "bdim": "cute.arch.block_dim()", "gdim": "cute.arch.grid_dim()",
+}
+
+
+class ModuleWriter:
+    """Writes one port."""
+
+    def __init__(self, plan: PortPlan):
+        self.plan = plan
+        self.lines: list[Line] = []
+        self.holes: list[Hole] = []
+        self.patterns: set[str] = set()
+
+    def put(self, text: str = "", span: Span = NO_SPAN, indent: int = 0) -> None:
+        self.lines.append(Line(indent, text, span))
+
+    def write(self) -> PortedModule:
+        p = self.plan
+        for h in p.helpers:
+            self._function(h)
+        self._kernel()
+        self._launcher()
+        body = self.lines
+        self.lines = []
+        self._header("\n".join(x.text for x in body))
+        self.lines += body
+        entry = entry_lines(p)
+        for row in entry:
+            self.put(row, p.span or NO_SPAN)
+        text = "\n".join("    " * x.indent + x.text if x.text else "" for x in self.lines) + "\n"
+        text = re.sub(r"\n{4,}", "\n\n\n", text)
+        rows = text.splitlines()
+        return PortedModule(p.name, text, self._map(rows), tuple(self.holes), (), tuple(sorted(self.patterns)))
+
+    def _map(self, rows: list[str]) -> tuple[LineMapEntry, ...]:
+        """Spans by line of the final text: the written lines, in order, found again past collapsed blank lines."""
+        out = []
+        i = 0
+        for n, row in enumerate(rows, 1):
+            while i < len(self.lines) and ("    " * self.lines[i].indent + self.lines[i].text if self.lines[i].text else "") != row:
+                i += 1
+            if i >= len(self.lines):
+                break
+            span = self.lines[i].span
+            if span.line:
+                out.append(LineMapEntry(n, span))
+            i += 1
+        return tuple(out)
+
+    # ---- header
+
+    def _header(self, body: str) -> None:
+        p = self.plan
+        file = Path(p.info.span.file or (p.options.source.path if p.options.source else "kernel.cu"))
+        for row in licence_lines(p.options.source.text if p.options.source else ""):
+            self.put(f"# {row}")
+        self.put(f'"""{p.name}, ported from {file.name} by porter {__version__}.')
+        if p.generic.names:
+            self.put("")
+            self.put("Verified template arguments:")
+            for values in p.generic.values:
+                args = ", ".join(f"{n}={spelling.dtype(v) if isinstance(v, ir.Scalar) else v!r}" for n, v in zip(p.generic.names, values, strict=True))
+                self.put(f"    {args}")
+        self.put('"""')
+        self.put("")
+        self.put("import cutlass")
+        self.put("import cutlass.cute as cute")
+        used = [t for t in spelling._DTYPES.values() if re.search(rf"\b{t}\b", body)]
+        used = sorted({*used, "Int32"})
+        self.put(f"from cutlass import {', '.join(used)}")
+        self.put("")
+        if re.search(r"\blib\.", body):
+            self.put("from porter.corpus import lib, runtime")
+        else:
+            self.put("from porter.corpus import runtime")
+        self.put("")
+        self.put("")
+        for g in p.globals:
+            self._global(g)
+
+    def _global(self, g: ir.GlobalConst) -> None:
+        self.put(f"{spelling.identifier(g.name)} = {g.value!r}")
+
+    # ---- functions
+
+    def _scope(self, generic: Params, params: tuple[ir.FunctionParam, ...], body: tuple[ir.Stmt, ...]) -> Scope:
+        names: dict[str, str] = {}
+        taken = set(generic.names) | {h.name for h in self.plan.helpers} | {self.plan.name}
+        for n in [x.name for x in params] + declared(body):
+            if n in names:
+                continue
+            py = spelling.identifier(n)
+            while py in taken:
+                py += "_"
+            taken.add(py)
+            names[n] = py
+        scope = Scope(generic, names)
+        scope.holes = self.holes
+        scope.patterns = self.patterns
+        scope.memory = memory_names(body) | {p.name for p in params if p.by_ref}
+        return scope
+
+    def _writer(self, scope: Scope, body: tuple[ir.Stmt, ...]) -> BodyWriter:
+        w = BodyWriter(scope, assigned_variables(body))
+        w.body(body)
+        return w
+
+    def _function(self, h: Helper) -> None:
+        scope = self._scope(h.generic, h.params, h.body)
+        e = ExprWriter(scope)
+        assigned = assigned_variables(h.body)
+        rebound = [p for p in h.params if p.name in scope.memory and not p.by_ref]
+        for p in h.params:
+            if p.by_ref:
+                scope.memory.add(p.name)
+        args = [f"{scope.python_names[p.name]}: {self._annotation(e, p)}" for p in h.params]
+        args += [f"{n}: cutlass.Constexpr" for n in h.generic.names]
+        self._comment(h.comment, h.span)
+        self.put("@cute.jit", h.span)
+        self.put(f"def {h.name}({', '.join(args)}):", h.span)
+        w = BodyWriter(scope, assigned)
+        for p in rebound:
+            name = scope.python_names[p.name]
+            w.put(f"{name}_value = {name}", h.span)
+            leaves = e.leaves(p.type)
+            w.put(f"{name} = lib.local({e.leaf_dtype(leaves)}, 1)", h.span)
+            w.put(f"{name}[0] = {name}_value", h.span)
+        self._pointer_params(w, h.params, assigned)
+        w.body(h.body)
+        self._builtins(scope, h.span)
+        self.lines += w.lines
+        self.put("")
+        self.put("")
+
+    def _pointer_params(self, w: BodyWriter, params: tuple[ir.FunctionParam, ...], assigned: set[str]) -> None:
+        """A pointer parameter that the body moves needs the one pointer type that loops can carry."""
+        for p in params:
+            if p.name in assigned and w.e.is_pointer(p.type) and p.name not in w.scope.memory:
+                name = w.scope.python_names[p.name]
+                w.put(f"{name} = lib.natural({name}, {w.e.pointer_dtype(p.type)})", NO_SPAN)
+
+    def _annotation(self, e: ExprWriter, p: ir.FunctionParam) -> str:
+        if p.by_ref or e.is_pointer(p.type):
+            return "cute.Pointer"
+        text = e.dtype(p.type)
+        return text if text in spelling._DTYPES.values() else "cutlass.Numeric"
+
+    def _builtins(self, scope: Scope, span: Span) -> None:
+        for group, call in _BUILTIN_GROUPS.items():
+            used = [BUILTIN_NAMES[b] for b in scope.used_builtins if BUILTIN_NAMES[b][:-1] == group]
+            if not used:
+                continue
+            if used == [f"{group}x"]:
+                self.put(f"{group}x = {call}[0]", span, 1)
+                continue
+            self.put(f"{', '.join(f'{group}{a}' if f'{group}{a}' in used else '_' for a in 'xyz')} = {call}", span, 1)
+
+    def _comment(self, comment: str, span: Span) -> None:
+        for row in comment.splitlines():
+            row = row.strip().strip("/*").strip()
+            if row:
+                self.put(f"# {row}", span)
+
+    def _kernel(self) -> None:
+        p = self.plan
+        span = p.span or NO_SPAN
+        scope = self._scope(p.generic, p.params, p.body)
+        e = ExprWriter(scope)
+        self.put("@cute.kernel", span)
+        self.put(f"def {p.name}(", span)
+        for q in p.params:
+            note = self._shape_note(e, q)
+            self.put(f"{scope.python_names[q.name]}: {self._annotation(e, q)},{note}", span, 1)
+        for n in p.generic.names:
+            self.put(f"{n}: cutlass.Constexpr,", span, 1)
+        self.put("):", span)
+        w = BodyWriter(scope, assigned_variables(p.body))
+        for q in p.params:
+            if q.name in scope.memory and not q.by_ref and not e.is_pointer(q.type):
+                name = scope.python_names[q.name]
+                leaves = e.leaves(q.type)
+                w.put(f"{name}_value = {name}", span)
+                w.put(f"{name} = lib.local({e.leaf_dtype(leaves)}, 1)", span)
+                w.put(f"{name}[0] = {name}_value", span)
+        self._pointer_params(w, p.params, w.assigned)
+        w.body(p.body)
+        self._builtins(scope, span)
+        self.lines += w.lines
+        self.put("")
+        self.put("")
+
+    def _shape_note(self, e: ExprWriter, q: ir.FunctionParam) -> str:
+        notes = []
+        if e.is_pointer(q.type):
+            notes.append(f"{e.pointer_dtype(q.type)}*")
+        if self.plan.case is not None:
+            for b in self.plan.case.buffers:
+                if b.name == q.name:
+                    notes.append(f"({', '.join(b.shape)})")
+        return f"  # {' '.join(notes)}" if notes else ""
+
+    def _launcher(self) -> None:
+        p = self.plan
+        span = p.span or NO_SPAN
+        scope = self._scope(p.generic, p.params, ())
+        e = ExprWriter(scope)
+        names = [scope.python_names[q.name] for q in p.params]
+        self.put("@cute.jit", span)
+        self.put(f"def _launch_{p.name}(", span)
+        for q, n in zip(p.params, names, strict=True):
+            self.put(f"{n}: {self._annotation(e, q)},", span, 1)
+        dims = [f"{k}_{a}" for k in ("grid", "block") for a in "xyz"]
+        for d in (*dims, "smem_bytes"):
+            self.put(f"{d}: Int32,", span, 1)
+        for n in p.generic.names:
+            self.put(f"{n}: cutlass.Constexpr,", span, 1)
+        self.put("stream,", span, 1)
+        self.put("):", span)
+        self.put(f"{p.name}({', '.join([*names, *p.generic.names])}).launch(", span, 1)
+        self.put("grid=(grid_x, grid_y, grid_z),", span, 2)
+        self.put("block=(block_x, block_y, block_z),", span, 2)
+        if any(isinstance(n, ir.SharedDecl) and n.dynamic for n in ir.walk(p.body)):
+            self.put("smem=smem_bytes,", span, 2)
+        self.put("stream=stream,", span, 2)
+        bounds = p.launch_bounds
+        self.put(f"max_number_threads=[{bounds[0] if bounds else 1024}, 1, 1],", span, 2)
+        if len(bounds) > 1 and bounds[1] > 1:
+            self.put(f"min_blocks_per_mp={bounds[1]},", span, 2)
+            self.put("preferred_smem_carveout=100,", span, 2)
+        if p.case is not None and p.case.launch.cooperative:
+            self.put("cooperative=True,", span, 2)
+        self.put(")", span, 1)
+        self.put("")
+        self.put("")
+        self._descriptor(e, names)
+
+    def _descriptor(self, e: ExprWriter, names: list[str]) -> None:
+        p = self.plan
+        self.put("KERNEL = runtime.Kernel(")
+        self.put(f"launch=_launch_{p.name},", NO_SPAN, 1)
+        self.put(f'name="{p.name}",', NO_SPAN, 1)
+        self.put("params=(", NO_SPAN, 1)
+        for q, n in zip(p.params, names, strict=True):
+            kind = "Ptr" if e.is_pointer(q.type) else "Num"
+            self.put(f'runtime.{kind}("{n}", "{self._scalar_name(e, q)}"),', NO_SPAN, 2)
+        self.put("),", NO_SPAN, 1)
+        listed = "".join(f'"{n}", ' for n in p.generic.names).strip()
+        if len(p.generic.names) > 1:
+            listed = listed.rstrip(",")
+        self.put(f"constexprs=({listed}),", NO_SPAN, 1)
+        self.put(")")
+        self.put("")
+        self.put("")
+
+    def _scalar_name(self, e: ExprWriter, q: ir.FunctionParam) -> str:
+        leaves = e.leaves(e.pointee(q.type)) if e.is_pointer(q.type) else e.leaves(q.type)
+        kinds = {x.scalar.name for x in leaves}
+        if e.is_pointer(q.type) and kinds == {"bool"}:
+            return "u8"
+        if len(kinds) == 1 and (len(e.s.params.values) != 1 or e.leaf_dtype(leaves) not in e.s.params.names):
+            return kinds.pop()
+        return e.leaf_dtype(leaves)
+
+
+def licence_lines(text: str) -> list[str]:
+    """Copyright and SPDX lines from the top of a source, without comment marks."""
+    out = []
+    for row in text.splitlines()[:60]:
+        if re.search(r"SPDX-License-Identifier|SPDX-FileCopyrightText|[Cc]opyright", row):
+            clean = re.sub(r"^[\s/*#]+|[\s/*]+$", "", row)
+            if clean:
+                out.append(clean)
+        elif row.strip().startswith("#include"):
+            break
+    return out
+
+
+def emit_module(plan: PortPlan) -> PortedModule:
+    """The port's text, line map and holes."""
+    return ModuleWriter(plan).write()
+
+

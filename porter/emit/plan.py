@@ -1,0 +1,230 @@
+"""The plan of a port: concrete IR through the rewrites of patterns/, then one generic body over all instances."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from porter import ir
+from porter.case_model import Case
+from porter.emit.generic import HelperCall, Mismatch, Params, merge, merge_types
+from porter.instances import instance_values
+from porter.ir_text import format_kernel
+from porter.model import Instance, KernelInfo
+from porter.patterns.aggregates import scalars_for_structs, split_aggregates
+from porter.patterns.exits import function_exits, single_exit
+from porter.patterns.inline import inline
+from porter.patterns.names import Names, declared
+from porter.patterns.references import resolve_references
+from porter.patterns.shared_params import hoist_shared
+from porter.source import Source
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """`standalone`: the port inlines what it uses of porter.corpus.lib."""
+
+    standalone: bool = False
+    source: Source | None = None
+    instances: tuple[Instance, ...] = ()
+
+
+@dataclass(frozen=True)
+class Helper:
+    """A device function of the port, generic over its specialisations."""
+
+    name: str
+    params: tuple[ir.FunctionParam, ...]
+    ret: ir.Type
+    body: tuple[ir.Stmt, ...]
+    generic: Params
+    span: Any
+    comment: str = ""
+
+
+@dataclass(frozen=True)
+class PortPlan:
+    """Everything the emitter prints."""
+
+    name: str
+    params: tuple[ir.FunctionParam, ...]
+    body: tuple[ir.Stmt, ...]
+    generic: Params
+    helpers: tuple[Helper, ...]
+    info: KernelInfo
+    case: Case | None
+    options: PlanOptions
+    launch_bounds: tuple[int, ...] = ()
+    globals: tuple[ir.GlobalConst, ...] = ()
+    comment: str = ""
+    span: Any = None
+    concrete: tuple[ir.Kernel, ...] = field(default=(), repr=False)  # after the rewrites, one an instance
+
+    def __str__(self) -> str:
+        head = [f"plan of {self.name}", f"  template parameters: {', '.join(self.generic.names) or 'none'}"]
+        for values in self.generic.values:
+            head.append("  instance: " + ", ".join(f"{n}={_show(v)}" for n, v in zip(self.generic.names, values, strict=True)))
+        head += [f"  function: {h.name}({', '.join(p.name for p in h.params)})" for h in self.helpers]
+        return "\n".join([*head, "", *(format_kernel(k) for k in self.concrete)])
+
+
+def _show(v: Any) -> str:
+    return v.name if isinstance(v, ir.Scalar) else repr(v)
+
+
+def rewrite_kernel(kernel: ir.Kernel) -> ir.Kernel:
+    """One concrete instance through all rewrites: what remains is what the emitter can print."""
+    names = Names([p.name for p in kernel.params])
+    k = inline(kernel, names)
+    functions = {key: _rewrite_body(fn, names) for key, fn in k.functions.items()}
+    body = _body(k.body, names)
+    body = single_exit(body, None, names)
+    k = replace(k, body=body, functions=functions)
+    return hoist_shared(k, names)
+
+
+def _body(body: tuple[ir.Stmt, ...], names: Names) -> tuple[ir.Stmt, ...]:
+    names.taken |= set(declared(body))
+    body = resolve_references(body, names)
+    body = split_aggregates(body, names)
+    return scalars_for_structs(body, names)
+
+
+def _rewrite_body(fn: ir.Function, names: Names) -> ir.Function:
+    local = Names(names.taken | {p.name for p in fn.params})
+    return replace(fn, body=function_exits(_body(fn.body, local), fn.ret, local))
+
+
+# ---------------------------------------------------------------- helper functions
+
+
+class _Helpers:
+    """Groups the specialisations of device functions, over all instances, into generic functions."""
+
+    def __init__(self, kernels: list[ir.Kernel], reserved: set[str]):
+        self.groups: dict[tuple[Any, ...], list[tuple[tuple[Any, ...], ir.Function]]] = {}
+        self.order: list[tuple[Any, ...]] = []
+        self.names: dict[tuple[Any, ...], str] = {}
+        self.of_key: list[dict[str, tuple[Any, ...]]] = []
+        taken = Names(reserved)
+        for k in kernels:
+            table: dict[str, tuple[Any, ...]] = {}
+            for key, fn in k.functions.items():
+                gid = self._group(fn)
+                table[key] = gid
+                if gid not in self.names:
+                    clean = "".join(c if c.isalnum() or c == "_" else "_" for c in fn.name) or "helper"
+                    self.names[gid] = taken.fresh(clean)
+                    self.order.append(gid)
+            self.of_key.append(table)
+
+    def _group(self, fn: ir.Function) -> tuple[Any, ...]:
+        base = (fn.name, str(fn.span), tuple(n for n, _ in fn.targs), len(fn.params))
+        n = 0
+        while True:
+            gid = (*base, n)
+            members = self.groups.setdefault(gid, [])
+            values = tuple(_plain(v) for _, v in fn.targs)
+            same = [f for v, f in members if v == values]
+            if not same:
+                if not members or self._mergeable([*(f for _, f in members), fn]):
+                    members.append((values, fn))
+                    return gid
+            elif _same_code(same[0], fn):
+                return gid
+            n += 1
+
+    def _mergeable(self, fns: list[ir.Function]) -> bool:
+        try:
+            merge_types([f.ret for f in fns])
+            return True
+        except Mismatch:
+            return False
+
+    def call(self, n: Any, i: int, kernel: ir.Kernel) -> Any:
+        if isinstance(n, ir.Call) and n.function in self.of_key[i]:
+            fn = kernel.functions[n.function]
+            targs = tuple((name, _targ(v)) for name, v in fn.targs)
+            return HelperCall(self.names[self.of_key[i][n.function]], n.args, targs, type=n.type, span=n.span)
+        return n
+
+
+def _same_code(a: ir.Function, b: ir.Function) -> bool:
+    return a.body == b.body or replace(a, key="") == replace(b, key="")
+
+
+def _plain(v: Any) -> Any:
+    return v if isinstance(v, ir.Scalar | int | bool) else str(getattr(v, "name", v))
+
+
+def _targ(v: Any) -> Any:
+    return v if isinstance(v, ir.Type) else ir.Const(v, type=ir.BOOL if isinstance(v, bool) else ir.I32)
+
+
+def _generic_type(types: list[ir.Type], count: int, where: list[int]) -> ir.Type:
+    from porter.emit.generic import Variants
+
+    if all(t == types[0] for t in types):
+        return types[0]
+    out: list[Any] = [None] * count
+    for i, t in zip(where, types, strict=True):
+        out[i] = t
+    return Variants(tuple(out))
+
+
+def make_plan(kernels: list[ir.Kernel], info: KernelInfo, case: Case | None, options: PlanOptions) -> PortPlan:
+    """Plan the port of one kernel from its instances (all of the same kernel, in the order of the case)."""
+    concrete = [rewrite_kernel(k) for k in kernels]
+    first = concrete[0]
+    names = tuple(n for n, _ in first.targs)
+    values = tuple(_instance(k, info, i, options) for i, k in enumerate(concrete))
+    generic = Params(names, values)
+    helpers = _Helpers(concrete, {first.name, *names})
+    printed = []
+    for gid in helpers.order:
+        members = helpers.groups[gid]
+        printed.append(_helper(helpers, gid, members, concrete))
+    bodies = []
+    for i, k in enumerate(concrete):
+        bodies.append(ir.rewrite(k.body, lambda n, i=i, k=k: helpers.call(n, i, k)))
+    body = merge(bodies)
+    params = tuple(
+        replace(p, type=_generic_type([k.params[j].type for k in concrete], len(concrete), list(range(len(concrete)))))
+        for j, p in enumerate(first.params)
+    )
+    globals_: dict[str, ir.GlobalConst] = {g.name: g for k in concrete for g in k.globals}
+    return PortPlan(
+        first.name, params, body, generic, tuple(printed), info, case, options, first.launch_bounds,
+        tuple(globals_.values()), first.comment, first.span, tuple(concrete),
+    )
+
+
+def _instance(k: ir.Kernel, info: KernelInfo, i: int, options: PlanOptions) -> tuple[Any, ...]:
+    """Values of the template parameters as the port's constexprs have them (see porter.instances)."""
+    try:
+        named = instance_values(info, options.instances[i]) if i < len(options.instances) else {}
+    except Exception:
+        named = {}
+    out: list[Any] = []
+    for name, v in k.targs:
+        if isinstance(v, ir.Scalar | int):
+            bool_param = any(t.name == name and t.type == "bool" for t in info.template_params)
+            out.append(bool(v) if bool_param else v)
+        else:
+            out.append(named.get(name, str(getattr(v, "name", v))))
+    return tuple(out)
+
+
+def _helper(helpers: _Helpers, gid: tuple[Any, ...], members: list[tuple[tuple[Any, ...], ir.Function]], kernels: list[ir.Kernel]) -> Helper:
+    fns = [f for _, f in members]
+    generic = Params(tuple(n for n, _ in fns[0].targs), tuple(v for v, _ in members))
+    bodies = []
+    for f in fns:
+        i, k = next((i, k) for i, k in enumerate(kernels) if f.key in k.functions)
+        bodies.append(ir.rewrite(f.body, lambda n, i=i, k=k: helpers.call(n, i, k)))
+    count = len(fns)
+    params = tuple(
+        replace(p, type=_generic_type([f.params[j].type for f in fns], count, list(range(count)))) for j, p in enumerate(fns[0].params)
+    )
+    ret = _generic_type([f.ret for f in fns], count, list(range(count)))
+    return Helper(helpers.names[gid], params, ret, merge(bodies), generic, fns[0].span, fns[0].comment)

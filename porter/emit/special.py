@@ -1,0 +1,72 @@
+"""Calls that need more than a row: printf, assert, address spaces, cub and cooperative groups."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from porter import ir
+
+if TYPE_CHECKING:
+    from porter.emit.expr import ExprWriter, Text
+
+
+def special(w: ExprWriter, e: ir.Intrinsic) -> Text | None:
+    """Text for the calls handled here, None for all others."""
+    handler = _HANDLERS.get(e.name)
+    return handler(w, e) if handler else None
+
+
+def _text(s: str) -> Text:
+    from porter.emit.expr import Text
+
+    return Text(s)
+
+
+def _printf(w: ExprWriter, e: ir.Intrinsic) -> Text:
+    fmt = e.args[0]
+    if not isinstance(fmt, ir.Const) or not isinstance(fmt.value, str):
+        return w.hole("PRT504", "printf", "the format is not a literal", e)
+    return _text(f"cute.printf({', '.join([repr(fmt.value), *(w.value(a).text for a in e.args[1:])])})")
+
+
+def _assert(w: ExprWriter, e: ir.Intrinsic) -> Text:
+    return _text(f'cute.testing.assert_({w.boolean(e.args[0]).text}, "assertion failed")') if e.args else _text("None")
+
+
+def _to_shared(w: ExprWriter, e: ir.Intrinsic) -> Text:
+    text = f"lib.shared_address({w.expr(e.args[0]).text})"
+    kinds = w.kinds(e.type)
+    return _text(text if kinds == {"i32"} else f"{w.dtype(e.type)}(Uint32({text}))" if kinds else text)
+
+
+def _same_pointer(w: ExprWriter, e: ir.Intrinsic) -> Text:
+    return w.expr(e.args[0])
+
+
+def _hypot(w: ExprWriter, e: ir.Intrinsic) -> Text:
+    return w.hole("PRT503", e.name, f"no CuTeDSL equivalent of {e.name} is known", e)
+
+
+def _saturating_fp8(w: ExprWriter, e: ir.Intrinsic) -> Text:
+    """`__nv_cvt_float_to_fp8(x, __NV_SATFINITE, __NV_E4M3)`: storage byte of a saturating conversion."""
+    mode = [a.value if isinstance(a, ir.Const) else None for a in e.args[1:3]]
+    if len(mode) != 2 or mode[0] != 1 or mode[1] not in (0, 1):
+        return w.hole("PRT505", e.name, "only saturating conversion to E4M3 or E5M2 is known", e)
+    t = "Float8E4M3FN" if mode[1] == 0 else "Float8E5M2"
+    return _text(f"lib.bits({t}(Float32({w.value(e.args[0]).text})), Uint8)")
+
+
+def _fp8_to_half(w: ExprWriter, e: ir.Intrinsic) -> Text:
+    mode = e.args[1].value if len(e.args) > 1 and isinstance(e.args[1], ir.Const) else None
+    if mode not in (0, 1):
+        return w.hole("PRT505", e.name, "the fp8 format is not a constant", e)
+    t = "Float8E4M3FN" if mode == 0 else "Float8E5M2"
+    return _text(f"lib.bits(Float16(Float32(lib.bits({w.value(e.args[0]).text}, {t}))), Uint16)")
+
+
+_HANDLERS: dict[str, Any] = {
+    "printf": _printf, "assert": _assert, "__assert": _assert,
+    "__cvta_generic_to_shared": _to_shared, "__cvta_generic_to_global": _same_pointer,
+    "__builtin_assume_aligned": _same_pointer, "__nv_cvt_float_to_fp8": _saturating_fp8,
+    "__nv_cvt_fp8_to_halfraw": _fp8_to_half,
+}

@@ -1,0 +1,477 @@
+"""Statements: the structured body of one function to lines of CuTeDSL, each with the CUDA span it came from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from porter import ir
+from porter.emit.expr import ATOM, COMPARE, TERNARY, ExprWriter, Scope, Text
+from porter.emit.generic import ConstVariants, InstanceIf, Variants
+from porter.emit.loops import Range, as_range, counted, step_of, trips
+from porter.emit.ranges import INT_MAX, upper
+from porter.model import Hole
+from porter.patterns.names import assigned_names
+from porter.source import NO_SPAN, Span
+
+UNROLL_TRIPS = 16  # loops with at most so many known trips are unrolled at trace time without a pragma
+MAX_UNROLL = 256  # beyond this a trace-time unroll takes seconds; the compiler unrolls instead
+
+
+@dataclass
+class Line:
+    indent: int
+    text: str
+    span: Span = NO_SPAN
+
+
+@dataclass
+class BodyWriter:
+    """Collects the lines of one function body."""
+
+    scope: Scope
+    assigned: set[str]  # variables assigned after their declaration, anywhere in the function
+    lines: list[Line] = field(default_factory=list)
+    env: dict[int, dict[str, int]] = field(default_factory=dict)  # trace-time constants by instance
+    used_shared: bool = False
+    where: tuple[int, ...] | None = None  # instances the current code belongs to
+
+    def __post_init__(self) -> None:
+        self.e = ExprWriter(self.scope)
+        self.depth = 1
+
+    # ---- output
+
+    def put(self, text: str, span: Span) -> None:
+        self.lines.append(Line(self.depth, text, span))
+
+    def comment(self, s: ir.Stmt) -> None:
+        for row in s.comment.splitlines():
+            row = row.strip().lstrip("/*").rstrip("*/").strip()
+            if row:
+                self.put(f"# {row}", s.span)
+
+    def body(self, stmts: tuple[ir.Stmt, ...]) -> None:
+        start = len(self.lines)
+        for s in stmts:
+            self.stmt(s)
+        if not any(not x.text.startswith("#") for x in self.lines[start:]):
+            self.put("pass", stmts[0].span if stmts else NO_SPAN)
+
+    def block(self, head: str, stmts: tuple[ir.Stmt, ...], span: Span) -> None:
+        self.put(head, span)
+        self.depth += 1
+        self.body(stmts)
+        self.depth -= 1
+
+    def stmt(self, s: ir.Stmt) -> None:
+        if s.comment:
+            self.comment(s)
+        method = getattr(self, "_" + type(s).__name__.lower(), None)
+        if method is None:
+            self.hole("PRT110", type(s).__name__, "no translation of this statement", s.span)
+            return
+        method(s)
+
+    def hole(self, code: str, cuda: str, reason: str, span: Span) -> None:
+        n = len(self.scope.holes) + 1
+        self.scope.holes.append(Hole(code, span, cuda, reason))
+        for row in cuda.splitlines()[:12]:
+            self.put(f"# CUDA: {row.rstrip()}", span)
+        self.put(f'runtime.hole({n}, "{code}")  # {reason}', span)
+
+    # ---- declarations
+
+    def _decl(self, s: ir.Decl) -> None:
+        name = self.e.name(s.name)
+        if s.name in self.scope.memory:
+            self._memory(s, name)
+            return
+        if s.init is None:
+            self._declare_zero(s, name)
+            return
+        text = self.e.expr(s.init)
+        is_int = all(k[0] in "iub" and k != "bf16" for k in self.e.kinds(s.type)) and not self.e.is_pointer(s.type)
+        if text.static and is_int and s.name not in self.assigned:
+            self.scope.static.add(s.name)
+            self._remember(s.name, s.init)
+            bound = upper(s.init, self.scope.bounds)
+            if bound is not None:
+                self.scope.bounds[s.name] = bound
+            self.put(f"{name} = {text.text}", s.span)
+            return
+        if s.name not in self.assigned:
+            bound = upper(s.init, self.scope.bounds)
+            if bound is not None:
+                self.scope.bounds[s.name] = bound
+        if self.e.is_pointer(s.type):
+            if s.name in self.assigned:
+                text = Text(f"lib.natural({text.text}, {self.e.pointer_dtype(s.type)})")
+            self.put(f"{name} = {text.text}", s.span)
+            return
+        self.put(f"{name} = {self.typed(text, s.type).text}", s.span)
+
+    def typed(self, text: Text, t: ir.Type) -> Text:
+        return Text(f"{self.e.dtype(t)}({text.text})") if text.static else text
+
+    def _remember(self, name: str, init: ir.Expr) -> None:
+        from porter.emit.loops import _value
+
+        for i in range(self.scope.params.count):
+            v = _value(init, i, self.env.get(i, {}))
+            if v is not None:
+                self.env.setdefault(i, {})[name] = v
+
+    def _declare_zero(self, s: ir.Decl, name: str) -> None:
+        t = s.type
+        if self.e.is_pointer(t):
+            self.put(f"{name} = lib.pointer({self.e.pointer_dtype(t)}, 0)", s.span)
+        elif self.e.kinds(t) == {"bool"}:
+            self.put(f"{name} = Boolean(False)", s.span)
+        else:
+            self.put(f"{name} = {self.e.dtype(t)}({'0.0' if self.e.is_float(t) else '0'})", s.span)
+
+    def _memory(self, s: ir.Decl, name: str) -> None:
+        leaves = self.e.leaves(s.type)
+        count = self.e.const(x.count for x in leaves)
+        self.put(f"{name} = lib.local({self.e.leaf_dtype(leaves)}, {count})", s.span)
+        if s.init is not None:
+            var = ir.Var(s.name, type=s.type, span=s.span)
+            self.put(self.e.store(var, self.e.value(s.init)), s.span)
+
+    def _shareddecl(self, s: ir.SharedDecl) -> None:
+        name = self.e.name(s.name)
+        self.scope.memory.add(s.name)
+        if s.dynamic:
+            elem: ir.Type = s.type
+            if isinstance(elem, ir.Array):
+                elem = elem.elem
+            elif isinstance(elem, Variants):
+                elem = Variants(tuple(t.elem if isinstance(t, ir.Array) else t for t in elem.types))
+            leaves = self.e.leaves(elem)
+            self.put(f"{name} = lib.dyn_shared({self.e.leaf_dtype(leaves)}, {max(16, s.align)})", s.span)
+            return
+        leaves = self.e.leaves(s.type)
+        count = self.e.const(x.count for x in leaves)
+        align = max(16, s.align)
+        suffix = "" if align == 16 else f", {align}"
+        self.put(f"{name} = lib.shared({self.e.leaf_dtype(leaves)}, {count}{suffix})", s.span)
+
+    # ---- assignments
+
+    def _assign(self, s: ir.Assign) -> None:
+        t = s.target
+        if isinstance(t, ir.Var) and t.name not in self.scope.memory:
+            name = self.e.name(t.name)
+            if self.e.is_pointer(t.type):
+                self.put(f"{name} = lib.natural({self.e.expr(s.value).text}, {self.e.pointer_dtype(t.type)})", s.span)
+                return
+            self.put(f"{name} = {self.typed(self.e.expr(s.value), t.type).text}", s.span)
+            return
+        value = self.e.value(s.value) if not self.e.is_pointer(t.type) else self.e.expr(s.value)
+        if self.e.kinds(t.type) <= {"f32", "i32"}:
+            value = self.e.operand(s.value)
+        self.put(self.e.store(t, value), s.span)
+
+    def _copy(self, s: ir.Copy) -> None:
+        dst, src = self.e.flat(s.target), self.e.flat(s.source)
+        leaves = self.e.leaves(s.target.type)
+        count = self.e.const(x.count for x in leaves)
+        aligns, sizes = self.e.align(s.target.type), self.e.sizes(s.target.type)
+        extra = "" if aligns == sizes else f", align={self.e.const(aligns)}"
+        target, source = self.e.pointer_to(dst), self.e.pointer_to(src)
+        if tuple(x.scalar for x in dst.leaves) != tuple(x.scalar for x in leaves):
+            target = Text(f"lib.view({target.text}, {self.e.leaf_dtype(leaves)})")
+        self.put(f"lib.copy({target.text}, {source.text}, {count}{extra})", s.span)
+
+    def _exprstmt(self, s: ir.ExprStmt) -> None:
+        if isinstance(s.value, ir.Const):
+            return
+        if isinstance(s.value, ir.HoleExpr):
+            self.hole(s.value.code, s.value.cuda, s.value.reason, s.span)
+            return
+        self.put(self.e.expr(s.value).text, s.span)
+
+    def _asm(self, s: ir.Asm) -> None:
+        from porter.emit.inline_asm import asm_lines
+
+        lines = asm_lines(self.e, s)
+        if lines is None:
+            self.hole("PRT506", s.template, "this inline PTX has no translation", s.span)
+            return
+        for text in lines:
+            self.put(text, s.span)
+
+    # ---- control flow
+
+    def _if(self, s: ir.If) -> None:
+        cond = self.e.boolean(s.cond)
+        head = f"if cutlass.const_expr({cond.text}):" if cond.static else f"if {cond.text}:"
+        if s.then or not s.orelse:
+            self.block(head, s.then, s.span)
+            if s.orelse:
+                self._else(s.orelse, s.span)
+            return
+        text = f"not {cond.at(COMPARE)}"
+        self.block(f"if cutlass.const_expr({text}):" if cond.static else f"if {text}:", s.orelse, s.span)
+
+    def _else(self, stmts: tuple[ir.Stmt, ...], span: Span) -> None:
+        if len(stmts) == 1 and isinstance(stmts[0], ir.If) and stmts[0].then and not stmts[0].comment:
+            inner = stmts[0]
+            cond = self.e.boolean(inner.cond)
+            if not cond.static:
+                self.block(f"elif {cond.text}:", inner.then, inner.span)
+                if inner.orelse:
+                    self._else(inner.orelse, span)
+                return
+        self.block("else:", stmts, span)
+
+    def _instanceif(self, s: InstanceIf) -> None:
+        saved = self.where
+        here = set(saved) if saved is not None else set(range(self.scope.params.count))
+        first = True
+        for ids, body in s.arms:
+            inside = tuple(i for i in ids if i in here)
+            if not inside:
+                continue
+            if set(inside) == here and first:
+                for st in body:
+                    self.stmt(st)
+                return
+            cond = self.scope.params.condition(inside if saved is None else ids)
+            self.where = inside
+            self.block(f"{'if' if first else 'elif'} cutlass.const_expr({cond}):", body, s.span)
+            first = False
+        self.where = saved
+
+    def _scope(self, s: ir.Scope) -> None:
+        for st in s.body:
+            self.stmt(st)
+
+    def _while(self, s: ir.While) -> None:
+        if s.pre:
+            # the test has statements of its own: run them before the loop and again at the end of each turn
+            flag = self.fresh("again")
+            for st in s.pre:
+                self.stmt(st)
+            self.put(f"{flag} = {self.typed(self.e.boolean(s.cond), ir.BOOL).text}", s.span)
+            self.put(f"while {flag}:", s.span)
+            self.depth += 1
+            self.body(s.body)
+            for st in s.pre:
+                self.stmt(self._again(st))
+            self.put(f"{flag} = {self.typed(self.e.boolean(s.cond), ir.BOOL).text}", s.span)
+            self.depth -= 1
+            return
+        cond = self.e.boolean(s.cond)
+        if cond.prec >= TERNARY:
+            # a lazy condition needs a flag: conditional expressions in a while test are evaluated outside it
+            flag = self.fresh("again")
+            self.put(f"{flag} = {cond.text}", s.span)
+            self.put(f"while {flag}:", s.span)
+            self.depth += 1
+            self.body(s.body)
+            self.put(f"{flag} = {self.e.boolean(s.cond).text}", s.span)
+            self.depth -= 1
+            return
+        self.block(f"while {cond.text}:", s.body, s.span)
+
+    def _again(self, st: ir.Stmt) -> ir.Stmt:
+        """A declaration in a loop test is an assignment the second time."""
+        if isinstance(st, ir.Decl) and st.init is not None and st.name not in self.scope.memory:
+            return ir.Assign(ir.Var(st.name, type=st.type, span=st.span), st.init, span=st.span)
+        return st
+
+    def fresh(self, wanted: str) -> str:
+        taken = set(self.scope.python_names.values()) | {x.text.split(" ")[0] for x in self.lines}
+        name, n = wanted, 1
+        while name in taken:
+            n += 1
+            name = f"{wanted}_{n}"
+        return name
+
+    def _return(self, s: ir.Return) -> None:
+        if s.value is None:
+            return
+        value = self.e.value(s.value) if not self.e.is_pointer(s.value.type) else self.e.expr(s.value)
+        self.put(f"return {value.text}", s.span)
+
+    def _holestmt(self, s: ir.HoleStmt) -> None:
+        self.hole(s.code, s.cuda, s.reason, s.span)
+
+    # ---- for loops
+
+    def _for(self, s: ir.For) -> None:
+        known = [trips(s, i, self.env.get(i, {})) for i in self._instances()]
+        if all(k is not None for k in known):
+            if self._unrolled(s, [k for k in known if k is not None]):
+                return
+        r = as_range(s)
+        if r is not None and self._range(s, r):
+            return
+        self._as_while(s)
+
+    def _instances(self) -> tuple[int, ...]:
+        return self.where if self.where is not None else tuple(range(self.scope.params.count))
+
+    def _unrolled(self, s: ir.For, known: list[list[int]]) -> bool:
+        head = counted(s)
+        assert head is not None
+        name = head[0]
+        longest = max(len(k) for k in known)
+        wanted = s.unroll == 0 or (s.unroll or 0) > 1 or longest <= UNROLL_TRIPS or self._indexes_local(s)
+        geometric = as_range(s) is None
+        if s.unroll == 1 or longest > MAX_UNROLL or not (wanted or geometric):
+            return False
+        weight = sum(1 for _ in ir.walk(s.body))
+        if longest * weight > 60000:
+            return False
+        py = self.e.name(name)
+        iterable = self._iterable(s, known)
+        if iterable is None:
+            return False
+        was_static = name in self.scope.static
+        self.scope.static.add(name)
+        if all(v >= 0 for k in known for v in k):
+            self.scope.bounds[name] = max((max(k) for k in known if k), default=0)
+        self.block(f"for {py} in {iterable}:", s.body, s.span)
+        if not was_static:
+            self.scope.static.discard(name)
+        return True
+
+    def _iterable(self, s: ir.For, known: list[list[int]]) -> str | None:
+        r = as_range(s)
+        if r is not None and not r.unsigned_compare or (r is not None and all(v >= 0 for k in known for v in k)):
+            start, stop, step = self.e.expr(r.start), self.e.expr(r.stop), self.e.expr(r.step)
+            if start.static and stop.static and step.static:
+                return self._range_text("cutlass.range_constexpr", r, start, stop, step)
+        if all(k == known[0] for k in known):
+            if len(known[0]) == 1:
+                return f"({known[0][0]},)"
+            return f"({', '.join(map(str, known[0]))})"
+        head = counted(s)
+        assert head is not None
+        step_op = step_of(s, head[0])
+        start = self.e.expr(head[2])
+        if step_op is not None and start.static and isinstance(step_op[1], ir.Const):
+            halves = (step_op[0] == ">>" and step_op[1].value == 1) or (step_op[0] == "/" and step_op[1].value == 2)
+            if halves and all(k == [v for v in _halving(k[0] if k else 0)] for k in known):
+                return f"lib.halving({start.text})"
+        table = [tuple(k) for k in known]
+        full: list[Any] = [None] * self.scope.params.count
+        for i, k in zip(self._instances(), table, strict=True):
+            full[i] = k
+        return self.scope.params.const_text(tuple(full))
+
+    def _indexes_local(self, s: ir.For) -> bool:
+        """True when the loop variable picks elements of a thread-private array, which registers cannot do at run time."""
+        head = counted(s)
+        if head is None:
+            return False
+        for n in ir.walk(s.body):
+            if isinstance(n, ir.Index) and any(isinstance(v, ir.Var) and v.name == head[0] for v in ir.walk(n.index)):
+                root: ir.Expr = n.base
+                while isinstance(root, ir.Field | ir.Index):
+                    root = root.base
+                if isinstance(root, ir.Var) and root.name in self.scope.memory:
+                    return True
+        return False
+
+    def _range_text(self, fn: str, r: Range, start: Text, stop: Text, step: Text, extra: str = "") -> str:
+        stop_text = stop.text
+        if r.inclusive:
+            stop_text = f"{stop.at(4)} {'-' if r.descending else '+'} 1"
+        step_text = step.text
+        if r.descending:
+            step_text = step_text[1:] if step_text.startswith("-") else f"-{step.at(ATOM)}"
+        if step_text == "1" and start.text in ("0", "Int32(0)"):
+            return f"{fn}({stop_text}{extra})"
+        if step_text == "1":
+            return f"{fn}({start.text}, {stop_text}{extra})"
+        return f"{fn}({start.text}, {stop_text}, {step_text}{extra})"
+
+    def _range(self, s: ir.For, r: Range) -> bool:
+        kinds = self.e.kinds(r.type)
+        bounds = self.scope.bounds
+        if kinds != {"i32"} and not (kinds == {"u32"} and upper(r.start, bounds) is not None and upper(r.stop, bounds) is not None):
+            return False
+        nonneg = upper(r.start, bounds) is not None and not r.descending
+        if r.unsigned_compare and not (nonneg and upper(r.stop, bounds) is not None):
+            return False
+        step_known = upper(r.step, bounds)
+        if not isinstance(r.step, ir.Const | ConstVariants) and step_known is None:
+            return False  # the sign of the step is unknown
+        start, stop, step = self._int32(r.start), self._int32(r.stop), self._int32(r.step)
+        if start is None or stop is None or step is None:
+            return False
+        if r.descending and not step.static:
+            return False
+        fn = "range"
+        extra = ""
+        if s.unroll is not None:
+            fn = "cutlass.range"
+            extra = ", unroll_full=True" if s.unroll == 0 and start.static and stop.static else f", unroll={max(s.unroll, 1)}"
+            if s.unroll == 0 and not (start.static and stop.static):
+                fn, extra = "range", ""
+        if nonneg:
+            bounds[r.var] = INT_MAX
+        py = self.e.name(r.var)
+        if kinds == {"u32"}:
+            inner = self.fresh(f"{py}_i32")
+            self.put(f"for {inner} in {self._range_text(fn, r, start, stop, step, extra)}:", s.span)
+            self.depth += 1
+            self.put(f"{py} = Uint32({inner})", s.span)
+            self.body(s.body)
+            self.depth -= 1
+            return True
+        self.block(f"for {py} in {self._range_text(fn, r, start, stop, step, extra)}:", s.body, s.span)
+        return True
+
+    def _int32(self, e: ir.Expr) -> Text | None:
+        if self.e.kinds(e.type) <= {"i32"}:
+            return self.e.expr(e)
+        if self.e.kinds(e.type) <= {"u32"}:
+            return self.e.low32(e)
+        return None
+
+    def _as_while(self, s: ir.For) -> None:
+        for st in s.init:
+            self.stmt(st)
+        cond = s.cond if s.cond is not None else ir.Const(True, type=ir.BOOL)
+        self._while(ir.While(cond, (*s.body, *s.step), span=s.span))
+
+
+def _halving(v: int) -> list[int]:
+    out = []
+    while v > 0:
+        out.append(v)
+        v >>= 1
+    return out
+
+
+def memory_names(body: Any) -> set[str]:
+    """Locals that need an address: aggregates, and scalars whose address is taken or that are passed by place."""
+    out: set[str] = set()
+    for n in ir.walk(body):
+        if isinstance(n, ir.Decl) and any(isinstance(t, ir.Array | ir.Struct) for t in _types(n.type)):
+            out.add(n.name)
+        elif isinstance(n, ir.AddressOf | ir.Decay):
+            root: ir.Expr = n.place
+            while isinstance(root, ir.Field | ir.Index):
+                root = root.base
+            if isinstance(root, ir.Var):
+                out.add(root.name)
+        elif isinstance(n, ir.SharedDecl):
+            out.add(n.name)
+    return out
+
+
+def _types(t: ir.Type) -> tuple[Any, ...]:
+    return t.types if isinstance(t, Variants) else (t,)
+
+
+def assigned_variables(body: Any) -> set[str]:
+    """Variables assigned after their declaration."""
+    return {n for n in assigned_names(body)}
+
+

@@ -1,0 +1,96 @@
+"""Fresh names and renaming of locals in IR."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from porter import ir
+
+
+class Names:
+    """Hands out names that are not taken."""
+
+    def __init__(self, taken: Iterable[str] = ()):
+        self.taken = set(taken)
+
+    def fresh(self, wanted: str) -> str:
+        name, n = wanted, 1
+        while name in self.taken:
+            n += 1
+            name = f"{wanted}_{n}"
+        self.taken.add(name)
+        return name
+
+
+def declared(node: Any) -> list[str]:
+    """Names of locals and shared arrays declared in statements, in order."""
+    return [n.name for n in ir.walk(node) if isinstance(n, ir.Decl | ir.SharedDecl)]
+
+
+def substitute(node: Any, values: Mapping[str, ir.Expr]) -> Any:
+    """Replace variables by expressions; declarations are renamed when the expression is a Var."""
+
+    def one(n: Any) -> Any:
+        if isinstance(n, ir.Var) and n.name in values:
+            return values[n.name]
+        if isinstance(n, ir.Decl | ir.SharedDecl) and n.name in values:
+            new = values[n.name]
+            assert isinstance(new, ir.Var)
+            return replace(n, name=new.name)
+        return n
+
+    return ir.rewrite(node, one)
+
+
+def assigned_names(node: Any) -> set[str]:
+    """Variables whose value may change in `node`: assigned, their address taken, or passed to an intrinsic as a place."""
+    out: set[str] = set()
+    for n in ir.walk(node):
+        if isinstance(n, ir.Assign):
+            out |= _root(n.target)
+        elif isinstance(n, ir.AddressOf | ir.Decay):
+            out |= _root(n.place)
+        elif isinstance(n, ir.Asm):
+            for _, place in n.outputs:
+                out |= _root(place)
+        elif isinstance(n, ir.Intrinsic):
+            for a in n.args:
+                if isinstance(a, ir.Var | ir.Field | ir.Index) and isinstance(a.type, ir.Array | ir.Struct):
+                    out |= _root(a)
+        elif isinstance(n, ir.Decl) and n.ref and n.init is not None:
+            out |= _root(n.init)
+    return out
+
+
+def _root(place: ir.Expr) -> set[str]:
+    while isinstance(place, ir.Field | ir.Index):
+        place = place.base
+    return {place.name} if isinstance(place, ir.Var) else set()
+
+
+def is_simple(e: ir.Expr) -> bool:
+    """True for an expression that can be repeated at no cost."""
+    if isinstance(e, ir.Const | ir.Builtin | ir.Param):
+        return True
+    if isinstance(e, ir.Cast):
+        return is_simple(e.x)
+    return isinstance(e, ir.Var)
+
+
+def is_stable_place(e: ir.Expr, changing: set[str]) -> bool:
+    """True when evaluating the place again later names the same object (its indices cannot have changed)."""
+    if isinstance(e, ir.Var):
+        return True
+    if isinstance(e, ir.Field):
+        return is_stable_place(e.base, changing)
+    if isinstance(e, ir.Index):
+        return is_stable_place(e.base, changing) and is_simple(e.index) and not _vars(e.index) & changing
+    if isinstance(e, ir.Deref):
+        return isinstance(e.ptr, ir.Var) and e.ptr.name not in changing
+    return False
+
+
+def _vars(e: Any) -> set[str]:
+    return {n.name for n in ir.walk(e) if isinstance(n, ir.Var)}

@@ -1,0 +1,102 @@
+"""Static shared arrays declared inside device functions: the kernel declares them once and passes them down.
+
+CUDA gives such an array one instance a block whatever calls the function; a CuTeDSL helper would allocate at each call.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from porter import ir
+from porter.patterns.names import Names, substitute
+
+
+def hoist_shared(kernel: ir.Kernel, names: Names) -> ir.Kernel:
+    """Functions take their shared arrays as parameters (their own and those of the functions they call)."""
+    own: dict[str, list[ir.SharedDecl]] = {}
+    functions: dict[str, ir.Function] = {}
+    for key, fn in kernel.functions.items():
+        decls = [n for n in ir.walk(fn.body) if isinstance(n, ir.SharedDecl)]
+        values: dict[str, ir.Expr] = {}
+        mine = []
+        for d in decls:
+            name = d.name if d.dynamic and any(d.name == x.name for v in own.values() for x in v) else names.fresh(d.name)
+            values[d.name] = ir.Var(name, type=d.type)
+            mine.append(replace(d, name=name))
+        own[key] = mine
+        functions[key] = replace(fn, body=substitute(fn.body, values) if values else fn.body)
+    if not any(own.values()):
+        return _first(kernel)
+    needs = {key: _needs(key, functions, own, set()) for key in functions}
+
+    def call(n: Any) -> Any:
+        if isinstance(n, ir.Call) and needs.get(n.function):
+            extra = tuple(
+                ir.AddressOf(ir.Var(d.name, type=d.type), type=ir.Pointer(d.type, "shared")) for d in needs[n.function]
+            )
+            return replace(n, args=(*n.args, *extra))
+        return n
+
+    for key, fn in functions.items():
+        body = ir.rewrite(_without_shared(fn.body), call)
+        params = (*fn.params, *(ir.FunctionParam(d.name, d.type, by_ref=True) for d in needs[key]))
+        functions[key] = replace(fn, body=body, params=params)
+    body = ir.rewrite(kernel.body, call)
+    used = {n.function for n in ir.walk(kernel.body) if isinstance(n, ir.Call)}
+    decls, seen = [], set()
+    for key in functions:
+        if key in used:
+            for d in needs[key]:
+                if d.name not in seen:
+                    seen.add(d.name)
+                    decls.append(d)
+    return _first(replace(kernel, body=(*decls, *body), functions=functions))
+
+
+def _needs(key: str, functions: dict[str, ir.Function], own: dict[str, list[ir.SharedDecl]], seen: set[str]) -> list[ir.SharedDecl]:
+    if key in seen or key not in functions:
+        return []
+    seen.add(key)
+    out = list(own[key])
+    for n in ir.walk(functions[key].body):
+        if isinstance(n, ir.Call):
+            out += [d for d in _needs(n.function, functions, own, seen) if d.name not in {x.name for x in out}]
+    return out
+
+
+def _without_shared(stmts: Any) -> Any:
+    """Statement lists without shared declarations."""
+    if isinstance(stmts, tuple):
+        return tuple(_without_shared(s) for s in stmts if not isinstance(s, ir.SharedDecl))
+    if isinstance(stmts, ir.Stmt):
+        return ir.map_children(stmts, lambda c: _without_shared(c)) if not _has_lists(stmts) else _lists(stmts)
+    return stmts
+
+
+def _has_lists(s: ir.Stmt) -> bool:
+    return any(isinstance(n, ir.SharedDecl) for n in ir.walk(s))
+
+
+def _lists(s: ir.Stmt) -> ir.Stmt:
+    changes = {}
+    for name in ("then", "orelse", "body", "init", "step", "pre", "post"):
+        v = getattr(s, name, None)
+        if isinstance(v, tuple):
+            changes[name] = _without_shared(v)
+    if isinstance(s, ir.Switch):
+        return replace(s, cases=tuple((v, _without_shared(b)) for v, b in s.cases))
+    return replace(s, **changes)
+
+
+def _first(kernel: ir.Kernel) -> ir.Kernel:
+    """Shared arrays of nested scopes move to the top of the kernel: their lifetime is the block's anyway."""
+    nested: list[ir.SharedDecl] = []
+    top: list[ir.Stmt] = []
+    for s in kernel.body:
+        if isinstance(s, ir.SharedDecl):
+            top.append(s)
+            continue
+        nested += [n for n in ir.walk(s) if isinstance(n, ir.SharedDecl)]
+        top.append(_without_shared(s) if any(isinstance(n, ir.SharedDecl) for n in ir.walk(s)) else s)
+    return replace(kernel, body=(*nested, *top))
