@@ -214,7 +214,7 @@ class Case:
         combinations. Raises PorterError where an expression does not evaluate.
         """
         points = self._all_points(seed, values or {}, MAX_POINTS if limit is None else MAX_CANDIDATES)
-        return self._at_most(points, limit, seed)
+        return self.choose(points, limit, seed)
 
     def instance_points(
         self, instance: CaseInstance, values: Mapping[str, Value], limit: int | None = None, seed: int = 0
@@ -226,7 +226,7 @@ class Case:
                 points = [p for p in points if expr.evaluate(instance.when, p.names(values))]
             except ExprError as error:
                 self.fail("PRT904", str(error), "instances", "when")
-        return self._at_most(points, limit, seed)
+        return self.choose(points, limit, seed)
 
     def _all_points(self, seed: int, values: Mapping[str, Value], most: int) -> list[Point]:
         points = [self._point(sizes, scalars, dict(values)) for sizes, scalars in self._combinations(seed, most)]
@@ -235,7 +235,8 @@ class Case:
             points += [replace(p, null=optional) for p in points]
         return sorted(points, key=lambda p: p.elements)
 
-    def _at_most(self, points: list[Point], limit: int | None, seed: int) -> list[Point]:
+    def choose(self, points: list[Point], limit: int | None, seed: int) -> list[Point]:
+        """At most `limit` of the points, by `seed`, cheapest first, covering what `points()` promises to cover."""
         if limit is None or limit >= len(points):
             return points
         return sorted(self._covering(points, limit, random.Random(seed)), key=lambda p: p.elements)

@@ -98,6 +98,13 @@ def _launch_shapes(request: dict[str, Any]) -> dict[str, Any]:
     return {"shapes": shapes}
 
 
+def _names(request: dict[str, Any]) -> dict[str, Any]:
+    """Look library names up without importing the port."""
+    from porter.verify.names import resolve
+
+    return {"answers": resolve(request["uses"])}
+
+
 def _failure(error: BaseException, port: str) -> dict[str, Any]:
     text = _ANSI.sub("", str(error)).strip() or repr(error)
     if not type(error).__name__.startswith(("DSL", "Compiler")):
@@ -131,7 +138,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     sys.addaudithook(_no_network)
     importlib.import_module("cutlass.cute")
-    operations = {"compile": _compile, "launch_shapes": _launch_shapes}
+    operations = {"compile": _compile, "launch_shapes": _launch_shapes, "names": _names}
     for line in sys.stdin:
         request = json.loads(line)
         start = time.perf_counter()

@@ -315,3 +315,20 @@ def launch_shapes(
         else LaunchShape(tuple(s["grid"]), tuple(s["block"]), s["smem"])
         for s in answer["shapes"]
     ]
+
+
+def resolve_names(
+    port_path: str | Path,
+    uses: Sequence[tuple[str, Sequence[str]]],
+    timeout: float = 60.0,
+    workers: CompileWorkers | None = None,
+) -> list[dict[str, Any]]:
+    """Which (module, attributes) of the installed libraries exist: names.resolve, answered in a child.
+
+    Raises RuntimeError when the child cannot answer. `port_path` is only named in its messages.
+    """
+    question = {"op": "names", "port": str(port_path), "uses": [[module, list(rest)] for module, rest in uses]}
+    answer = (workers or _shared).ask(question, timeout)
+    if not answer["ok"]:
+        raise RuntimeError(answer["error"])
+    return answer["answers"]

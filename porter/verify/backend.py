@@ -1,0 +1,60 @@
+"""Where a compiled kernel runs: one interface, the emulator as its first implementation.
+
+A GPU backend is another `Backend`: load the build's cubin once, copy `HostBuffer.allocation` (guards included) to the
+device, launch, copy back. It needs nothing that is not in `Build`, `LaunchShape` and the arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from porter.case import LaunchShape
+from porter.verify.buffers import HostBuffer
+
+Argument = HostBuffer | int | float | bool | None  # None is a null pointer
+
+
+@dataclass(frozen=True)
+class Build:
+    """A compiled kernel: PTX and, where one was made, a cubin."""
+
+    label: str  # "original" or "port", for messages
+    ptx: str = field(repr=False)
+    entry: str
+    arch: str
+    cubin: bytes = field(default=b"", repr=False)
+
+
+@dataclass(frozen=True)
+class Violation:
+    """Something a kernel must not do. `kind` is a word (race, ...); `line` the source line, 0: unknown."""
+
+    kind: str
+    message: str
+    file: str = ""
+    line: int = 0
+    ptx_line: int = 0
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a launch did besides writing to its buffers. `error` is set when it could not be run at all."""
+
+    violations: tuple[Violation, ...] = ()
+    seconds: float = 0.0
+    instructions: int = 0  # thread instructions; 0 where the backend does not count
+    error: str = ""
+
+
+class Backend(Protocol):
+    """Runs builds. Launches write into the HostBuffers they are given."""
+
+    name: str
+
+    def run(
+        self, build: Build, shape: LaunchShape, arguments: Sequence[Argument], schedule: int = 0, checks: bool = True
+    ) -> RunResult:
+        """One launch. `schedule` seeds the order in which blocks and warps run; `checks` looks for violations."""
+        ...

@@ -1,0 +1,200 @@
+"""One trial: the same bytes through original and port, then every buffer compared; and repeats of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from porter import expr
+from porter.case import FLOAT_NAMES, Case, LaunchShape
+from porter.cxx_types import pointee
+from porter.expr import Value
+from porter.model import KernelInfo
+from porter.verify.backend import Argument, Backend, Build, RunResult
+from porter.verify.buffers import Buffers, HostBuffer, is_integer
+from porter.verify.formats import encode
+from porter.verify.inputs import make_inputs, read_buffer
+from porter.verify.numerics import Comparison, Finding, check_guards, check_input, compare_output
+from porter.verify.segments import canonical_rows, groups
+from porter.verify.tolerance import Tolerance, derive
+from porter.verify.trials import Trial
+
+Reference = Callable[..., Mapping[str, np.ndarray]]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One instance, both sides of it, and what is known of them."""
+
+    case: Case
+    info: KernelInfo
+    values: Mapping[str, Value]
+    original: Build
+    port: Build
+    approximations: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
+    reduces: bool = True  # threads combine values in the original or in the port
+    reference: Reference | None = None
+
+
+@dataclass
+class TrialResult:
+    """What one launch showed. `error` says which side could not be run, and why."""
+
+    trial: Trial
+    comparisons: dict[str, Comparison] = field(default_factory=dict)
+    tolerances: dict[str, Tolerance] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    original: RunResult = field(default_factory=RunResult)
+    port: RunResult = field(default_factory=RunResult)
+    error: str = ""
+    error_in_port: bool = True
+    skipped: str = ""
+
+
+def arguments(subject: Subject, trial: Trial, buffers: Buffers) -> list[Argument]:
+    """The kernel's arguments in order of its parameters: buffers (None for null), scalars by value."""
+    found: list[Argument] = []
+    for parameter in subject.info.params:
+        if pointee(parameter.type) is not None:
+            found.append(None if parameter.name in trial.point.null else buffers[parameter.name])
+        else:
+            found.append(trial.point.scalars[parameter.name])
+    return found
+
+
+def run_trial(
+    subject: Subject, trial: Trial, backend: Backend, shapes: tuple[LaunchShape, LaunchShape], checks: bool = True
+) -> TrialResult:
+    """Run both sides and compare. `shapes` are the launches of the original (the case's) and of the port (its own)."""
+    result = TrialResult(trial)
+    if shapes[0].is_empty or shapes[1].is_empty:
+        if shapes[0].is_empty != shapes[1].is_empty:
+            side = "the original" if shapes[0].is_empty else "the port"
+            result.findings.append(Finding("PRT807", "", f"{side} launches no block at {trial.point}, the other does"))
+        result.skipped = "a launch without blocks"
+        return result
+    before = make_inputs(subject.case, trial.point, subject.values, trial.scenario, trial.seed, trial.misaligned)
+    original, port = _copies(before), _copies(before)
+    result.original = backend.run(subject.original, shapes[0], arguments(subject, trial, original), 0, checks)
+    if result.original.error:
+        result.error, result.error_in_port = f"the original: {result.original.error}", False
+        return result
+    result.port = backend.run(subject.port, shapes[1], arguments(subject, trial, port), 0, checks)
+    if result.port.error:
+        result.error = f"the port: {result.port.error}"
+        return result
+    compare(subject, trial, before, original, port, result)
+    return result
+
+
+def compare(
+    subject: Subject, trial: Trial, before: Buffers, original: Buffers, port: Buffers, result: TrialResult
+) -> None:
+    """Fill in comparisons and findings of every buffer that the launch was given."""
+    present = {n: b for n, b in before.items() if n not in trial.point.null}
+    truth = reference_values(subject, trial, before)
+    canonical: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+    for segments, members in groups(present).items():
+        names = [b.name for b in members]
+        o = canonical_rows([original[n] for n in names], original[segments])
+        p = canonical_rows([port[n] for n in names], original[segments])
+        canonical |= {n: (o[n], p[n]) for n in names}
+        ordered = _canonical_reference(names, truth, original, segments)
+        truth = {n: v for n, v in truth.items() if n not in names} | ordered
+    for name, buffer in present.items():
+        result.findings += check_guards(original[name], port[name])
+        if buffer.spec.role == "in":
+            result.findings += check_input(buffer, original[name], port[name])
+        elif buffer.spec.is_compared:
+            tolerance = tolerance_of(subject, trial, buffer)
+            result.tolerances[name] = tolerance
+            result.comparisons[name] = compare_output(
+                buffer,
+                original[name],
+                port[name],
+                tolerance,
+                truth.get(name),
+                truth.get(f"{name}:pre"),
+                canonical.get(name),
+            )
+
+
+def _copies(buffers: Buffers) -> Buffers:
+    return {name: b.copy() for name, b in buffers.items()}
+
+
+def _canonical_reference(
+    names: Sequence[str], truth: Mapping[str, np.ndarray], original: Buffers, segments: str
+) -> dict[str, np.ndarray]:
+    """References of jointly ordered buffers in the canonical order; none when one of them is missing or open."""
+    made: list[HostBuffer] = []
+    for name in names:
+        values = truth.get(name)
+        if values is None or (values.dtype.kind == "f" and not np.isfinite(values).all()):
+            return {}
+        twin = original[name].copy()
+        whole = is_integer(twin.dtype)
+        twin.view()[...] = values.astype(np.int64).astype(twin.raw.dtype) if whole else encode(values, twin.dtype)
+        made.append(twin)
+    ordered = canonical_rows(made, original[segments])
+    found: dict[str, np.ndarray] = {}
+    for twin in made:
+        twin.view()[...] = ordered[twin.name]
+        found[twin.name] = read_buffer(twin)
+    return found
+
+
+def reference_values(subject: Subject, trial: Trial, before: Buffers) -> dict[str, np.ndarray]:
+    """The float64 reference at a trial, {} when the case names none."""
+    if subject.reference is None:
+        return {}
+    inputs = {n: read_buffer(b) for n, b in before.items() if b.spec.is_read and n not in trial.point.null}
+    found = subject.reference(inputs, trial.point.scalars, trial.point.sizes, dict(subject.values))
+    return {k: np.asarray(v) for k, v in found.items()}
+
+
+def tolerance_of(subject: Subject, trial: Trial, buffer: HostBuffer) -> Tolerance:
+    """The tolerance of an output at a point. The longest sum is the longest input row, unless the case says more."""
+    spec = dict(subject.case.tolerance).get(buffer.name)
+    compare = buffer.spec.compare_at(subject.values)
+    reduction = 1
+    if subject.reduces and buffer.dtype in FLOAT_NAMES:
+        rows = [trial.point.shapes[b.name] for b in subject.case.buffers if b.is_read]
+        reduction = max((shape[-1] for shape in rows if shape), default=1)
+    if spec is not None and spec.reduction is not None:
+        reduction = int(expr.evaluate(spec.reduction, trial.point.names(subject.values)))
+    original, port = subject.approximations
+    return derive(buffer.dtype, compare, reduction, original, port, spec)
+
+
+def repeat_trial(
+    subject: Subject, trial: Trial, backend: Backend, shape: LaunchShape, schedules: Sequence[int]
+) -> list[Finding]:
+    """Run the port under several schedules: outputs must be the same bits (the same sets, where the case says so)."""
+    before = make_inputs(subject.case, trial.point, subject.values, trial.scenario, trial.seed, trial.misaligned)
+    runs: list[Buffers] = []
+    for schedule in schedules:
+        buffers = _copies(before)
+        result = backend.run(subject.port, shape, arguments(subject, trial, buffers), schedule, False)
+        if result.error:
+            return [Finding("PRT850", "", f"under schedule {schedule} the port fails: {result.error}", str(trial))]
+        runs.append(buffers)
+    found = []
+    first = _comparable(runs[0], trial)
+    for schedule, buffers in zip(schedules[1:], runs[1:], strict=True):
+        for name, words in _comparable(buffers, trial).items():
+            different = int(np.count_nonzero(words != first[name]))
+            if different:
+                text = f"{different} of {words.size} elements change with the order in which blocks and warps run"
+                found.append(Finding("PRT850", name, f"{text} (schedules {schedules[0]} and {schedule})", str(trial)))
+    return found
+
+
+def _comparable(buffers: Buffers, trial: Trial) -> dict[str, np.ndarray]:
+    present = {n: b for n, b in buffers.items() if n not in trial.point.null}
+    words = {n: b.view() for n, b in present.items() if b.spec.is_compared}
+    for segments, members in groups(present).items():
+        words |= canonical_rows(members, buffers[segments])
+    return words

@@ -1,0 +1,126 @@
+"""Which launches a run verifies: points of the case paired with scenarios of inputs; each of both at least once."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from porter import expr
+from porter.case import Case, CaseInstance, Point
+from porter.expr import ExprError, Value
+from porter.verify.inputs import scenarios
+
+LAUNCHES = 12  # an instance, when not thorough: enough for each scenario and each size once
+LARGE = 60_000  # elements of a point from which one launch with ordinary inputs must do
+SMALL = 64  # written elements below which a point shows little of a distribution
+EMPTY_LAUNCHES = 2  # points at which nothing is to be written
+PLANTED = ("nonfinite", "nan_rows", "neg_inf", "bad_ids", "equal", "ties")
+THOROUGH_LAUNCHES = 2_000
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One launch: a point, a scenario of inputs, a seed; buffers in `misaligned` start one element late."""
+
+    point: Point
+    scenario: str
+    seed: int
+    misaligned: frozenset[str] = frozenset()
+
+    def __str__(self) -> str:
+        shift = f" misaligned {','.join(sorted(self.misaligned))}" if self.misaligned else ""
+        return f"{self.point} {self.scenario} seed {self.seed}{shift}"
+
+
+def choose_trials(
+    case: Case,
+    instance: CaseInstance,
+    values: Mapping[str, Value],
+    seed: int,
+    launches: int = LAUNCHES,
+    thorough: bool = False,
+) -> list[Trial]:
+    """The launches of one instance, cheapest first. Empty when its `when` holds at no point.
+
+    Not thorough: each scenario once on a point large enough to show it, each size value once. Thorough: every scenario
+    at every point (at most THOROUGH_LAUNCHES, sampled by the seed).
+    """
+    rng = random.Random(f"{seed} {instance.args}")
+    names = scenarios(case, values)
+    shift = may_misalign(case, instance, values)
+    points = case.instance_points(instance, values)
+    pairs: list[tuple[Point, str]] = []
+    if thorough:
+        pairs = [(p, s) for p in points for s in names]
+        if len(pairs) > THOROUGH_LAUNCHES:
+            pairs = rng.sample(pairs, THOROUGH_LAUNCHES)
+    elif points:
+        pairs = _pairs(case, points, names, launches, rng)
+    trials = []
+    for n, (point, scenario) in enumerate(sorted(pairs, key=lambda p: p[0].elements)):
+        misaligned = shift if shift and n % 3 == 2 else frozenset()
+        trials.append(Trial(point, scenario, rng.randrange(1 << 31), misaligned))
+    return trials
+
+
+def _pairs(
+    case: Case, points: list[Point], names: list[str], launches: int, rng: random.Random
+) -> list[tuple[Point, str]]:
+    shown = {id(p): _outputs(case, p) for p in points}
+    empty = [p for p in points if shown[id(p)] == 0]
+    chosen = case.choose([p for p in points if shown[id(p)]], launches, rng.randrange(1 << 31))
+    pairs = [(p, "normal") for p in rng.sample(empty, min(EMPTY_LAUNCHES, len(empty)))]
+    # The smallest and the largest points show the kernel's edges; ordinary inputs show those best. What plants single
+    # values goes to the points with the most rows, where other rows stay clean.
+    useful = [p for p in chosen if shown[id(p)] >= SMALL and p.elements < LARGE]
+    pairs += [(p, "normal") for p in chosen if not any(p is u for u in useful)]
+    useful.sort(key=lambda p: -_rows(case, p))
+    rest = [n for n in names if n != "normal"]
+    rng.shuffle(rest)
+    rest.sort(key=lambda n: n not in PLANTED)
+    if not useful:
+        useful = sorted(chosen, key=lambda p: -p.elements)[:3] or points[-1:]
+        pairs = [(p, s) for p, s in pairs if not any(p is u for u in useful)]
+    for i in range(max(len(useful), len(rest))):
+        pairs.append((useful[i % len(useful)], rest[i] if i < len(rest) else "normal"))
+    if all(s != "normal" or not shown[id(p)] for p, s in pairs):
+        pairs.append((useful[0], "normal"))
+    return pairs
+
+
+def _rows(case: Case, point: Point) -> int:
+    """Rows of the output with the most of them."""
+    return max(math.prod(point.shapes[b.name][:-1]) for b in case.buffers if b.is_compared)
+
+
+def _outputs(case: Case, point: Point) -> int:
+    """Elements that the kernel has to write at a point."""
+    return sum(math.prod(point.shapes[b.name]) for b in case.buffers if b.is_compared)
+
+
+def may_misalign(case: Case, instance: CaseInstance, values: Mapping[str, Value]) -> frozenset[str]:
+    """Buffers that an instance must accept one element off: where the case states alignment, those it does not ask for.
+
+    A case that never says aligned() says nothing about alignment; then nothing is misaligned.
+    """
+    if not any(i.when and expr.uses_aligned(i.when) for i in case.instances):
+        return frozenset()
+    named = {b.name for b in case.buffers if any(b.name in expr.names_in(i.when) for i in case.instances if i.when)}
+    return frozenset(b for b in named if not _asks_alignment(instance, b))
+
+
+def _asks_alignment(instance: CaseInstance, buffer: str) -> bool:
+    if not instance.when:
+        return False
+    try:
+        return expr.uses_aligned(instance.when) and buffer in expr.names_in(instance.when)
+    except ExprError:
+        return True
+
+
+def covered(trials: Sequence[Trial]) -> str:
+    """One line about what the trials are, for a report."""
+    names = sorted({t.scenario for t in trials})
+    return f"{len(trials)} launches over {len({id(t.point) for t in trials})} points: {', '.join(names)}"
