@@ -278,7 +278,7 @@ def translate(unit: ParsedUnit, info: KernelInfo, case: Case, config: PortConfig
         instances = choose_instances(unit, info, case, config)
         kernels = lower(unit, info, instances)
     with run.stage("plan"):
-        plan = make_plan(list(kernels), info, case, PlanOptions(standalone=config.standalone))
+        plan = make_plan(list(kernels), info, case, PlanOptions(config.standalone, unit.source, instances))
     with run.stage("emit"):
         module = emit_module(plan)
     return Translation(unit, info, case, instances, kernels, plan, module)
