@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from porter.corpus.runtime import ArtifactCache, digest, read_cubin
+from porter.verify.toolkit import nvidia_roots
 
 
 @dataclass(frozen=True)
@@ -37,16 +38,6 @@ def find_ptxas() -> Path | None:
     if on_path:
         found.append(Path(on_path))
     return max(found, key=ptxas_version, default=None)
-
-
-def nvidia_roots() -> list[Path]:
-    """The folders that pip's CUDA 13 packages share (site-packages/nvidia/cu13), newest toolkit first."""
-    import site
-    import sys
-
-    places = [*site.getsitepackages(), site.getusersitepackages(), *sys.path]
-    roots = [p for place in dict.fromkeys(places) for p in Path(place or ".").glob("nvidia/cu1[3-9]") if p.is_dir()]
-    return sorted(dict.fromkeys(roots), key=lambda p: p.name, reverse=True)
 
 
 @cache

@@ -62,7 +62,7 @@ def build(folder: Path, launch: Any, args: Callable[[], Sequence[Any]], arch: st
         try:
             compiled = cute.compile(launch, *args(), options=shlex.join(options))
         except Exception as error:
-            # When ptxas rejects the code, its PTX is in the dump folder already: it says where ptxas's line numbers point.
+            # When ptxas rejects the code, its PTX is in the dump folder already; ptxas names lines of it.
             for dump in Path(dumps).glob("*.ptx"):
                 error.ptx = dump.read_text().rstrip("\0")  # type: ignore[attr-defined]
             raise

@@ -1,0 +1,248 @@
+"""The original kernel as PTX and cubin: its slice of the .cu file, compiled by NVRTC. What ports answer to."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+
+from porter.corpus.runtime import ArtifactCache, digest, read_cubin
+from porter.frontend.parse import ParsedUnit, ParseOptions, parse_source
+from porter.frontend.slice import Slice, SliceUnit, include_name
+from porter.frontend.slice_text import code_of, identifiers
+from porter.model import Diagnostic, Instance, PorterError
+from porter.source import Source
+from porter.verify.nvrtc import REJECTED, Compilation, Program, compile_program, messages, require_nvrtc
+
+_HEADERS = Path(__file__).parent / "headers"
+_FORMAT = "1"
+_ROUNDS = 8  # of leaving out declarations that do not compile and may not be needed
+
+_HALF = {"__half", "half", "__half2", "half2", "nv_half", "nv_half2", "__half_raw", "__half2_raw"}
+_BFLOAT = {"__nv_bfloat16", "nv_bfloat16", "__nv_bfloat162", "nv_bfloat162", "__nv_bfloat16_raw"}
+_TORCH = {"c10", "at", "torch", "CUDA_KERNEL_ASSERT"}
+_LIBCUDACXX = ("cuda/", "cub/", "thrust/", "cooperative_groups", "nv/")
+_FP8 = re.compile(r"__nv_fp8|__nv_cvt_\w*fp8|__NV_E[45]M[32]")
+_FP4 = re.compile(r"__nv_fp4|__NV_E2M1")
+# Not for NVRTC: they declare host functions only, or include host headers.
+_HOST_HEADERS = re.compile(
+    r"^(cuda\.h|cuda_runtime_api\.h|cuda_profiler_api\.h|cudaProfiler\.h|cudaTypedefs\.h|driver_types\.h|nvrtc\.h"
+    r"|cublas.*|cusparse.*|cudnn.*|cusolver.*|cufft.*|nvml\.h|thrust/.*|cub/device/.*|cub/util_.*|nvtx3/.*)$"
+)
+_CUB = {
+    "BlockReduce": "cub/block/block_reduce.cuh",
+    "BlockScan": "cub/block/block_scan.cuh",
+    "BlockLoad": "cub/block/block_load.cuh",
+    "BlockStore": "cub/block/block_store.cuh",
+    "BlockExchange": "cub/block/block_exchange.cuh",
+    "BlockDiscontinuity": "cub/block/block_discontinuity.cuh",
+    "BlockAdjacentDifference": "cub/block/block_adjacent_difference.cuh",
+    "BlockMergeSort": "cub/block/block_merge_sort.cuh",
+    "BlockRadixSort": "cub/block/block_radix_sort.cuh",
+    "BlockHistogram": "cub/block/block_histogram.cuh",
+    "WarpReduce": "cub/warp/warp_reduce.cuh",
+    "WarpScan": "cub/warp/warp_scan.cuh",
+    "WarpMergeSort": "cub/warp/warp_merge_sort.cuh",
+    "WarpExchange": "cub/warp/warp_exchange.cuh",
+    "WarpLoad": "cub/warp/warp_load.cuh",
+    "WarpStore": "cub/warp/warp_store.cuh",
+}
+
+
+@dataclass(frozen=True)
+class OriginalBuild:
+    """One instance of the original. `entry` is its symbol; registers and bytes are 0 when no cubin was asked for.
+
+    `.loc` lines of the PTX are those of the .cu file. `seconds` is 0 when it came from the cache.
+    """
+
+    instance: Instance
+    ptx: str = field(repr=False)
+    cubin: bytes = field(repr=False)
+    entry: str
+    registers: int
+    local_bytes: int
+    static_smem: int
+    log: str = field(repr=False)
+    seconds: float
+
+
+def build_original(
+    source: Source,
+    options: ParseOptions,
+    kernel: str,
+    instances: Sequence[Instance] = (Instance(),),
+    want: Sequence[str] = ("ptx",),
+    *,
+    unit: ParsedUnit | None = None,
+    flags: Sequence[str] = (),
+    timeout: float = 120.0,
+) -> list[OriginalBuild]:
+    """Compile instances of a kernel (qualified name) for `options.arch`; all share one PTX module.
+
+    `want` names "ptx" and, for a cubin too (assembling takes longer), "cubin". `unit` is the parsed file, when there
+    is one with these options already. `flags` go to NVRTC (`-use_fast_math`). Raises PorterError with the errors at
+    their lines of the .cu file: PRT821 when NVRTC rejects the slice, PRT820 and PRT822 as `compile_program` does.
+    """
+    start = time.perf_counter()
+    require_nvrtc()
+    unit = unit if unit is not None and unit.options == options else parse_source(source, options)
+    sliced = SliceUnit(unit)
+    builder = _Builder(sliced, options, kernel, list(instances), "cubin" in want, list(flags), timeout)
+    first = builder.program(frozenset())
+    key = digest(
+        [_FORMAT, require_nvrtc().version, repr(first), *sorted(first.headers), *first.headers.values(), first.text]
+    )
+    cache_ = ArtifactCache("original")
+    cached = cache_.get(key)
+    if cached is None:
+
+        def write(folder: Path) -> None:
+            made = builder.compile()
+            (folder / "kernel.ptx").write_text(made.ptx)
+            (folder / "kernel.cubin").write_bytes(made.cubin)
+            (folder / "meta.json").write_text(json.dumps({"lowered": dict(made.lowered), "log": made.log}))
+
+        folder = cache_.get_or_build(key, write)
+    else:
+        folder = cached
+    meta = json.loads((folder / "meta.json").read_text())
+    ptx, cubin = (folder / "kernel.ptx").read_text(), (folder / "kernel.cubin").read_bytes()
+    resources = read_cubin(cubin) if cubin else {}
+    seconds = 0.0 if cached is not None else time.perf_counter() - start
+    builds = []
+    for instance in instances:
+        entry = meta["lowered"][_expression(kernel, instance)]
+        used = resources.get(entry)
+        numbers = (used.registers, used.local_bytes, used.shared_bytes) if used else (0, 0, 0)
+        builds.append(OriginalBuild(instance, ptx, cubin, entry, *numbers, meta["log"], seconds))
+    return builds
+
+
+def _expression(kernel: str, instance: Instance) -> str:
+    return f"::{kernel}{instance}"
+
+
+@dataclass
+class _Builder:
+    """Makes programs from slices, and leaves out what does not compile as long as something else can be left out."""
+
+    unit: SliceUnit
+    options: ParseOptions
+    kernel: str
+    instances: list[Instance]
+    cubin: bool
+    flags: list[str]
+    timeout: float
+
+    def slice(self, drop: frozenset[tuple[str, int]]) -> Slice:
+        return self.unit.cut(self._roots(), self._outside, drop)
+
+    def _roots(self) -> set[str]:
+        return identifiers(self.kernel.replace("::", " ")) | {
+            name for i in self.instances for arg in i.args for name in identifiers(arg)
+        }
+
+    def _outside(self, include: str) -> str:
+        if include.startswith("cub/"):
+            return '#include "porter_oracle_cub.h"'
+        if _HOST_HEADERS.match(include) or not require_nvrtc().has_header(include):
+            return ""
+        return f"#include <{include}>"
+
+    def program(self, drop: frozenset[tuple[str, int]]) -> Program:
+        return self._program(self.slice(drop))
+
+    def _program(self, cut: Slice) -> Program:
+        used = set(cut.names)
+        code = "\n".join([cut.code, *(a for i in self.instances for a in i.args)])
+        lines = _shims(used, code, cut.outside)
+        headers = {p.name: p.read_text() for p in sorted(_HEADERS.glob("*.h"))}
+        cubs = sorted({header for name, header in _CUB.items() if name in used})
+        headers["porter_oracle_cub.h"] = "#pragma once\n" + "".join(f"#include <{h}>\n" for h in cubs)
+        for n, file in enumerate(cut.files[1:], 1):
+            headers[include_name(n)] = f"#pragma once\n{_line_directive(file.path)}\n{file.text}"
+        main = "\n".join([*lines, _line_directive(cut.files[0].path), cut.files[0].text])
+        arch = self.options.arch if self.cubin else self.options.arch.replace("sm_", "compute_")
+        flags = [
+            f"-arch={arch}",
+            f"-std={self.options.std}",
+            "-lineinfo",
+            "-default-device",
+            "-w",
+            "-no-source-include",
+        ]
+        flags += [f"-D{d}" for d in self.options.defines] + self.flags
+        expressions = [_expression(self.kernel, i) for i in self.instances]
+        return Program(main, Path(cut.files[0].path).name, headers, flags, expressions, self.cubin)
+
+    def compile(self) -> Compilation:
+        """The first program that compiles. Raises PorterError (PRT821) with the errors of the first try."""
+        drop: frozenset[tuple[str, int]] = frozenset()
+        first_errors: tuple[Diagnostic, ...] = ()
+        for _ in range(_ROUNDS):
+            cut = self.slice(drop)
+            made = compile_program(self._program(cut), self.timeout)
+            if made.ok:
+                return made
+            errors = tuple(messages(made.log)) or (Diagnostic(REJECTED, f"NVRTC: {made.log.strip()[:500]}"),)
+            first_errors = first_errors or errors
+            more = self._to_drop(cut, errors) - drop
+            if not more:
+                break
+            drop |= more
+        source = str(self.unit.unit.source.path)
+        help_ = "give the folders and macros of the real build with -I and -D; see docs/codes/PRT821.md"
+        raise PorterError(*(replace(e, help=help_) for e in _relevant(first_errors, source)))
+
+    def _to_drop(self, cut: Slice, errors: Sequence[Diagnostic]) -> frozenset[tuple[str, int]]:
+        name = self.kernel.split("::")[-1]
+        found = set()
+        for error in errors:
+            item = cut.item_at(error.span.file, error.span.line)
+            if item is not None and name not in item.names:
+                found.add(item.key)
+        return frozenset(found)
+
+
+def _relevant(errors: tuple[Diagnostic, ...], source: str) -> tuple[Diagnostic, ...]:
+    """At most ten errors, those in the source first."""
+    return tuple(sorted(errors, key=lambda e: e.span.file != source)[:10])
+
+
+def _line_directive(path: str) -> str:
+    return '#line 1 "{}"'.format(path.replace("\\", "\\\\").replace('"', '\\"'))
+
+
+def _shims(names: set[str], code: str, outside: Sequence[str]) -> list[str]:
+    """The lines that come before the kept code: porter's own headers and CUDA's that it needs, from the names in it."""
+    standard = set(re.findall(r"(?<!cuda::)\bstd\s*::\s*(\w+)", code))
+    uses_std = bool(standard or re.search(r"using\s+namespace\s+std\b", code))
+    libcudacxx = any(o.startswith(_LIBCUDACXX) for o in outside) or "cooperative_groups" in names
+    libcudacxx = libcudacxx or not standard <= _small_std()
+    lines = ["#define PORTER_ORACLE_LIBCUDACXX"] if libcudacxx else []
+    lines.append('#include "porter_oracle.h"')
+    if names & _HALF:
+        lines.append("#include <cuda_fp16.h>")
+    if names & _BFLOAT:
+        lines.append("#include <cuda_bf16.h>")
+    if _FP8.search(code):
+        lines.append("#include <cuda_fp8.h>")
+    if _FP4.search(code):
+        lines.append("#include <cuda_fp4.h>")
+    if names & {"cooperative_groups"} and not any(o.startswith("cooperative_groups") for o in outside):
+        lines.append("#include <cooperative_groups.h>")
+    if uses_std:
+        lines.append(f'#include "porter_oracle_{"cudastd" if libcudacxx else "std"}.h"')
+    if names & _TORCH:
+        lines.append('#include "porter_oracle_c10.h"')
+    return lines
+
+
+@cache
+def _small_std() -> frozenset[str]:
+    return frozenset(identifiers(code_of((_HEADERS / "porter_oracle_std.h").read_text())))
