@@ -76,7 +76,7 @@ def analyze_kernel(unit: Any, info: KernelInfo, config: PortConfig, compile_too:
         found["instances"] = [str(i) for i in instances]
         kernels = lower(unit, info, instances)
         found["lowered"] = True
-        module = emit_module(make_plan(list(kernels), info, None, PlanOptions()))
+        module = emit_module(make_plan(list(kernels), info, None, PlanOptions(False, unit.source, instances)))
         found["emitted"] = True
         found["holes"] = count(module.holes)
         if compile_too and not module.holes:

@@ -240,8 +240,6 @@ def with_instances(case: Case, instances: tuple[Instance, ...]) -> Case:
 
 def choose_instances(unit: ParsedUnit, info: KernelInfo, case: Case | None, config: PortConfig) -> tuple[Instance, ...]:
     """Template arguments to port for: --instantiate, else the case, else the file's launches, else a guess by name."""
-    from porter.frontend.instances import default_instances, instances_from_launches
-
     asked = instances_asked(info, config)
     if asked:
         return asked
@@ -249,6 +247,8 @@ def choose_instances(unit: ParsedUnit, info: KernelInfo, case: Case | None, conf
         return tuple(i.instance for i in case.instances)
     if not info.is_template:
         return (Instance(),)
+    from porter.frontend.instances import default_instances, instances_from_launches
+
     return tuple(instances_from_launches(unit, info)) or tuple(default_instances(info))
 
 
