@@ -242,7 +242,8 @@ class ModuleWriter:
             self.put("smem=smem_bytes,", span, 2)
         self.put("stream=stream,", span, 2)
         bounds = p.launch_bounds
-        self.put(f"max_number_threads=[{bounds[0] if bounds else 1024}, 1, 1],", span, 2)
+        if bounds:
+            self.put(f"max_number_threads=[{bounds[0]}, 1, 1],", span, 2)
         if len(bounds) > 1 and bounds[1] > 1:
             self.put(f"min_blocks_per_mp={bounds[1]},", span, 2)
             self.put("preferred_smem_carveout=100,", span, 2)

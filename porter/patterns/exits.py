@@ -37,6 +37,10 @@ class _Loop:
         self.skip = self.skip or self.names.fresh("skip")
         return self.skip
 
+    @property
+    def skip_name(self) -> str | None:
+        return self.skip
+
 
 @dataclass
 class _Exits:
@@ -63,15 +67,19 @@ class _Exits:
                 return out
             if isinstance(s, ir.Continue):
                 assert loop is not None
-                if loop.skip is not None:
-                    out.append(_set(loop.skip, s))
+                skip = loop.skip_name
+                if skip is not None:
+                    out.append(_set(skip, s))
                 return out
             if isinstance(s, ir.Scope):
                 if not _exits(s):
-                    out.append(s)
+                    out.append(replace(s, body=tuple(self.run(s.body, loop))))
                     continue
                 return [*out, *self.run((*s.body, *rest), loop)]
-            if isinstance(s, ir.If) and _exits(s):
+            if isinstance(s, ir.If):
+                if not _exits(s):
+                    out.append(replace(s, then=tuple(self.run(s.then, loop)), orelse=tuple(self.run(s.orelse, loop))))
+                    continue
                 out.extend(self._if(s, rest, loop))
                 return out
             if isinstance(s, ir.For | ir.While | ir.DoWhile | ir.Switch):
@@ -203,6 +211,10 @@ class _Exits:
         pre: list[ir.Stmt] = [ir.Decl(name, s.value.type, s.value, is_const=True, span=s.span, comment=s.comment)]
         inner = _Switch(self.names, loop)
         needs_guard = any("return" in _exits_list(b) or "continue" in _exits_list(b) for _, b in s.cases)
+        if needs_guard and loop is None:
+            self.done_flag()
+        if loop is not None and any("continue" in _exits_list(b) for _, b in s.cases):
+            loop.skip_flag()
         default: tuple[ir.Stmt, ...] = ()
         arms: list[tuple[ir.Expr, tuple[ir.Stmt, ...]]] = []
         for values, body in s.cases:
@@ -227,7 +239,7 @@ class _Exits:
         if needs_guard and loop is None and self.done:
             guard = ir.Var(self.done, type=ir.BOOL)
         elif needs_guard and loop is not None:
-            flags = [f for f in (loop.stop, loop.skip) if f]
+            flags = [f for f in (loop.stop, loop.skip_name) if f]
             guard = ir.Unary("!", _none(flags), type=ir.BOOL) if flags else None
         return [*pre, *chain], guard
 
@@ -238,6 +250,10 @@ class _Switch(_Loop):
     def skip_flag(self) -> str:
         assert self.outer is not None
         return self.outer.skip_flag()
+
+    @property
+    def skip_name(self) -> str | None:
+        return self.outer.skip_name if self.outer is not None else None
 
 
 def _set(name: str, s: ir.Stmt) -> ir.Stmt:
