@@ -6,7 +6,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import clang.cindex as cindex
 from clang.cindex import Cursor, CursorKind, TranslationUnit, Type, TypeKind
@@ -20,9 +20,9 @@ for _name in ("libcxx_dir", "resource_dir"):
         setattr(cindex.Config, _name, "")
 
 __all__ = [
-    "AsmOperand", "AsmStatement", "Cursor", "CursorKind", "TranslationUnit", "Type", "TypeKind",
-    "asm_statement", "binary_op", "evaluate", "is_invalid", "parse_file", "span", "token_spellings",
-    "unary_op", "walk",
+    "AsmOperand", "AsmStatement", "Cursor", "CursorKind", "Place", "TranslationUnit", "Type", "TypeKind",
+    "asm_statement", "binary_op", "evaluate", "extent", "is_invalid", "is_verbatim", "overloaded", "parse_file",
+    "place", "span", "specialised_template", "token_spellings", "unary_op", "walk",
 ]  # fmt: skip
 
 KEEP_GOING = 0x200
@@ -60,6 +60,10 @@ class _Library:
         self.eval_unsigned = _bind("clang_EvalResult_getAsUnsigned", ctypes.c_ulonglong, ctypes.c_void_p)
         self.eval_float = _bind("clang_EvalResult_getAsDouble", ctypes.c_double, ctypes.c_void_p)
         self.eval_dispose = _bind("clang_EvalResult_dispose", None, ctypes.c_void_p)
+        position = (cindex.SourceLocation, *(ctypes.c_void_p,) * 4)
+        self.file_location = _bind("clang_getFileLocation", None, *position)
+        self.spelling_location = _bind("clang_getSpellingLocation", None, *position)
+        self.file_name = _bind("clang_getFileName", _CXString, ctypes.c_void_p)
         self.c_string = _bind("clang_getCString", ctypes.c_char_p, _CXString)
         self.dispose_string = _bind("clang_disposeString", None, _CXString)
         self.asm_template = _bind("clang_Cursor_getGCCAssemblyTemplate", _CXString, Cursor)
@@ -103,14 +107,50 @@ def walk(cursor: Cursor) -> Iterator[Cursor]:
         yield from walk(child)
 
 
+class Place(NamedTuple):
+    """A position in a file; `offset` counts bytes. `file` is "" for positions the compiler made up."""
+
+    file: str
+    line: int
+    col: int
+    offset: int
+
+
+def _place(get: Any, loc: Any) -> Place:
+    file, line, col, offset = ctypes.c_void_p(), ctypes.c_uint(), ctypes.c_uint(), ctypes.c_uint()
+    get(loc, ctypes.byref(file), ctypes.byref(line), ctypes.byref(col), ctypes.byref(offset))
+    name = ""
+    if file.value:
+        name = _lib().text(_lib().file_name(file))
+    return Place(name, line.value, col.value, offset.value)
+
+
+def place(loc: Any) -> Place:
+    """Where a source location stands in a file: an argument of a macro where it is written, the body of a macro where
+    the macro is used."""
+    return _place(_lib().file_location, loc)
+
+
+def extent(cursor: Cursor) -> tuple[Place, Place]:
+    """Start and end of a cursor, as `place` gives them."""
+    e = cursor.extent
+    return place(e.start), place(e.end)
+
+
+def is_verbatim(cursor: Cursor) -> bool:
+    """True when the text of the cursor's extent is what it says: false for code that comes from a macro's body."""
+    e, lib = cursor.extent, _lib()
+    return all(_place(lib.file_location, loc) == _place(lib.spelling_location, loc) for loc in (e.start, e.end))
+
+
 def span(cursor: Cursor) -> Span:
-    """Where the cursor stands (expansion locations), with its end."""
-    start, end = cursor.extent.start, cursor.extent.end
-    if start.file is None:
+    """Where the cursor stands, with its end."""
+    start, end = extent(cursor)
+    if not start.file:
         return NO_SPAN
-    if end.file is None or end.file.name != start.file.name:
-        return Span(start.file.name, start.line, start.column)
-    return Span(start.file.name, start.line, start.column, end.line, end.column)
+    if end.file != start.file or end.offset < start.offset:
+        return Span(start.file, start.line, start.col)
+    return Span(start.file, start.line, start.col, end.line, end.col)
 
 
 def token_spellings(cursor: Cursor) -> list[str]:
@@ -151,6 +191,26 @@ def evaluate(cursor: Cursor) -> bool | int | float | None:
         return float(lib.eval_float(result)) if kind == 2 else None
     finally:
         lib.eval_dispose(result)
+
+
+def overloaded(cursor: Cursor) -> Cursor | None:
+    """The first declaration that an OVERLOADED_DECL_REF may mean."""
+    if not cindex.conf.lib.clang_getNumOverloadedDecls(cursor):
+        return None
+    return _with_unit(cindex.conf.lib.clang_getOverloadedDecl(cursor, 0), cursor)
+
+
+def specialised_template(cursor: Cursor) -> Cursor | None:
+    """The template that a specialisation was instantiated from."""
+    return _with_unit(cindex.conf.lib.clang_getSpecializedCursorTemplate(cursor), cursor)
+
+
+def _with_unit(found: Cursor | None, like: Cursor) -> Cursor | None:
+    """Raw C functions return cursors that do not know their translation unit."""
+    if found is None or found.kind.is_invalid():
+        return None
+    found._tu = like._tu
+    return found
 
 
 # ---------------------------------------------------------------- inline assembly

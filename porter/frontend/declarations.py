@@ -95,3 +95,99 @@ def kernel_info(c: Cursor) -> KernelInfo:
         span=cc.span(c),
         launch_bounds=bounds,
     )
+
+
+def has_body(c: Cursor) -> bool:
+    """True for a function definition."""
+    return any(child.kind == CursorKind.COMPOUND_STMT for child in c.get_children())
+
+
+def is_kernel(c: Cursor) -> bool:
+    """True for a __global__ function, template or specialisation."""
+    return any(child.kind == CursorKind.CUDAGLOBAL_ATTR for child in c.get_children())
+
+
+def is_device_code(c: Cursor) -> bool:
+    """True for kernels and functions that exist on the device only."""
+    kinds = {child.kind for child in c.get_children()}
+    if CursorKind.CUDAGLOBAL_ATTR in kinds:
+        return True
+    return CursorKind.CUDADEVICE_ATTR in kinds and CursorKind.CUDAHOST_ATTR not in kinds
+
+
+def template_of(function: Cursor) -> Cursor | None:
+    """The FUNCTION_TEMPLATE that a specialisation comes from."""
+    template = cc.specialised_template(function)
+    return template if template is not None and template.kind == CursorKind.FUNCTION_TEMPLATE else None
+
+
+def template_arguments(function: Cursor, reference: Cursor | None = None) -> tuple[str, ...]:
+    """The template arguments of a specialisation as C++ text that is valid at namespace scope; () for no template.
+
+    `reference` is the expression that names it (`k<T, act<T>, 8>`): functions given as arguments are read there.
+    """
+    count = function.get_num_template_arguments()
+    if count <= 0:
+        return ()
+    template = template_of(function)
+    params = [c for c in template.get_children() if c.kind in _TEMPLATE_PARAMETERS] if template is not None else []
+    functions = _function_references(reference) if reference is not None else []
+    found = []
+    for i in range(count):
+        kind = function.get_template_argument_kind(i)
+        param = params[min(i, len(params) - 1)] if params else None
+        if kind == cc.cindex.TemplateArgumentKind.TYPE:
+            found.append(_type_text(function.get_template_argument_type(i)))
+        elif kind == cc.cindex.TemplateArgumentKind.INTEGRAL:
+            found.append(_value_text(function.get_template_argument_value(i), param))
+        elif kind == cc.cindex.TemplateArgumentKind.DECLARATION and functions:
+            found.append(functions.pop(0))
+        elif kind == cc.cindex.TemplateArgumentKind.NULLPTR:
+            found.append("nullptr")
+        else:
+            return ()
+    return tuple(found)
+
+
+_TEMPLATE_PARAMETERS = (
+    CursorKind.TEMPLATE_TYPE_PARAMETER,
+    CursorKind.TEMPLATE_NON_TYPE_PARAMETER,
+    CursorKind.TEMPLATE_TEMPLATE_PARAMETER,
+)
+
+
+def _type_text(t: cc.Type) -> str:
+    return t.get_canonical().spelling
+
+
+def _value_text(value: int, param: Cursor | None) -> str:
+    if param is None or param.kind != CursorKind.TEMPLATE_NON_TYPE_PARAMETER:
+        return str(value)
+    kind = param.type.get_canonical().kind
+    if kind == cc.TypeKind.BOOL:  # true comes back as -1: one bit, sign extended
+        return "true" if value else "false"
+    if kind == cc.TypeKind.ENUM:
+        return f"({param.type.get_canonical().spelling}){value}"
+    return str(value)
+
+
+def _function_references(reference: Cursor) -> list[str]:
+    """Functions named among the template arguments of an expression.
+
+    A template's own arguments are left out when the expression does not resolve them: the type of the parameter that
+    the function is given to determines them.
+    """
+    found = []
+    for c in reference.get_children():
+        if c.kind not in (CursorKind.DECL_REF_EXPR, CursorKind.UNEXPOSED_EXPR, CursorKind.UNARY_OPERATOR):
+            continue
+        for x in cc.walk(c):
+            target = x.referenced if x.kind == CursorKind.DECL_REF_EXPR else None
+            if target is not None and target.kind == CursorKind.FUNCTION_DECL:
+                arguments = template_arguments(target, x)
+                found.append(qualified_name(target) + (f"<{', '.join(arguments)}>" if arguments else ""))
+                break
+            if x.kind == CursorKind.OVERLOADED_DECL_REF:
+                found.append(qualified_name(cc.overloaded(x) or x))
+                break
+    return found

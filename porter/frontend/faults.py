@@ -40,8 +40,8 @@ _UNTYPED_BY_NATURE = frozenset(
 
 def place_of(d: Any) -> Span:
     """Where a clang diagnostic (or anything with a location) stands."""
-    loc = d.location
-    return Span(loc.file.name, loc.line, loc.column) if loc.file else NO_SPAN
+    p = cc.place(d.location)
+    return Span(p.file, p.line, p.col) if p.file else NO_SPAN
 
 
 def find_faults(tu: Any) -> list[Diagnostic]:

@@ -55,11 +55,11 @@ class ParsedUnit:
         return None
 
     def text(self, cursor: Any) -> str:
-        """Source text of a cursor's extent, from the file it stands in ("" when that file cannot be read)."""
-        start, end = cursor.extent.start, cursor.extent.end
-        if start.file is None:
+        """Source text of a cursor's extent, from the file it stands in; "" when there is none."""
+        start, end = cc.extent(cursor)
+        if not start.file or start.file != end.file:
             return ""
-        return self.bytes_of(start.file.name)[start.offset : end.offset].decode("utf-8", "replace")
+        return self.bytes_of(start.file)[start.offset : end.offset].decode("utf-8", "replace")
 
     def bytes_of(self, name: str) -> bytes:
         """A file's content as clang saw it (offsets of cursors are in bytes)."""
