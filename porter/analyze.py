@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 ENDINGS = (".cu", ".cuh", ".h", ".hpp", ".inl")
 PARSE_SECONDS = 60.0  # for a file, before its first kernel
+COMPILE_SECONDS = 180.0  # for the instances of a kernel, when they are compiled too
 
 # How long a person is likely to need for a hole of each family: minutes for one expression or attribute, hours where
 # the kernel's structure has to change.
@@ -115,7 +116,7 @@ def analyze_paths(
                     file = todo.get_nowait()
                 except queue.Empty:
                     return
-                kernels, messages = analyze_file(child, file, time_limit)
+                kernels, messages = analyze_file(child, file, time_limit + (COMPILE_SECONDS if compile_too else 0))
                 results[file] = kernels
                 problems.extend(messages)
                 clean = sum(k.clean for k in kernels)

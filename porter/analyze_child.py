@@ -8,14 +8,18 @@ import json
 import os
 import resource
 import sys
+import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
 from porter.config import PortConfig
 from porter.crash import internal_error
-from porter.model import Hole, Instance, KernelInfo, PorterError
+from porter.instances import instance_values
+from porter.model import Hole, KernelInfo, PorterError
 
+COMPILE_SECONDS = 60.0  # for one instance
 MEMORY_BYTES = 6 << 30  # a kernel that needs more is reported as a crash, and the machine lives
 
 
@@ -68,19 +72,21 @@ def analyze_kernel(unit: Any, info: KernelInfo, config: PortConfig, compile_too:
     """How far one kernel gets: lowered at two instances when it is a template, then planned and emitted."""
     from porter.emit.module import emit_module
     from porter.emit.plan import PlanOptions, make_plan
-    from porter.pipeline import choose_instances, lower
+    from porter.pipeline import case_if_any, choose_instances, lower
 
     found: dict[str, Any] = {"lowered": False, "emitted": False, "holes": {}, "instances": [], "code": "", "error": ""}
     try:
-        instances = choose_instances(unit, info, None, config)[:2]
+        case = case_if_any(unit, info, config)
+        instances = choose_instances(unit, info, case, config)[:2]
         found["instances"] = [str(i) for i in instances]
         kernels = lower(unit, info, instances)
         found["lowered"] = True
-        module = emit_module(make_plan(list(kernels), info, None, PlanOptions(False, unit.source, instances)))
+        module = emit_module(make_plan(list(kernels), info, case, PlanOptions(False, unit.source, instances)))
         found["emitted"] = True
         found["holes"] = count(module.holes)
         if compile_too and not module.holes:
-            found["compiled"] = compiles(module.text, instances, config.arch[0])
+            error = compile_error(module.text, [instance_values(info, i) for i in instances], config.arch[0])
+            found |= {"compiled": not error, "error": error}
     except PorterError as error:
         found["code"], found["error"] = error.diagnostics[0].code, error.diagnostics[0].message
     except RecursionError:
@@ -99,8 +105,18 @@ def count(holes: tuple[Hole, ...]) -> dict[str, int]:
     return counts
 
 
-def compiles(text: str, instances: tuple[Instance, ...], arch: str) -> bool:
-    raise NotImplementedError
+def compile_error(text: str, instances: Sequence[Mapping[str, Any]], arch: str) -> str:
+    """Compile a port at all its instances; the first error, or ""."""
+    from porter.verify.compile_worker import CompileRequest, compile_port
+
+    requests = [CompileRequest(values, arch) for values in instances]
+    with tempfile.TemporaryDirectory(prefix="porter-analyze-") as folder:
+        port = Path(folder) / "port.py"
+        port.write_text(text, encoding="utf-8")
+        for result in compile_port(port, requests, timeout=COMPILE_SECONDS, jobs=1):
+            if not result.ok:
+                return f"does not compile: {result.error}"
+    return ""
 
 
 if __name__ == "__main__":

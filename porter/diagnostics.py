@@ -17,8 +17,6 @@ def render(d: Diagnostic) -> Text:
     """The whole message, styled; `str()` of it (`.plain`) is what a pipe gets. Ends without a newline."""
     out = Text()
     out.append(f"{d.code} " if d.code else "", CODE_STYLE[d.severity])
-    if d.severity is not Severity.ERROR:
-        out.append(f"{d.severity.value}: ", CODE_STYLE[d.severity])
     out.append(d.message, "bold")
     number = str(d.span.line) if d.span.line else ""
     margin = " " * max(len(number), 1)

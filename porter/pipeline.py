@@ -16,6 +16,7 @@ from porter.case import Case, CaseInstance, case_path_for, check_case, load_case
 from porter.config import PortConfig, worker_count
 from porter.crash import internal_error
 from porter.explain import named
+from porter.instances import instance_values
 from porter.model import (
     Diagnostic,
     Instance,
@@ -36,7 +37,7 @@ from porter.outputs import (
     port_paths,
     write_drafted_case,
 )
-from porter.provenance import refuse_edited, write_port
+from porter.provenance import cuda_span, refuse_edited, write_port
 from porter.report import Progress, StageEvent, silent
 from porter.source import Source, Span
 
@@ -127,6 +128,8 @@ def port_kernel(
     verdicts: tuple[Verdict, ...] = ()
     written = ""
     with run.guard(f"porting {info.name}", info.span):
+        if info.errors:
+            raise PorterError(*info.errors)
         case = find_case(unit, info, config)
         made = translate(unit, info, case, config, run)
         module, instances = made.module, made.instances
@@ -208,18 +211,26 @@ def file_messages(unit: ParsedUnit) -> tuple[Diagnostic, ...]:
 
 def find_case(unit: ParsedUnit, info: KernelInfo, config: PortConfig) -> Case:
     """The case of a kernel. Raises PorterError: the file's own errors, or PRT910 after drafting one for the user."""
-    path = config.case or case_path_for(unit.source.path, info.name)
-    if path is not None:
-        case = load_case(path)
-        if case.kernel in (info.name, info.qualified_name):
-            check_case(case, info)
-            return with_instances(case, instances_asked(info, config))
-        if config.case:
-            message = f"{path} is the case of `{case.kernel}`, not of `{info.name}`"
-            raise PorterError(
-                Diagnostic("PRT910", message, Span(str(path), 1), help=f"take it with --kernel {case.kernel}")
-            )
+    case = case_if_any(unit, info, config)
+    if case is not None:
+        return case
+    if config.case:
+        other = load_case(config.case).kernel
+        message = f"{config.case} is the case of `{other}`, not of `{info.name}`"
+        raise PorterError(
+            Diagnostic("PRT910", message, Span(str(config.case), 1), help=f"port it with --kernel {other}")
+        )
     raise write_drafted_case(unit, info, config)
+
+
+def case_if_any(unit: ParsedUnit, info: KernelInfo, config: PortConfig) -> Case | None:
+    """The case of a kernel where one is given or lies beside the source. Raises PorterError when it is broken."""
+    path = config.case or case_path_for(unit.source.path, info.name)
+    case = load_case(path) if path else None
+    if case is None or case.kernel not in (info.name, info.qualified_name):
+        return None
+    check_case(case, info)
+    return with_instances(case, instances_asked(info, config))
 
 
 def instances_asked(info: KernelInfo, config: PortConfig) -> tuple[Instance, ...]:
@@ -269,7 +280,7 @@ def lower(unit: ParsedUnit, info: KernelInfo, instances: tuple[Instance, ...]) -
     return tuple(lower_kernel(whole, cursors[info.qualified_name, i], info, i) for i in instances)
 
 
-def translate(unit: ParsedUnit, info: KernelInfo, case: Case, config: PortConfig, run: Run) -> Translation:
+def translate(unit: ParsedUnit, info: KernelInfo, case: Case | None, config: PortConfig, run: Run) -> Translation:
     """Lower, plan and emit one kernel. Raises PorterError."""
     from porter.emit.module import emit_module
     from porter.emit.plan import PlanOptions, make_plan
@@ -296,10 +307,7 @@ def show_stage(path: Path, config: PortConfig, stage: str) -> tuple[str, tuple[D
     messages: list[Diagnostic] = []
     holes = 0
     for info in choose_kernels(unit, config):
-        found = config.case or case_path_for(path, info.name)
-        case = load_case(found) if found else None
-        if case is not None and case.kernel not in (info.name, info.qualified_name):
-            case = None
+        case = case_if_any(unit, info, config)
         if stage == "ir":
             texts += [format_kernel(k) for k in lower(unit, info, choose_instances(unit, info, case, config))]
             continue
@@ -311,6 +319,22 @@ def show_stage(path: Path, config: PortConfig, stage: str) -> tuple[str, tuple[D
         else:
             texts.append(str(made.plan) if stage == "plan" else made.module.text)
     return "\n".join(t.rstrip("\n") + "\n" for t in texts), (*file_messages(unit), *messages), int(holes > 0)
+
+
+def compile_to_ptx(made: Translation, config: PortConfig) -> list[str]:
+    """The PTX of a translated kernel at each instance and architecture. Raises PorterError PRT810 when one fails."""
+    from porter.verify.compile_worker import CompileRequest, compile_port
+
+    requests = [CompileRequest(instance_values(made.info, i), a) for i in made.instances for a in config.arch]
+    with tempfile.TemporaryDirectory(prefix="porter-") as folder:
+        draft = Path(folder) / f"{identifier(made.unit.source.path.stem)}.py"
+        draft.write_text(made.module.text, encoding="utf-8")
+        results = compile_port(draft, requests, jobs=worker_count(config))
+    for result in results:
+        if not result.ok:
+            span = cuda_span(made.module.line_map, result.line)
+            raise PorterError(Diagnostic("PRT810", f"the port does not compile: {result.error}", span))
+    return [f"// {made.info.name} {dict(r.request.constexprs)} {r.request.arch}\n{r.ptx}" for r in results]
 
 
 # ---------------------------------------------------------------- verify

@@ -58,6 +58,11 @@ def add(subparsers: Any) -> None:
     work.add_argument(
         "--time-limit", type=float, default=20.0, metavar="S", help="with --analyze: seconds a kernel (default 20)"
     )
+    work.add_argument(
+        "--compile",
+        action="store_true",
+        help="with --analyze: also compile what has no hole (minutes for a large folder)",
+    )
     add_output_options(parser)
     parser.set_defaults(run=run, parser=parser)
 
@@ -126,7 +131,7 @@ def analyze(args: argparse.Namespace, config: Any) -> int:
 
     err = console(sys.stderr, args.color)
     analysis = analyze_paths(
-        [Path(f) for f in args.files], config, args.time_limit, lambda line: err.print(line, markup=False)
+        [Path(f) for f in args.files], config, args.time_limit, lambda line: err.print(line, markup=False), args.compile
     )
     if args.output_format == "json":
         print_json(analysis_to_json(analysis))
