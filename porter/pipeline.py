@@ -22,10 +22,12 @@ from porter.model import (
     Instance,
     KernelInfo,
     KernelReport,
+    LineMapEntry,
     PortedModule,
     PorterError,
     Report,
     Severity,
+    Status,
     Verdict,
 )
 from porter.outputs import (
@@ -136,7 +138,8 @@ def port_kernel(
         if not config.force:
             refuse_edited(target, module.text, info.qualified_name)
         if config.verify and not module.holes:
-            verdicts = verify(made, target, config, run)
+            with run.guard(f"verifying {info.name}", info.span):  # a defect there does not lose the port
+                verdicts = verify(made, target, config, run)
         write_port(target, module.text, make_record(made, target, verdicts, config), force=config.force)
         written = str(target)
         run.diagnostics += [*module.notes, *hole_messages(module, written)]
@@ -341,21 +344,53 @@ def compile_to_ptx(made: Translation, config: PortConfig) -> list[str]:
 
 
 def verify(made: Translation, target: Path, config: PortConfig, run: Run) -> tuple[Verdict, ...]:
-    """The verifier's answers about a translated kernel. The port is judged in a folder of its own: nothing the user has
-    is replaced before the answer is there."""
+    """The verifier's answers about a translated kernel.
+
+    The port is judged in a folder of its own: nothing that the user has is replaced before the answer is there.
+    Places in that draft become places in the CUDA source and in `target`.
+    """
     from porter.verify.run import VerifyRequest, verify_port
 
+    assert made.case is not None
     with tempfile.TemporaryDirectory(prefix="porter-") as folder:
         draft = Path(folder) / target.name
         draft.write_text(made.module.text, encoding="utf-8")
         request = VerifyRequest(
             port_path=draft,
             source=made.unit.source,
-            case=made.case,
             info=made.info,
+            case=made.case,
             arches=config.arch,
+            options=made.unit.options,
+            unit=made.unit,
             seed=config.seed,
             thorough=config.thorough,
             jobs=worker_count(config),
+            on_progress=lambda check, done, total: run.progress(
+                StageEvent(run.kernel, check, "running", f"{done}/{total}")
+            ),
         )
-        return tuple(verify_port(request))
+        verdicts = [placed(v, draft, target, made.module.line_map) for v in verify_port(request)]
+    for v in verdicts:
+        seconds = float(v.data.get("seconds", 0.0))
+        run.progress(StageEvent(run.kernel, v.check, STATES[v.status], v.detail, seconds))
+        if v.check in TIMED:
+            run.seconds[v.check] = seconds
+    return tuple(verdicts)
+
+
+STATES = {Status.PASS: "done", Status.FAIL: "failed", Status.ERROR: "failed", Status.SKIP: "skipped"}
+TIMED = ("names", "compile", "resources", "numerics", "determinism")  # the others take no time of their own
+
+
+def placed(verdict: Verdict, draft: Path, target: Path, line_map: tuple[LineMapEntry, ...]) -> Verdict:
+    """A verdict whose places in the draft are places in the CUDA source, with the line of the port in a note."""
+
+    def place(d: Diagnostic) -> Diagnostic:
+        if d.span.file != str(draft):
+            return d
+        note = f"port: {target}:{d.span.line}" if d.span.line else f"port: {target}"
+        return replace(d, span=cuda_span(line_map, d.span.line), notes=(note, *d.notes))
+
+    detail = verdict.detail.replace(str(draft), str(target))
+    return replace(verdict, detail=detail, diagnostics=tuple(place(d) for d in verdict.diagnostics))
