@@ -213,8 +213,16 @@ def file_messages(unit: ParsedUnit) -> tuple[Diagnostic, ...]:
 
 
 def find_case(unit: ParsedUnit, info: KernelInfo, config: PortConfig) -> Case:
-    """The case of a kernel. Raises PorterError: the file's own errors, or PRT910 after drafting one for the user."""
+    """The case of a kernel: given, beside the source, or read from its launcher where that says everything.
+
+    Raises PorterError: the file's own errors, or PRT910 after drafting one for the user.
+    """
+    from porter.frontend.draft_case import case_from_launch
+
     case = case_if_any(unit, info, config)
+    if case is None and not config.case:
+        case = case_from_launch(unit, info)
+        case = case and with_instances(case, instances_asked(info, config))
     if case is not None:
         return case
     if config.case:

@@ -58,6 +58,7 @@ def scale(tmp_path: Path) -> Path:
     """A folder with a kernel that ports, and its case."""
     (tmp_path / "scale.cu").write_text(SCALE)
     (tmp_path / "scale.case.toml").write_text(CASE)
+    (tmp_path / "LICENSE").write_text("this folder is a project: includes are not looked for above it")
     return tmp_path
 
 
@@ -137,14 +138,14 @@ def test_one_bad_kernel_does_not_stop_the_good_one(porter, scale: Path) -> None:
     assert [(k["kernel"], bool(k["port"])) for k in value["kernels"]] == [("scale_kernel", True), ("bad", False)]
 
 
-def test_a_missing_include_that_the_kernel_needs(porter, scale: Path) -> None:
+def test_a_missing_include_that_the_kernel_needs(porter, scale: Path, tmp_path_factory) -> None:
     (scale / "scale.cu").write_text('#include "factors.cuh"\n' + SCALE.replace("* factor;", "* FACTOR;"))
     done = port_it(porter)
     assert done.returncode == 2
     assert "PRT003 include 'factors.cuh' was not found" in done.stderr and "-I" in done.stderr
-    (scale / "inc").mkdir()
-    (scale / "inc/factors.cuh").write_text("#define FACTOR 3.0f\n")
-    assert port_it(porter, "-Iinc", "--no-verify").returncode == 0
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (elsewhere / "factors.cuh").write_text("#define FACTOR 3.0f\n")
+    assert port_it(porter, f"-I{elsewhere}", "--no-verify").returncode == 0
 
 
 def test_a_missing_include_that_the_kernel_does_not_need(porter, scale: Path) -> None:
@@ -325,17 +326,29 @@ def test_ctrl_c_leaves_the_previous_port(porter, scale: Path) -> None:
     assert {p: p.read_bytes() for p in (scale / "out").glob("scale*")} == before
 
 
+# An interpreter whose compile worker dies of a segmentation fault when it is to compile.
+CRASHING_PYTHON = """#!{python}
+import os, signal, sys
+if "porter.verify.compile_child" not in sys.argv:
+    os.execv("{python}", ["{python}", *sys.argv[1:]])
+from porter.verify import compile_child
+compile_child._compile = lambda request: os.kill(os.getpid(), signal.SIGSEGV)
+compile_child.main()
+"""
+
+
 def test_a_compiler_that_crashes_is_reported_and_the_run_goes_on(scale: Path, monkeypatch, capsys) -> None:
     from porter.verify import compile_worker
 
-    crash = scale / "crash.sh"
-    crash.write_text("#!/bin/sh\nread line\nkill -SEGV $$\n")
+    crash = scale / "crash.py"
+    crash.write_text(CRASHING_PYTHON.format(python=sys.executable))
     crash.chmod(0o755)
     (scale / "add.cu").write_text(SCALE.replace("scale_kernel", "add_kernel").replace("* factor", "+ factor"))
     (scale / "add.case.toml").write_text(CASE.replace("scale_kernel", "add_kernel"))
     monkeypatch.chdir(scale)
     monkeypatch.setenv("PORTER_CACHE", str(scale / "cache"))
-    monkeypatch.setattr(compile_worker.sys, "executable", str(crash))
+    monkeypatch.setattr(compile_worker, "_shared", compile_worker.CompileWorkers())
+    monkeypatch.setattr(sys, "executable", str(crash))
     assert main(["port", "scale.cu", "add.cu", "-o", "out", "--output-format", "json"]) == 1
     value = json.loads(capsys.readouterr().out)
     assert [k["kernel"] for k in value["kernels"]] == ["scale_kernel", "add_kernel"]
