@@ -9,6 +9,7 @@ import ast
 import difflib
 import importlib
 import inspect
+import json
 import types
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -136,3 +137,25 @@ def diagnostics(path: Path, uses: Sequence[Use], answers: Sequence[dict[str, Any
             help = f"did you mean {' or '.join(f'`{n}`' for n in near)}?" if near else ""
             found.append(Diagnostic(CODE, message, Span(str(path), use.line), help=help))
     return found
+
+
+def check_names(port_path: Path) -> tuple[int, list[Diagnostic]]:
+    """How many library names a port uses, and a diagnostic for each unknown one. Raises RuntimeError without an answer.
+
+    Answers are remembered by what is installed: a port that has not changed starts no child.
+    """
+    from porter.corpus.runtime import ArtifactCache, digest
+    from porter.corpus.runtime.dsl import dsl_version
+    from porter.corpus.runtime.sources import source_closure
+    from porter.verify.compile_worker import resolve_names
+
+    uses = library_uses(port_path.read_text(encoding="utf-8"))
+    asked = [(u.module, list(u.attributes)) for u in uses]
+    sources = [sha for _, sha in source_closure(port_path)]
+    cache = ArtifactCache("port-names")
+    key = digest(["1", dsl_version(), *sources, json.dumps(asked)])
+    folder = cache.get(key)
+    if folder is None:
+        answers = resolve_names(port_path, [(u.module, u.attributes) for u in uses])
+        folder = cache.put(key, {"answers.json": json.dumps(answers).encode()})
+    return len(uses), diagnostics(port_path, uses, json.loads((folder / "answers.json").read_text()))

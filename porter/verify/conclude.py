@@ -1,0 +1,182 @@
+"""From what the launches showed to verdicts: one line for a person, diagnostics, and the numbers behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from porter.case import Case
+from porter.model import Diagnostic, Instance, Severity, Status, Verdict
+from porter.source import Span
+from porter.verify.backend import Violation
+from porter.verify.execute import TrialResult
+from porter.verify.numerics import Finding, Ledger
+from porter.verify.tolerance import derive, is_loosened
+
+MOST = 8  # diagnostics a check prints; the rest is counted
+_HELP = {
+    "PRT801": "run again with --seed {seed} to get the same launch",
+    "PRT802": "look at the guard of the last elements and at row strides",
+    "PRT803": "an input the kernel changes is `inout` in the case",
+    "PRT804": "a rounding or an accumulator has less precision than in the original",
+    "PRT806": "the case's reference, its inputs, or the emulator: porter cannot say which is wrong",
+}
+
+
+@dataclass
+class InstanceRun:
+    """Everything about one instance: its launches, a ledger for each output."""
+
+    instance: Instance
+    dtypes: dict[str, str]
+    results: list[TrialResult] = field(default_factory=list)
+    planned: int = 0
+
+    def ledgers(self) -> dict[str, Ledger]:
+        found: dict[str, Ledger] = {}
+        for result in self.results:
+            for name, comparison in result.comparisons.items():
+                ledger = found.setdefault(name, Ledger(name, self.dtypes[name]))
+                ledger.add(comparison, result.tolerances[name], str(result.trial))
+        return found
+
+
+def numerics_verdict(case: Case, runs: Sequence[InstanceRun], seed: int, scenarios: Iterable[str]) -> Verdict:
+    """PASS when every buffer of every launch is as it must be; ERROR when that could not be found out."""
+    diagnostics: list[Diagnostic] = []
+    undecided: list[Diagnostic] = []
+    data: dict[str, object] = {}
+    answers: list[str] = []
+    launches = 0
+    for run in runs:
+        label = str(run.instance)
+        rows: dict[str, object] = {}
+        launches += sum(1 for r in run.results if r.comparisons)
+        found = [replace(f, launch=f.launch or str(r.trial)) for r in run.results for f in r.findings]
+        for name, ledger in run.ledgers().items():
+            verdict = ledger.close()
+            answers.append(verdict)
+            found += ledger.findings
+            was, now = ledger.rms
+            why = ledger.tolerance.why if ledger.tolerance else ""
+            rows[name] = {
+                "verdict": verdict, "elements": ledger.elements, "different": ledger.different,
+                "max_ulp": ledger.max_ulp, "excused": ledger.excused, "rms_original": round(was, 4),
+                "rms_port": round(now, 4), "tolerance": why,
+            }  # fmt: skip
+        data[label] = rows
+        for f in _first_of_each(found):
+            (diagnostics if f.is_port else undecided).append(_diagnostic(case, f, label, seed))
+        errors = [r for r in run.results if r.error]
+        for r in errors[:1]:
+            message = f"{label}: {r.error} (at {r.trial}; {len(errors)} of {len(run.results)} launches)"
+            (diagnostics if r.error_in_port else undecided).append(Diagnostic("PRT842", message, _case_span(case)))
+        if run.planned > len(run.results):
+            message = f"{label}: {len(run.results)} of {run.planned} launches were run before the time was over"
+            undecided.append(Diagnostic("PRT808", message, help="allow more time, or fewer and smaller sizes"))
+        if not run.results or not any(r.comparisons for r in run.results):
+            undecided.append(Diagnostic("PRT808", f"{label}: no launch wrote anything that could be compared"))
+    notes = loosened(case)
+    facts = {"seed": seed, "launches": launches, "scenarios": list(scenarios), "buffers": data}
+    if diagnostics:
+        detail = f"{len(diagnostics)} differences ({_worst(answers)}); seed {seed}"
+        return Verdict("numerics", Status.FAIL, detail, (*_most(diagnostics), *notes), facts)
+    if undecided:
+        return Verdict("numerics", Status.ERROR, undecided[0].message, (*_most(undecided), *notes), facts)
+    detail = f"{_worst(answers)} in {launches} launches of {len(runs)} instances; seed {seed}"
+    return Verdict("numerics", Status.PASS, detail, tuple(notes), facts)
+
+
+def loosened(case: Case) -> list[Diagnostic]:
+    """A note for each tolerance of the case that accepts more than the derived one would."""
+    notes = []
+    for name, spec in case.tolerance:
+        for dtype in ("bf16", "f32", "i32"):
+            given = derive(dtype, "close" if dtype != "i32" else "exact", 4096, spec=spec)
+            if is_loosened(derive(dtype, "close" if dtype != "i32" else "exact", 4096), given):
+                reason = spec.reason or "no reason is given"
+                message = f"the case loosens the tolerance of {name}: {reason}"
+                notes.append(Diagnostic("PRT809", message, _case_span(case), Severity.WARNING))
+                break
+    for buffer in case.buffers:
+        if buffer.compare in ("none", "set-per-segment"):
+            message = f"{buffer.name} is compared as `{buffer.compare}`: {buffer.compare_reason}"
+            notes.append(Diagnostic("PRT809", message, Span(str(case.path), buffer.line), Severity.NOTE))
+    return notes
+
+
+def sanitizer_verdict(case: Case, runs: Sequence[InstanceRun]) -> Verdict:
+    """PASS when neither side did anything forbidden. A port may not even do what its original does."""
+    port: list[Diagnostic] = []
+    original: list[Diagnostic] = []
+    launches = 0
+    for run in runs:
+        for result in run.results:
+            launches += bool(result.comparisons)
+            port += [_violation(v, "PRT840", "the port", run, result) for v in result.port.violations]
+            original += [_violation(v, "PRT841", "the original", run, result) for v in result.original.violations]
+    port, original = _distinct(port), _distinct(original)
+    data = {"launches": launches, "port": len(port), "original": len(original)}
+    if original:
+        detail = f"the original itself: {original[0].message}"
+        return Verdict("sanitizer", Status.ERROR, detail, _most([*original, *port]), data)
+    if port:
+        return Verdict("sanitizer", Status.FAIL, port[0].message, _most(port), data)
+    if not launches:
+        return Verdict("sanitizer", Status.ERROR, "nothing was run", (), data)
+    return Verdict("sanitizer", Status.PASS, f"nothing found in {launches} launches", (), data)
+
+
+def determinism_verdict(findings: Sequence[Finding], repeats: int, schedules: int) -> Verdict:
+    """PASS when repeats under other schedules gave the same bits."""
+    diagnostics = [Diagnostic("PRT850", f"{f.buffer}: {f.message} (at {f.launch})") for f in findings]
+    data = {"launches": repeats, "schedules": schedules}
+    if diagnostics:
+        return Verdict("determinism", Status.FAIL, diagnostics[0].message, _most(diagnostics), data)
+    if not repeats:
+        return Verdict("determinism", Status.ERROR, "nothing was run", (), data)
+    return Verdict("determinism", Status.PASS, f"{repeats} launches alike under {schedules} schedules", (), data)
+
+
+def _violation(v: Violation, code: str, who: str, run: InstanceRun, result: TrialResult) -> Diagnostic:
+    message = f"{who}: {v.kind}: {v.message}"
+    help = "the case gives this kernel a launch that it does not support" if code == "PRT841" else ""
+    notes = (f"{run.instance} at {result.trial}".strip(),)
+    return Diagnostic(code, message, Span(v.file, v.line) if v.file else Span("", 0), help=help, notes=notes)
+
+
+def _distinct(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+    return list({(d.span, d.message.split(" at ")[0]): d for d in reversed(diagnostics)}.values())[::-1]
+
+
+def _first_of_each(findings: list[Finding]) -> list[Finding]:
+    """One finding per buffer, code and side; a launch with small numbers tells as much as the others."""
+    return list({(f.buffer, f.code, f.is_port): f for f in reversed(findings)}.values())[::-1]
+
+
+def _diagnostic(case: Case, f: Finding, label: str, seed: int) -> Diagnostic:
+    where = f"{label} " if label else ""
+    message = f"{where}{f.buffer}: {f.message}"
+    notes = (f"at {f.launch}",) if f.launch else ()
+    line = next((b.line for b in case.buffers if b.name == f.buffer), 0)
+    help = _HELP.get(f.code, "").format(seed=seed)
+    return Diagnostic(f.code, message, Span(str(case.path), line), help=help, notes=notes)
+
+
+def _case_span(case: Case) -> Span:
+    return Span(str(Path(case.path)), 1)
+
+
+def _most(diagnostics: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
+    if len(diagnostics) <= MOST:
+        return tuple(diagnostics)
+    more = Diagnostic(diagnostics[MOST].code, f"and {len(diagnostics) - MOST} more", severity=Severity.NOTE)
+    return (*diagnostics[:MOST], more)
+
+
+_ORDER = ("different", "worse", "within-bound", "closer-or-equal", "bit-equal")
+
+
+def _worst(answers: Sequence[str]) -> str:
+    return next((a for a in _ORDER if a in answers), "nothing compared")

@@ -1,0 +1,317 @@
+"""`verify_port`: every check of a verdict, in order, for one port and its original. The only judge of a port."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from porter.case import Case, CaseInstance, LaunchShape
+from porter.expr import Value
+from porter.instances import instance_values
+from porter.model import Diagnostic, KernelInfo, PorterError, Status, Verdict
+from porter.source import Source, Span
+from porter.verify import compile_worker, names
+from porter.verify.backend import Backend, Build
+from porter.verify.compile_worker import CompileRequest, CompileResult, compile_port
+from porter.verify.conclude import InstanceRun, determinism_verdict, numerics_verdict, sanitizer_verdict
+from porter.verify.execute import Reference, Subject, repeat_trial, run_trial
+from porter.verify.honesty import check_honesty
+from porter.verify.port_launch import port_launches
+from porter.verify.ptx_stats import ptx_stats
+from porter.verify.reference_of import load_reference
+from porter.verify.resources import Usage, as_data, compare_resources, summary
+from porter.verify.tolerance import approximations, has_reduction
+from porter.verify.trials import LAUNCHES, Trial, choose_trials
+
+if TYPE_CHECKING:
+    from porter.frontend.parse import ParsedUnit, ParseOptions
+    from porter.verify.original import OriginalBuild
+
+CHECKS = ("honesty", "names", "compile", "resources", "numerics", "sanitizer", "determinism", "performance")
+SCHEDULES = (0, 1, 2)
+REPEATED = 2  # launches an instance that are repeated under other schedules
+SM_COUNT = 8  # of the emulated GPU: launches that fill the machine stay small
+
+OnProgress = Callable[[str, int, int], None]  # check, done, total
+
+
+@dataclass(frozen=True)
+class VerifyRequest:
+    """What to verify, against what, how thoroughly. `seed` None takes a fresh one; it is in the verdict for replay."""
+
+    port_path: Path
+    source: Source
+    info: KernelInfo
+    case: Case
+    arches: tuple[str, ...] = ("sm_90a",)
+    options: ParseOptions | None = None
+    unit: ParsedUnit | None = None  # the parsed source, where the caller has it
+    seed: int | None = None
+    thorough: bool = False
+    launches: int = LAUNCHES  # an instance
+    budget: float = 120.0  # seconds for all launches
+    jobs: int = 2
+    backend: Backend | None = None
+    on_progress: OnProgress | None = None
+    checks: tuple[str, ...] = CHECKS
+
+
+@dataclass
+class _Verification:
+    """The state of one run: what was compiled, what was launched, the verdicts so far."""
+
+    request: VerifyRequest
+    seed: int
+    verdicts: list[Verdict] = field(default_factory=list)
+    instances: list[tuple[CaseInstance, dict[str, Value]]] = field(default_factory=list)
+    compiled: dict[tuple[int, str], CompileResult] = field(default_factory=dict)  # (instance number, arch)
+    originals: list[OriginalBuild] = field(default_factory=list)
+    runs: list[InstanceRun] = field(default_factory=list)
+    repeats: int = 0
+
+    def progress(self, check: str, done: int, total: int) -> None:
+        if self.request.on_progress:
+            self.request.on_progress(check, done, total)
+
+    def add(self, verdict: Verdict, start: float) -> Verdict:
+        seconds = round(time.perf_counter() - start, 3)
+        self.verdicts.append(replace(verdict, data={**verdict.data, "seconds": seconds}))
+        return verdict
+
+
+def verify_port(request: VerifyRequest) -> list[Verdict]:
+    """Run every check that can be run; one verdict each, in the order of CHECKS.
+
+    A check that an earlier failure makes impossible is SKIP with the reason: that earlier verdict is the answer. What
+    keeps a check from being run is ERROR. Raises PorterError PRT906 when an instance does not fit the template.
+    """
+    seed = request.seed if request.seed is not None else secrets.randbelow(1 << 31)
+    state = _Verification(request, seed)
+    state.instances = [(i, dict(instance_values(request.info, i.instance))) for i in request.case.instances]
+    compile_worker.warm()
+    if _honesty(state).status is not Status.PASS:
+        return _rest(state, "the port is not run: see honesty")
+    start = time.perf_counter()
+    with ThreadPoolExecutor(1) as side:  # the original is compiled while the port is
+        original = side.submit(_build_original, state)
+        if _names(state).status is not Status.PASS:
+            return _rest(state, "the port does not compile: see names")
+        if _compile(state).status is not Status.PASS and not _usable(state):
+            return _rest(state, "the port does not compile: see compile")
+    try:
+        original.result()
+    except PorterError as error:
+        for check in ("resources", "numerics", "sanitizer", "determinism"):
+            text = f"the original could not be compiled: {error}"
+            state.add(Verdict(check, Status.ERROR, text, error.diagnostics if check == "resources" else ()), start)
+        return _rest(state, "")
+    _resources(state)
+    _launch(state)
+    return _rest(state, "")
+
+
+def _rest(state: _Verification, reason: str) -> list[Verdict]:
+    """The verdicts, those of checks that were not run filled in, those not asked for left out."""
+    done = {v.check: v for v in state.verdicts}
+    done.setdefault("performance", Verdict("performance", Status.SKIP, "needs a GPU"))
+    found = [done.get(check) or Verdict(check, Status.SKIP, reason) for check in CHECKS]
+    return [v for v in found if v.check in state.request.checks]
+
+
+# ---------------------------------------------------------------- static checks
+
+
+def _honesty(state: _Verification) -> Verdict:
+    start = time.perf_counter()
+    path = state.request.port_path
+    found = check_honesty(path.read_text(encoding="utf-8"), path)
+    if found:
+        detail = found[0].message if len(found) == 1 else f"{len(found)} objections; first: {found[0].message}"
+        return state.add(Verdict("honesty", Status.FAIL, detail, tuple(found)), start)
+    return state.add(Verdict("honesty", Status.PASS, "a launched CuTeDSL kernel, and nothing else computes"), start)
+
+
+def _names(state: _Verification) -> Verdict:
+    start = time.perf_counter()
+    path = state.request.port_path
+    try:
+        uses, found = names.check_names(path)
+    except RuntimeError as error:
+        return state.add(Verdict("names", Status.ERROR, f"names could not be looked up: {error}"), start)
+    if found:
+        return state.add(Verdict("names", Status.FAIL, found[0].message, tuple(found)), start)
+    return state.add(Verdict("names", Status.PASS, f"{uses} library names exist"), start)
+
+
+def _compile(state: _Verification) -> Verdict:
+    start = time.perf_counter()
+    request = state.request
+    wanted = [(n, arch) for arch in request.arches for n in range(len(state.instances))]
+    state.progress("compile", 0, len(wanted))
+    requests = [CompileRequest(state.instances[n][1], arch) for n, arch in wanted]
+    results = compile_port(request.port_path, requests, jobs=request.jobs)
+    state.compiled = dict(zip(wanted, results, strict=True))
+    state.progress("compile", len(wanted), len(wanted))
+    diagnostics = []
+    for (n, arch), result in state.compiled.items():
+        if not result.ok:
+            label = f"{state.instances[n][0].instance} for {arch}".strip()
+            tag = f"[{result.error_id}] " if result.error_id else ""
+            span = Span(result.file or str(request.port_path), result.line)
+            diagnostics.append(Diagnostic("PRT811", f"{label}: {tag}{result.error}", span))
+    data = {"arches": list(request.arches), "cached": sum(r.cached for r in results)}
+    if diagnostics:
+        detail = f"{len(diagnostics)} of {len(results)} compilations failed: {diagnostics[0].message.splitlines()[0]}"
+        return state.add(Verdict("compile", Status.FAIL, detail, tuple(diagnostics[:4]), data), start)
+    detail = f"{len(state.instances)} instances for {', '.join(request.arches)}"
+    return state.add(Verdict("compile", Status.PASS, detail, (), data), start)
+
+
+def _usable(state: _Verification) -> bool:
+    """Can anything be launched? An instance that compiled for the first architecture can."""
+    return any(r.ok for (_, arch), r in state.compiled.items() if arch == state.request.arches[0])
+
+
+def _build_original(state: _Verification) -> None:
+    from porter.frontend.parse import ParseOptions
+    from porter.verify.original import build_original
+
+    request = state.request
+    options = request.options or ParseOptions(arch=request.arches[0])
+    unit = request.unit if request.unit is not None and request.unit.options == options else None
+    wanted = [i.instance for i, _ in state.instances]
+    state.originals = build_original(
+        request.source, options, request.info.qualified_name, wanted, ("ptx", "cubin"), unit=unit
+    )
+
+
+def _resources(state: _Verification) -> Verdict:
+    start = time.perf_counter()
+    arch = state.request.arches[0]
+    found: list[Diagnostic] = []
+    data: dict[str, object] = {}
+    lines = []
+    for n, (instance, _) in enumerate(state.instances):
+        made, build = state.compiled[n, arch], state.originals[n]
+        if not made.ok:
+            continue
+        port = Usage(ptx_stats(made.ptx, made.entry), made.registers, made.local_bytes, made.spills, made.static_smem)
+        original = Usage(ptx_stats(build.ptx, build.entry), build.registers, build.local_bytes, 0, build.static_smem)
+        label = str(instance.instance)
+        found += compare_resources(original, port, label)
+        data[label] = {"original": as_data(original), "port": as_data(port)}
+        lines.append(summary(original, port))
+    detail = found[0].message if found else f"{lines[0]} (original's in brackets)"
+    status = Status.FAIL if found else Status.PASS
+    return state.add(Verdict("resources", status, detail, tuple(found), data), start)
+
+
+# ---------------------------------------------------------------- launches
+
+
+def _launch(state: _Verification) -> None:
+    start = time.perf_counter()
+    request = state.request
+    try:
+        backend = request.backend or _emulator()
+        plans = _plan(state)
+    except PorterError as error:
+        for check in ("numerics", "sanitizer", "determinism"):
+            diagnostics = error.diagnostics if check == "numerics" else ()
+            state.add(Verdict(check, Status.ERROR, str(error), diagnostics), start)
+        return
+    total = sum(len(trials) for _, _, trials, _ in plans)
+    done = 0
+    deadline = start + request.budget
+    repeats = []
+    for n, subject, trials, shapes in plans:
+        dtypes = {b.name: b.dtype_at(subject.values) for b in request.case.buffers}
+        run = InstanceRun(state.instances[n][0].instance, dtypes, planned=len(trials))
+        state.runs.append(run)
+        for trial, pair in zip(trials, shapes, strict=True):
+            if time.perf_counter() > deadline:
+                break
+            run.results.append(run_trial(subject, trial, backend, pair))
+            done += 1
+            state.progress("numerics", done, total)
+        ready = [(r.trial, pair) for r, pair in zip(run.results, shapes, strict=False) if r.comparisons]
+        repeats += [(subject, trial, pair[1]) for trial, pair in _to_repeat(ready)]
+    scenarios = sorted({t.scenario for _, _, trials, _ in plans for t in trials})
+    state.add(numerics_verdict(request.case, state.runs, state.seed, scenarios), start)
+    state.add(sanitizer_verdict(request.case, state.runs), start)
+    start = time.perf_counter()
+    findings = []
+    for at, (subject, trial, shape) in enumerate(repeats):
+        findings += repeat_trial(subject, trial, backend, shape, SCHEDULES)
+        state.progress("determinism", at + 1, len(repeats))
+    state.add(determinism_verdict(findings, len(repeats), len(SCHEDULES)), start)
+
+
+def _to_repeat(
+    ready: Sequence[tuple[Trial, tuple[LaunchShape, LaunchShape]]],
+) -> list[tuple[Trial, tuple[LaunchShape, LaunchShape]]]:
+    """Launches worth repeating: several blocks, few elements."""
+    blocks = [r for r in ready if max(r[1][1].grid) > 1] or list(ready)
+    return blocks[-REPEATED - 1 : -1] or blocks[:REPEATED]
+
+
+_Plan = tuple[int, Subject, list[Trial], list[tuple[LaunchShape, LaunchShape]]]
+
+
+def _plan(state: _Verification) -> list[_Plan]:
+    """Subjects, trials and launch shapes of every instance that compiled."""
+    request = state.request
+    arch = request.arches[0]
+    reference = load_reference(request.case)
+    drafts = []
+    for n, (instance, values) in enumerate(state.instances):
+        if state.compiled[n, arch].ok:
+            trials = choose_trials(request.case, instance, values, state.seed, request.launches, request.thorough)
+            if not trials:
+                request.case.fail("PRT904", f"no point of the case is for {instance.instance}", "instances", str(n))
+            drafts.append((n, values, trials))
+    # All points of an instance, not the chosen ones: the answer is remembered, and the choice changes with the seed.
+    wanted = [
+        (values, point)
+        for n, values, _ in drafts
+        for point in request.case.instance_points(state.instances[n][0], values)
+    ]
+    shapes: dict[tuple[int, str], LaunchShape] = {}
+    launches = port_launches(request.port_path, request.case, wanted, SM_COUNT)
+    for (values, point), shape in zip(wanted, launches, strict=True):
+        shapes[id(values), str(point)] = shape
+    plans: list[_Plan] = []
+    for n, values, trials in drafts:
+        pairs = [(request.case.launch_at(t.point, values, SM_COUNT), shapes[id(values), str(t.point)]) for t in trials]
+        plans.append((n, _subject(state, n, values, reference), trials, pairs))
+    return plans
+
+
+def _subject(state: _Verification, n: int, values: Mapping[str, Value], reference: Reference | None) -> Subject:
+    request = state.request
+    arch = request.arches[0]
+    made, build = state.compiled[n, arch], state.originals[n]
+    original = Build("original", build.ptx, build.entry, arch, build.cubin)
+    port = Build("port", made.ptx, made.entry, arch, made.cubin)
+    texts = [_kernel_text(b) for b in (original, port)]
+    used = (approximations(texts[0]), approximations(texts[1]))
+    reduces = any(has_reduction(t) for t in texts)
+    return Subject(request.case, request.info, values, original, port, used, reduces, reference)
+
+
+def _kernel_text(build: Build) -> str:
+    """The kernel's PTX without its neighbours in the module (all instances of an original share one)."""
+    from porter.verify.ptx_stats import function_texts
+
+    return function_texts(build.ptx).get(build.entry, build.ptx)
+
+
+def _emulator() -> Backend:
+    from porter.verify.emulator import EmulatorBackend
+
+    return EmulatorBackend()
