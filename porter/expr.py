@@ -305,6 +305,19 @@ def to_python(
     return _print(parse(text), names or {}, functions or {})[0]
 
 
+def _is_call(text: str) -> bool:
+    """`name(...)`, the parenthesis closing at the end: needs no parentheses of its own."""
+    head = re.match(r"[\w.]+\(", text)
+    if not head:
+        return False
+    depth = 0
+    for i, c in enumerate(text[head.end() - 1 :], head.end() - 1):
+        depth += {"(": 1, ")": -1}.get(c, 0)
+        if depth == 0:
+            return i == len(text) - 1
+    return False
+
+
 def _print(node: ast.expr, names: Mapping[str, str], functions: Mapping[str, Render]) -> tuple[str, int]:
     def at(n: ast.expr, level: int) -> str:
         text, own = _print(n, names, functions)
@@ -340,7 +353,8 @@ def _print(node: ast.expr, names: Mapping[str, str], functions: Mapping[str, Ren
         case ast.Call(func=ast.Name(id=name), args=args):
             printed = [_print(a, names, functions)[0] for a in args]
             if name in functions:
-                return functions[name](printed), 0  # unknown precedence: parenthesised wherever it matters
+                text = functions[name](printed)
+                return text, 14 if _is_call(text) else 0  # of unknown precedence: parenthesised wherever it matters
             if name in PYTHON_FUNCTIONS:
                 return PYTHON_FUNCTIONS[name](printed), _PYTHON_FUNCTION_LEVEL.get(name, 14)
             return f"{name}({', '.join(printed)})", 14

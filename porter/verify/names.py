@@ -136,7 +136,7 @@ def diagnostics(path: Path, uses: Sequence[Use], answers: Sequence[dict[str, Any
             near = answer["near"]
             help = f"did you mean {' or '.join(f'`{n}`' for n in near)}?" if near else ""
             found.append(Diagnostic(CODE, message, Span(str(path), use.line), help=help))
-    return found
+    return sorted(found, key=lambda d: d.span)
 
 
 def check_names(port_path: Path) -> tuple[int, list[Diagnostic]]:

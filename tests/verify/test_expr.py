@@ -124,7 +124,7 @@ def test_printing_takes_the_port_s_spellings():
     text = "min(in // sizeof(scalar_t), sm_count()) if aligned(x, 16) else sizeof(float)"
     assert to_python(text) == "min(in_ // (scalar_t.width // 8), sm_count()) if x.data_ptr() % 16 == 0 else 4"
     got = to_python(text, names={"in": "mIn.shape[0]"}, functions={"aligned": lambda a: f"is_aligned({', '.join(a)})"})
-    assert got == "min(mIn.shape[0] // (scalar_t.width // 8), sm_count()) if (is_aligned(x, 16)) else 4"
+    assert got == "min(mIn.shape[0] // (scalar_t.width // 8), sm_count()) if is_aligned(x, 16) else 4"
 
 
 @pytest.mark.parametrize(
