@@ -207,7 +207,7 @@ def specialised_template(cursor: Cursor) -> Cursor | None:
 
 def _with_unit(found: Cursor | None, like: Cursor) -> Cursor | None:
     """Raw C functions return cursors that do not know their translation unit."""
-    if found is None or found.kind.is_invalid():
+    if found is None or found.is_null():
         return None
     found._tu = like._tu
     return found

@@ -38,6 +38,11 @@ _UNTYPED_BY_NATURE = frozenset(
 )
 
 
+def is_tolerated(message: str) -> bool:
+    """True for an error of clang that nvcc does not make."""
+    return bool(NOT_FOUND.search(message) or _TOLERATED.search(message))
+
+
 def place_of(d: Any) -> Span:
     """Where a clang diagnostic (or anything with a location) stands."""
     p = cc.place(d.location)
@@ -48,7 +53,7 @@ def find_faults(tu: Any) -> list[Diagnostic]:
     """clang's errors (missing includes and what nvcc accepts left out), one per place and message."""
     found: dict[tuple[Span, str], Diagnostic] = {}
     for d in tu.diagnostics:
-        if d.severity < 3 or NOT_FOUND.search(d.spelling) or _TOLERATED.search(d.spelling):
+        if d.severity < 3 or is_tolerated(d.spelling):
             continue
         notes = tuple(f"{place_of(n)}: {n.spelling}" for n in d.children)
         place = place_of(d)

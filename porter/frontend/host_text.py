@@ -4,6 +4,7 @@ host function's parameters. Rendered from the AST: text that comes out of a macr
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from porter.frontend import clang_compat as cc
@@ -106,7 +107,12 @@ class HostText:
 
     def __init__(self, unit: ParsedUnit, function: Cursor):
         self._unit = unit
-        self.assignments = Assignments(function)
+        self._function = function
+        self._rendered: dict[int, str] = {}  # by variable: launches of one function share their locals
+
+    @cached_property
+    def assignments(self) -> Assignments:
+        return Assignments(self._function)
 
     def render(self, c: Cursor, depth: int = 0) -> str:
         """C++ text of an expression, single-valued locals replaced by what they stand for."""
@@ -195,7 +201,9 @@ class HostText:
             return _number(value)
         stands_for = self.value_of(target)
         if stands_for is not None:
-            return self.render(stands_for, depth + 1)
+            if target.hash not in self._rendered:
+                self._rendered[target.hash] = self.render(stands_for, depth + 1)
+            return self._rendered[target.hash]
         members = self.assignments.latest(target, c)
         if target.type.get_canonical().spelling == "dim3" and set(members) <= {"x", "y", "z"} and members:
             start = initialiser(target)

@@ -83,9 +83,27 @@ def find_launches(unit: ParsedUnit) -> tuple[Launch, ...]:
     return tuple(found.values())
 
 
+def launched_kernels(unit: ParsedUnit, function: Cursor) -> Iterator[tuple[Cursor, tuple[str, ...]]]:
+    """The kernels that one host function (or instantiation of one) launches, where concrete, with their arguments."""
+    sites = _sites(function)
+    text = HostText(unit, function) if sites else None
+    for site in sites:
+        children = list(site.get_children())
+        chevron = len(children) > 1 and _is_configuration(children[1])
+        place = 0 if chevron else 2 if _name_of_callee(site) in ("cudaLaunchKernelEx", "cudaLaunchKernelExC") else 1
+        if text is not None and place < len(children):
+            callee = _callee(unit, text, children[place])
+            if callee.function is not None:
+                yield callee.function, callee.template_args
+
+
+def _sites(function: Cursor) -> list[Cursor]:
+    return [c for c in cc.walk(function) if c.kind == CursorKind.CALL_EXPR and _is_launch(c)]
+
+
 def launches_of(unit: ParsedUnit, function: Cursor) -> Iterator[tuple[Launch, Cursor | None]]:
     """The launches of one host function (or instantiation of one) with the specialisation launched, where concrete."""
-    sites = [c for c in cc.walk(function) if c.kind == CursorKind.CALL_EXPR and _is_launch(c)]
+    sites = _sites(function)
     if not sites:
         return
     text = HostText(unit, function)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from porter.frontend import clang_compat as cc
@@ -36,12 +37,17 @@ class ParsedUnit:
     options: ParseOptions
     tu: Any = field(repr=False, compare=False)
     kernels: tuple[KernelInfo, ...]
-    launches: tuple[Launch, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
     header_kernels: tuple[KernelInfo, ...] = ()
     stand_ins: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
     files: dict[str, bytes] = field(default_factory=dict, repr=False, compare=False)  # project files, by name
     cursors: dict[Span, Any] = field(default_factory=dict, repr=False, compare=False)  # kernel definitions by span
+    memo: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)  # what is costly to find twice
+
+    @cached_property
+    def launches(self) -> tuple[Launch, ...]:
+        """The launch sites of the file's host code (found on first use)."""
+        return find_launches(self)
 
     def definition(self, kernel: KernelInfo) -> Any:
         """The cursor of a kernel's definition, a FUNCTION_TEMPLATE for a template. KeyError for a foreign kernel."""
@@ -145,7 +151,7 @@ def _build(source: Source, options: ParseOptions, tu: Any, stand_ins: dict[str, 
             own.append(info)
         elif os.path.abspath(info.span.file).startswith(root):
             other.append(info)
-    unit = ParsedUnit(source, options, tu, tuple(own), (), (), tuple(other), stand_ins, {path: text.encode()}, cursors)
+    unit = ParsedUnit(source, options, tu, tuple(own), (), tuple(other), stand_ins, {path: text.encode()}, cursors)
     claimed = {e for k in own for e in k.errors}
     severity = Severity.ERROR if claimed else Severity.WARNING
     diagnostics = [
@@ -159,4 +165,4 @@ def _build(source: Source, options: ParseOptions, tu: Any, stand_ins: dict[str, 
         for name, place in _missing(tu, stand_ins).items()
     ]
     diagnostics += [as_warning(f) for f in faults if f not in claimed]
-    return replace(unit, launches=find_launches(unit), diagnostics=tuple(diagnostics))
+    return replace(unit, diagnostics=tuple(diagnostics))

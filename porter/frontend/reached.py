@@ -1,0 +1,153 @@
+"""Which instances of a kernel the file's own host code reaches, through dispatch macros and host templates."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from porter.frontend import clang_compat as cc
+from porter.frontend.argument_text import split_arguments
+from porter.frontend.clang_compat import Cursor, CursorKind
+from porter.frontend.declarations import (
+    has_body,
+    is_device_code,
+    is_prelude,
+    qualified_name,
+    template_of,
+)
+from porter.frontend.launches import host_functions, launched_kernels
+from porter.frontend.parse import ParsedUnit, parse_source
+from porter.model import Instance, KernelInfo
+from porter.source import Span
+
+_MAX_FUNCTIONS = 3000
+_EXPLICIT = re.compile(r"^[ \t]*template\s+(?!<)(?:__global__\s+)?[\w:<>*& \t]+?[\s*&]([\w:]+)\s*<", re.M)
+_SEEDS = "__porter_seeds"
+
+
+def instances_from_launches(unit: ParsedUnit, kernel: KernelInfo) -> tuple[Instance, ...]:
+    """The concrete instances of a kernel that launches and explicit instantiations of the file reach, in source order.
+
+    Launches inside host templates count for each instantiation of the host template that non-template code reaches.
+    Instances over types that have no name at namespace scope (lambdas, local types) are left out.
+    """
+    if not kernel.is_template:
+        return (Instance(),) if any(launch.kernel == kernel.name for launch in unit.launches) else ()
+    found: dict[Instance, None] = {}
+    seeds = _explicit_instantiations(unit)
+    for name, args in seeds:
+        if name in (kernel.name, kernel.qualified_name):
+            found.setdefault(Instance(args))
+    for place, args in _all_reached(unit):
+        if place == kernel.span:
+            found.setdefault(Instance(args))
+    return tuple(found)
+
+
+def _all_reached(unit: ParsedUnit) -> list[tuple[Span, tuple[str, ...]]]:
+    """(definition of the template, arguments) of every concrete kernel that host code launches; found once per unit."""
+    if "reached" not in unit.memo:
+        whole = _with_seeds(unit, _explicit_instantiations(unit))
+        found: dict[tuple[Span, tuple[str, ...]], None] = {}
+        for function in _reached_functions(whole):
+            for launched, args in launched_kernels(whole, function):
+                template = template_of(launched)
+                nameless = any(word in a for a in args for word in ("(lambda", "(anonymous", "(unnamed"))
+                if template is not None and args and not nameless:
+                    found.setdefault((cc.span(template.get_definition() or template), args))
+        unit.memo["reached"] = list(found)
+    return unit.memo["reached"]
+
+
+def choose_few(instances: tuple[Instance, ...], limit: int = 4) -> tuple[Instance, ...]:
+    """At most `limit` instances that together show as many different arguments as possible, 16-bit types first."""
+    left = sorted(instances, key=lambda i: not any("loat16" in a or "alf" in a for a in i.args))
+    chosen: list[Instance] = []
+    seen: set[tuple[int, str]] = set()
+    while left and len(chosen) < limit:
+        best = max(left, key=lambda i: len(set(enumerate(i.args)) - seen))
+        if chosen and not set(enumerate(best.args)) - seen:
+            break
+        chosen.append(best)
+        seen |= set(enumerate(best.args))
+        left.remove(best)
+    return tuple(chosen)
+
+
+def _explicit_instantiations(unit: ParsedUnit) -> list[tuple[str, tuple[str, ...]]]:
+    """`template void f<A, B>(...);` of the file: clang's cursors do not show them."""
+    text = unit.source.text
+    found = []
+    for m in _EXPLICIT.finditer(text):
+        inside = _balanced(text, m.end())
+        if inside is not None:
+            try:
+                found.append((m.group(1).removeprefix("::"), split_arguments(" ".join(inside.split()))))
+            except ValueError:
+                continue
+    return found
+
+
+def _balanced(text: str, start: int) -> str | None:
+    """What stands between a `<` before `start` and its `>`."""
+    depth = 1
+    for i in range(start, min(len(text), start + 2000)):
+        depth += (text[i] == "<") - (text[i] == ">")
+        if depth == 0:
+            return text[start:i]
+        if text[i] in ";{":
+            return None
+    return None
+
+
+def _with_seeds(unit: ParsedUnit, seeds: list[tuple[str, tuple[str, ...]]]) -> ParsedUnit:
+    """The unit with explicit instantiations referred to, so that their bodies can be walked."""
+    if not seeds:
+        return unit
+    kernels = {k.name for k in (*unit.kernels, *unit.header_kernels)}
+    names = {f.spelling: f for f in host_functions(unit, own_file=False) if f.spelling not in kernels}
+    lines = []
+    for i, (name, args) in enumerate(seeds):
+        if name.split("::")[-1] in names:
+            full = qualified_name(names[name.split("::")[-1]])
+            lines.append(f"inline auto* __porter_seed{i}() {{ return &::{full}<{', '.join(args)}>; }}")
+    if not lines:
+        return unit
+    append = "\n".join([f"namespace {_SEEDS} {{", *lines, "}"])
+    return parse_source(unit.source, unit.options, append=append, stand_ins=unit.stand_ins)
+
+
+def _reached_functions(unit: ParsedUnit) -> Iterator[Cursor]:
+    """Non-template host functions of the file, then the project functions and instantiations that they use."""
+    queue = [
+        f
+        for f in host_functions(unit)
+        if f.kind in (CursorKind.FUNCTION_DECL, CursorKind.CXX_METHOD, CursorKind.CONSTRUCTOR)
+        and not _in_class_template(f)
+    ]
+    seen = {f.get_usr() for f in queue}
+    while queue and len(seen) < _MAX_FUNCTIONS:
+        function = queue.pop(0)
+        yield function
+        for c in cc.walk(function):
+            if c.kind not in (CursorKind.DECL_REF_EXPR, CursorKind.MEMBER_REF_EXPR):
+                continue
+            target = c.referenced
+            if target is None or target.kind not in (CursorKind.FUNCTION_DECL, CursorKind.CXX_METHOD):
+                continue
+            usr = target.get_usr()
+            if usr in seen:
+                continue
+            seen.add(usr)
+            target = target.get_definition() or target
+            if has_body(target) and not is_device_code(target) and not is_prelude(target):
+                queue.append(target)
+
+
+def _in_class_template(c: Cursor) -> bool:
+    p = c.semantic_parent
+    while p is not None and p.kind != CursorKind.TRANSLATION_UNIT:
+        if p.kind in (CursorKind.CLASS_TEMPLATE, CursorKind.CLASS_TEMPLATE_PARTIAL_SPECIALIZATION):
+            return True
+        p = p.semantic_parent
+    return False
