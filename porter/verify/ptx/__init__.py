@@ -1,0 +1,28 @@
+"""PTX executed on the CPU: load a module, launch an entry over numpy buffers, get its outputs, violations and counts.
+
+Usable alone; needs numpy only (llvmlite for the fast backend).
+"""
+
+from porter.verify.ptx.checks import Checks, Violation
+from porter.verify.ptx.errors import LaunchError, PtxError, PtxSyntaxError, UnsupportedPtx
+from porter.verify.ptx.ir import Module
+from porter.verify.ptx.launch import Result, launch
+from porter.verify.ptx.memory import Buffer, Pointer
+from porter.verify.ptx.parse import load
+from porter.verify.ptx.perturb import Perturbation
+
+__all__ = [
+    "Buffer",
+    "Checks",
+    "LaunchError",
+    "Module",
+    "Perturbation",
+    "Pointer",
+    "PtxError",
+    "PtxSyntaxError",
+    "Result",
+    "UnsupportedPtx",
+    "Violation",
+    "launch",
+    "load",
+]

@@ -1,0 +1,138 @@
+"""The numpy backend: compiles a Program's steps to closures and runs the grid in waves of resident blocks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from porter.verify.ptx.access import compile_copy, compile_load, compile_store
+from porter.verify.ptx.atomics import compile_atomic
+from porter.verify.ptx.checks import Checks, Recorder
+from porter.verify.ptx.errors import UnsupportedPtx
+from porter.verify.ptx.evaluate import Runner, compile_move, compile_pure, guarded
+from porter.verify.ptx.hostcalls import compile_hostcall
+from porter.verify.ptx.mbarriers import compile_mbarrier
+from porter.verify.ptx.memory import AddressSpace
+from porter.verify.ptx.numpy_algebra import NumpyAlgebra
+from porter.verify.ptx.program import (
+    Atomic,
+    Copy,
+    Fence,
+    Hint,
+    HostCall,
+    Load,
+    MatrixMove,
+    MatrixMultiply,
+    Mbarrier,
+    Program,
+    Pure,
+    Step,
+    Store,
+    Warp,
+)
+from porter.verify.ptx.scheduler import Budget, Scheduler
+from porter.verify.ptx.warps import compile_warp
+from porter.verify.ptx.wave import Geometry, Wave
+
+WAVE_THREADS = 16384  # registers of a wave this size stay in a core's cache
+
+
+def compile_step(step: Step, algebra: NumpyAlgebra, output: list[str]) -> Runner | None:
+    """The closure of one step; None when it does nothing."""
+    run: Runner | None
+    match step:
+        case Pure():
+            run = compile_move(step) or compile_pure(step, algebra)
+        case Load():
+            run = compile_load(step)
+        case Store():
+            run = compile_store(step)
+        case Atomic():
+            run = compile_atomic(step, algebra)
+        case Warp():
+            run = compile_warp(step, algebra)
+        case Copy():
+            run = compile_copy(step)
+        case Mbarrier():
+            run = compile_mbarrier(step)
+        case HostCall():
+            run = compile_hostcall(step, output)
+        case MatrixMove() | MatrixMultiply():
+            from porter.verify.ptx.matrices import compile_matrix
+
+            run = compile_matrix(step, algebra)
+        case Hint() | Fence():
+            return None
+        case _:
+            raise UnsupportedPtx(step.source.opcode, step.source.line)
+    return guarded(step, step.guard, run) if step.guard is not None else run
+
+
+class Grid:
+    """Hands out the blocks of a launch, in order or shuffled by a seed."""
+
+    def __init__(self, order: np.ndarray):
+        self.order = order
+        self.next = 0
+
+    def take(self, count: int) -> np.ndarray:
+        blocks = self.order[self.next : self.next + count]
+        self.next += int(blocks.size)
+        return blocks
+
+
+def run(
+    program: Program,
+    geometry: Geometry,
+    params: np.ndarray,
+    space: AddressSpace,
+    checks: Checks,
+    recorder: Recorder,
+    envregs: dict[int, int],
+    resident: int,
+    seed: int,
+    limit: int,
+    perturb: Any,
+    output: list[str],
+) -> tuple[Budget, int, bool]:
+    """Runs the whole grid. Returns executions per segment, barriers crossed, and whether a deadlock was met."""
+    algebra = NumpyAlgebra(perturb)
+    runners = [[r for step in s.steps if (r := compile_step(step, algebra, output))] for s in program.segments]
+    budget = Budget(len(program.segments), limit)
+    order = geometry.order()
+    rng = np.random.default_rng(seed) if seed else None
+    if rng is not None and geometry.cluster_blocks == 1:
+        order = rng.permutation(order)
+    grid = Grid(order)
+    crossed, deadlocked = 0, False
+    with np.errstate(all="ignore"):
+        while (blocks := grid.take(resident)).size:
+            wave = Wave(geometry, program, blocks, params, space, checks, recorder, envregs)
+            wave.random = rng
+
+            def refill(free: np.ndarray, wave: Wave = wave) -> np.ndarray:
+                per = geometry.cluster_blocks
+                free = free.reshape(-1, per)[:, 0] if per > 1 and free.size % per == 0 else free[: free.size // per]
+                return wave.restart(free, grid)
+
+            scheduler = Scheduler(wave, program, runners, budget, refill)
+            scheduler.run()
+            crossed += scheduler.barriers.crossed
+            deadlocked |= scheduler.deadlocked
+    return budget, crossed, deadlocked
+
+
+def resident_blocks(program: Program, geometry: Geometry, cooperative: bool, asked: int) -> int:
+    """How many blocks run at once: all of a cooperative grid, what a GPU holds when blocks may wait for each other."""
+    per_sm = max(1, min(32, 2048 // geometry.padded))
+    hardware = 132 * per_sm
+    waits = any(s.spins for s in program.segments)
+    if asked:
+        count = asked
+    elif cooperative:
+        count = geometry.blocks
+    else:
+        count = hardware if waits else max(1, WAVE_THREADS // geometry.padded)
+    count = max(count, geometry.cluster_blocks)
+    return max(1, count // geometry.cluster_blocks * geometry.cluster_blocks)

@@ -1,0 +1,218 @@
+"""The threads that run together: registers as arrays over all their threads, shared and local memory, special registers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from porter.verify.ptx.checks import Checks, Recorder
+from porter.verify.ptx.memory import AddressSpace, Region
+from porter.verify.ptx.program import Program
+from porter.verify.ptx.types import PtxType
+
+WARP = 32
+Dim = tuple[int, int, int]
+Observer = Callable[..., None]  # (env, step, resolved, width, value for writes)
+
+_ZERO: dict[np.dtype, np.ndarray] = {}
+
+
+def zero(dtype: np.dtype) -> np.ndarray:
+    found = _ZERO.get(dtype)
+    if found is None:
+        found = _ZERO[dtype] = np.zeros(1, dtype)
+        found.flags.writeable = False
+    return found
+
+
+class Blocks(Protocol):
+    def take(self, count: int) -> np.ndarray: ...
+
+
+class Geometry:
+    """Sizes of a launch, shared by its waves."""
+
+    def __init__(self, grid: Dim, block: Dim, cluster: Dim, dynamic_shared: int, program: Program):
+        self.grid, self.block, self.cluster = grid, block, cluster
+        self.block_threads = block[0] * block[1] * block[2]
+        self.warps = -(-self.block_threads // WARP)
+        self.padded = self.warps * WARP
+        self.blocks = grid[0] * grid[1] * grid[2]
+        self.cluster_blocks = cluster[0] * cluster[1] * cluster[2]
+        self.dynamic_shared = dynamic_shared
+        self.shared_size = program.dynamic_offset + dynamic_shared if dynamic_shared else program.static_shared
+        self.shared_stride = -(-self.shared_size // 256) * 256
+        self.local_stride = program.local_bytes
+
+    def order(self) -> np.ndarray:
+        """Linear block numbers, the blocks of one cluster side by side."""
+        if self.cluster_blocks == 1:
+            return np.arange(self.blocks)
+        gx, gy, gz = self.grid
+        cx, cy, cz = self.cluster
+        n = np.arange(self.blocks).reshape(gz // cz, cz, gy // cy, cy, gx // cx, cx)
+        return n.transpose(0, 2, 4, 1, 3, 5).reshape(-1)
+
+
+class Wave:
+    """State of the resident blocks. Thread t of the wave: block slot t // padded, lane t % 32; lanes that pad a block are dead."""
+
+    def __init__(
+        self,
+        geometry: Geometry,
+        program: Program,
+        blocks: np.ndarray,
+        params: np.ndarray,
+        space: AddressSpace,
+        checks: Checks,
+        recorder: Recorder,
+        envregs: dict[int, int],
+    ):
+        g = self.geometry = geometry
+        self.program, self.space, self.checks, self.recorder, self.envregs = program, space, checks, recorder, envregs
+        self.blocks = blocks  # linear block number of each slot
+        self.slots = int(blocks.size)
+        self.threads = self.slots * g.padded
+        self.ids = np.arange(self.threads)
+        tid = self.ids % g.padded
+        self.alive = tid < g.block_threads
+        self.alive_count = int(self.alive.sum())
+        self.slot_of = self.ids // g.padded
+        self.registers: list[np.ndarray] = [zero(_dtype(t)) for t in program.registers]
+        self.params = Region("param", "parameters", 0, params, None, writable=False)
+        track = checks.uninitialised
+        size = self.slots * g.shared_stride
+        self.shared = Region(
+            "shared", "shared", 0, np.zeros(size, np.uint8), np.zeros(size, np.uint8) if track else None
+        )
+        self.shared_base = self.slot_of * g.shared_stride
+        size = self.threads * g.local_stride
+        self.local = Region("local", "local", 0, np.zeros(size, np.uint8), np.zeros(size, np.uint8) if track else None)
+        self.local_base = self.ids * g.local_stride
+        self.clock = 0
+        self.memory_version = 0  # grows when memory changes
+        self.observers: list[Observer] = []
+        self.sync_observers: list[Callable[[str, np.ndarray, int], None]] = []
+        self.random: np.random.Generator | None = None  # seeded: the order of lanes in atomics
+        self._specials: dict[str, np.ndarray] = {}
+
+    def observe(self, *access: object) -> None:
+        for observer in self.observers:
+            observer(*access)
+
+    def lane_order(self, n: int) -> np.ndarray | None:
+        """The order in which n lanes of an atomic take turns; None for lane order."""
+        return self.random.permutation(n) if self.random is not None else None
+
+    def restart(self, slots: np.ndarray, grid: Blocks) -> np.ndarray:
+        """Gives finished slots to blocks that have not run; returns their threads."""
+        blocks = grid.take(int(slots.size))
+        slots = slots[: blocks.size]
+        if not blocks.size:
+            return np.zeros(0, np.int64)
+        g = self.geometry
+        self.blocks = self.blocks.copy()
+        self.blocks[slots] = blocks
+        self._specials.clear()
+        for slot in slots:
+            for region, size in ((self.shared, g.shared_stride), (self.local, g.padded * g.local_stride)):
+                region.data[slot * size : (slot + 1) * size] = 0
+                if region.shadow is not None:
+                    region.shadow[slot * size : (slot + 1) * size] = 0
+        lanes = np.flatnonzero(np.isin(self.slot_of, slots) & (self.ids % g.padded < g.block_threads))
+        self.alive[lanes] = True
+        self.alive_count += int(lanes.size)
+        return lanes
+
+    def coordinates(self, thread: int) -> tuple[Dim, Dim]:
+        g = self.geometry
+        block = int(self.blocks[thread // g.padded])
+        t = thread % g.padded
+        return _unravel(block, g.grid), _unravel(t, g.block)
+
+    def special(self, name: str) -> np.ndarray:
+        """A special register: one value, or one for each thread."""
+        found = self._specials.get(name)
+        if found is None:
+            if name.startswith(("clock", "globaltimer")):
+                self.clock += 16
+                value = self.clock >> 32 if name in ("clock_hi", "globaltimer_hi") else self.clock
+                bits = 64 if name in ("clock64", "globaltimer") else 32
+                return np.array([value & ((1 << bits) - 1)], np.uint64 if bits == 64 else np.uint32)
+            found = self._specials[name] = self._make_special(name)
+        return found
+
+    def _make_special(self, name: str) -> np.ndarray:
+        g = self.geometry
+        u32 = np.uint32
+
+        def one(value: int) -> np.ndarray:
+            return np.array([value], u32)
+
+        head, _, axis = name.partition(".")
+        k = "xyz".find(axis) if axis else -1
+        if axis == "w":
+            return one(0 if head in ("tid", "ctaid", "clusterid", "cluster_ctaid") else 1)
+        if k >= 0:
+            block = self.blocks[self.slot_of]
+            tid = self.ids % g.padded
+            clusters = tuple(g.grid[j] // g.cluster[j] for j in range(3))
+            axis_block = _axis(block, g.grid, k)
+            table = {
+                "tid": lambda: _axis(tid, g.block, k),
+                "ntid": lambda: one(g.block[k]),
+                "ctaid": lambda: axis_block,
+                "nctaid": lambda: one(g.grid[k]),
+                "clusterid": lambda: axis_block // g.cluster[k],
+                "nclusterid": lambda: one(clusters[k]),
+                "cluster_ctaid": lambda: axis_block % g.cluster[k],
+                "cluster_nctaid": lambda: one(g.cluster[k]),
+            }
+            if head in table:
+                return np.asarray(table[head]()).astype(u32)
+        lane = self.ids % WARP
+        if name.startswith("envreg"):
+            return one(self.envregs.get(int(name[6:]), 0))
+        single = {
+            "nwarpid": g.warps, "nsmid": 132, "cluster_nctarank": g.cluster_blocks, "dynamic_smem_size": g.dynamic_shared,
+            "total_smem_size": g.shared_size, "aggr_smem_size": g.shared_size, "is_explicit_cluster": int(g.cluster_blocks > 1),
+            "reserved_smem_offset_begin": 0, "reserved_smem_offset_end": 0, "reserved_smem_offset_cap": 0,
+        }  # fmt: skip
+        if name in single:
+            value = one(single[name])
+            return value != 0 if name == "is_explicit_cluster" else value
+        if name in ("gridid", "current_graph_exec"):
+            return np.zeros(1, np.uint64)
+        if name.startswith("pm"):
+            return np.zeros(1, np.uint64 if name.endswith("_64") else u32)
+        one_bit = np.left_shift(np.uint64(1), lane.astype(np.uint64))
+        per_thread = {
+            "laneid": lambda: lane,
+            "warpid": lambda: (self.ids % g.padded) // WARP,
+            "smid": lambda: self.blocks[self.slot_of] % 132,
+            "cluster_ctarank": lambda: self.slot_of % g.cluster_blocks,
+            "lanemask_eq": lambda: one_bit,
+            "lanemask_lt": lambda: one_bit - 1,
+            "lanemask_le": lambda: one_bit * 2 - 1,
+            "lanemask_ge": lambda: 0xFFFFFFFF - (one_bit - 1),
+            "lanemask_gt": lambda: 0xFFFFFFFF - (one_bit * 2 - 1),
+        }
+        return per_thread[name]().astype(u32)
+
+
+def _dtype(t: PtxType) -> np.dtype:
+    return t.raw
+
+
+def _axis(linear: np.ndarray, dim: Dim, k: int) -> np.ndarray:
+    if k == 0:
+        return linear % dim[0]
+    if k == 1:
+        return linear // dim[0] % dim[1]
+    return linear // (dim[0] * dim[1])
+
+
+def _unravel(linear: int, dim: Dim) -> Dim:
+    return linear % dim[0], linear // dim[0] % dim[1], linear // (dim[0] * dim[1])
