@@ -261,7 +261,10 @@ def with_instances(case: Case, instances: tuple[Instance, ...]) -> Case:
 
 
 def choose_instances(unit: ParsedUnit, info: KernelInfo, case: Case | None, config: PortConfig) -> tuple[Instance, ...]:
-    """Template arguments to port for: --instantiate, else the case, else the file's launches, else a guess by name."""
+    """Template arguments to port for: --instantiate, else the case, else the file's launches, else a guess by name.
+
+    Raises PorterError PRT008 when nothing fits.
+    """
     asked = instances_asked(info, config)
     if asked:
         return asked
@@ -269,9 +272,12 @@ def choose_instances(unit: ParsedUnit, info: KernelInfo, case: Case | None, conf
         return tuple(i.instance for i in case.instances)
     if not info.is_template:
         return (Instance(),)
-    from porter.frontend.instances import default_instances, instances_from_launches
+    from porter.frontend.instances import choose_few, default_instances, instances_from_launches, no_default_instance
 
-    return tuple(instances_from_launches(unit, info)) or tuple(default_instances(info))
+    found = choose_few(instances_from_launches(unit, info)) or default_instances(info, unit)
+    if not found:
+        raise PorterError(no_default_instance(info))
+    return found
 
 
 # ---------------------------------------------------------------- lower, plan, emit
