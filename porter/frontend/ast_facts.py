@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from ctypes import byref, c_char_p, c_int, c_uint, c_void_p, cast
+from ctypes import byref, c_uint, c_void_p, cast
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -33,13 +33,7 @@ _NOT_VALUES = {
 def lib() -> Any:
     """libclang with the signatures of functions that neither cindex nor clang_compat binds."""
     dll = cc.cindex.conf.lib
-    for name, args, result in (
-        ("clang_Cursor_Evaluate", [Cursor], c_void_p),
-        ("clang_EvalResult_getKind", [c_void_p], c_int),
-        ("clang_EvalResult_getAsStr", [c_void_p], c_char_p),
-        ("clang_EvalResult_dispose", [c_void_p], None),
-        ("clang_Cursor_getVarDeclInitializer", [Cursor], Cursor),
-    ):
+    for name, args, result in (("clang_Cursor_getVarDeclInitializer", [Cursor], Cursor),):
         fn = getattr(dll, name)
         fn.argtypes, fn.restype = args, result
     return dll
@@ -57,20 +51,6 @@ def evaluate(c: Cursor) -> bool | int | float | None:
     if c.kind is CursorKind.INIT_LIST_EXPR or not is_arithmetic(c.type):
         return None
     return cc.evaluate(c)
-
-
-def string_value(c: Cursor) -> str | None:
-    """The text of a string literal, adjacent pieces joined and macros expanded; None when there is none."""
-    result = lib().clang_Cursor_Evaluate(c)
-    if not result:
-        return None
-    try:
-        if lib().clang_EvalResult_getKind(result) != 4:
-            return None
-        raw = lib().clang_EvalResult_getAsStr(result)
-        return raw.decode("utf-8", "replace") if raw is not None else None
-    finally:
-        lib().clang_EvalResult_dispose(result)
 
 
 def initializer(var: Cursor) -> Cursor | None:
@@ -210,6 +190,10 @@ class Texts:
             except OSError:
                 self._bytes[file] = b""
         return self._bytes[file]
+
+    def known(self) -> list[str]:
+        """The files whose text has been needed so far."""
+        return list(self._bytes)
 
     def of(self, c: Cursor, limit: int = 2000) -> str:
         """The text of a cursor's extent; its first line when a macro tore the extent apart."""

@@ -7,7 +7,7 @@ cannot be translated becomes a typed hole at the smallest place that can hold it
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -35,11 +35,19 @@ class NamePool:
 
     def __init__(self) -> None:
         self._used: set[str] = set()
+        self._reserved: set[str] = set()
 
-    def fresh(self, wanted: str) -> str:
+    def reserve(self, names: Iterable[str]) -> None:
+        """Keep names (one for each mention) for the owner of the pool: guests do not take them."""
+        counts: dict[str, int] = {}
+        for name in names:
+            n = counts[name] = counts.get(name, -1) + 1
+            self._reserved.add(f"{name}_{n}" if n else name)
+
+    def fresh(self, wanted: str, guest: bool = False) -> str:
         wanted = re.sub(r"\W", "_", wanted) or "v"
         name, n = wanted, 0
-        while name in self._used:
+        while name in self._used or (guest and name in self._reserved):
             n += 1
             name = f"{wanted}_{n}"
         self._used.add(name)
@@ -113,6 +121,7 @@ class FunctionLowering:
         self.kernel = kernel
         self.cursor = cursor
         self.pool = pool or NamePool()
+        self.guest = pool is not None  # the pool belongs to the body that holds the lambda
         self.parent = parent  # the body that holds a lambda
         self.decls: dict[Cursor, ir.Expr] = {}  # variable -> the place that stands for it
         self.captured: set[FunctionLowering] = set()
@@ -224,7 +233,7 @@ class FunctionLowering:
 
     def temp(self, value: ir.Expr, name: str, at: Cursor, ref: bool = False, const: bool = True) -> ir.Var:
         """Keep a value in a new local and return the local."""
-        name = self.pool.fresh(name)
+        name = self.fresh(name)
         self.emit(ir.Decl(name, value.type, value, is_const=const and not ref, ref=ref), at)
         return ir.Var(name, type=value.type, span=self.kernel.span(at))
 
@@ -263,9 +272,12 @@ class FunctionLowering:
     def text(self, c: Cursor) -> str:
         return self.kernel.texts.of(c)
 
+    def fresh(self, wanted: str) -> str:
+        return self.pool.fresh(wanted, self.guest)
+
     def declare(self, var: Cursor, t: ir.Type, hint: str = "") -> str:
         """A unique name for a declared variable, remembered for later uses."""
-        name = self.pool.fresh(hint or var.spelling or "v")
+        name = self.fresh(hint or var.spelling or "v")
         self.decls[var] = ir.Var(name, type=t)
         return name
 

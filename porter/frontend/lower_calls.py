@@ -28,7 +28,7 @@ def lower_call(fx: FunctionLowering, c: Cursor, root: bool = False) -> ir.Expr:
     if callee is not None and callee.kind is CursorKind.CONSTRUCTOR:
         value = construct(fx, c)
         if value is None:  # `T x;` of a scalar class: uninitialised
-            name = fx.pool.fresh("obj")
+            name = fx.fresh("obj")
             fx.emit(ir.Decl(name, fx.type(c.type)), c)
             return ir.Var(name, type=fx.type(c.type))
         return value
@@ -78,8 +78,11 @@ def split_object(c: Cursor, callee: Cursor) -> tuple[Cursor | None, list[Cursor]
     if callee.kind not in METHODS:
         return None, args
     heads = ast.values(c)
-    if heads and heads[0].kind is CursorKind.MEMBER_REF_EXPR and same_function(heads[0].referenced, callee):
-        return heads[0], args
+    head = heads[0] if heads else None
+    while head is not None and head.kind is CursorKind.UNEXPOSED_EXPR and len(ast.values(head)) == 1:
+        head = ast.values(head)[0]  # a static method called on an object decays to a pointer first
+    if head is not None and head.kind is CursorKind.MEMBER_REF_EXPR and same_function(head.referenced, callee):
+        return head, args
     if callee.is_static_method():
         # `f(x)` of a static method; an operator call passes the object first all the same.
         return None, args[1:] if len(args) > len(list(callee.get_arguments())) else args
@@ -150,7 +153,7 @@ def user_call(
     for f, p in zip(formal, wanted, strict=True):
         bound.append(argument(fx, f, p, given.get(p), at))
     fx.captured |= fx.kernel.captured.get(function.key, set()) - {fx}
-    call = ir.Call(function.key, tuple(bound), type=function.ret, span=fx.kernel.span(at))
+    call = ir.Call(function.key, tuple(bound), type=function.ret)
     if root or not fx.kernel.impure[function.key]:
         return call
     if function.ret == ir.VOID:

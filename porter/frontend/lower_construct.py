@@ -73,7 +73,7 @@ def _implicit_default(fx: FunctionLowering, c: Cursor, t: ClangType, target: ir.
 
 def construct_with(fx: FunctionLowering, ctor: Cursor, t: ClangType, args: list[Cursor], at: Cursor) -> ir.Expr:
     """The value that a user constructor builds, in a temporary object."""
-    name = fx.pool.fresh("obj")
+    name = fx.fresh("obj")
     it = fx.type(t)
     place = ir.Var(name, type=it)
     fx.emit(ir.Decl(name, it), at)

@@ -12,6 +12,7 @@ from porter.frontend.clang_compat import Cursor
 from porter.frontend.clang_compat import Type as ClangType
 from porter.frontend.lower_body import FunctionLowering, Untranslatable
 from porter.frontend.lower_types import base_name
+from porter.ir_text import type_text
 
 _BITS = {"bool": 1, "i8": 8, "u8": 8, "i16": 16, "u16": 16, "i32": 32, "u32": 32, "i64": 64, "u64": 64}
 
@@ -50,16 +51,20 @@ def zero(t: ir.Type) -> ir.Expr:
         if t.is_union and t.fields:
             raise Untranslatable("PRT022", f"zero initialisation of union {t.name}")
         return ir.StructInit(tuple(zero(f.type) for f in t.fields), type=t)
-    raise Untranslatable("PRT510", f"no zero value for {t}")
+    raise Untranslatable("PRT510", f"no zero value for {type_text(t)}")
 
 
 def to_type(x: ir.Expr, t: ir.Type) -> ir.Expr:
     """Convert a scalar or pointer value to another scalar or pointer type; records pass unchanged."""
     a = x.type
-    if a == t or isinstance(x, ir.HoleExpr):
+    if a == t:
         return x
+    if isinstance(x, ir.HoleExpr):
+        return replace(x, type=t)
     if isinstance(a, ir.Scalar) and isinstance(t, ir.Scalar):
         return _scalar(x, a, t)
+    if isinstance(x, ir.Const) and isinstance(x.value, str):
+        return const(True, ir.BOOL) if t == ir.BOOL else x  # `cond && "message"`
     if isinstance(a, ir.Pointer) and isinstance(t, ir.Pointer):
         if isinstance(x, ir.Const):
             return const(x.value, t, x.origin)
@@ -77,7 +82,7 @@ def to_type(x: ir.Expr, t: ir.Type) -> ir.Expr:
         return to_type(decayed, t)
     if isinstance(a, ir.Struct) and isinstance(t, ir.Struct):
         return x
-    raise Untranslatable("PRT511", f"conversion from {a} to {t} is not supported")
+    raise Untranslatable("PRT511", f"conversion from {type_text(a)} to {type_text(t)} is not supported")
 
 
 def _scalar(x: ir.Expr, a: ir.Scalar, t: ir.Scalar) -> ir.Expr:
@@ -153,6 +158,8 @@ def upcast(fx: FunctionLowering, x: ir.Expr, source: ClangType, target: ClangTyp
     """A derived object seen as its base: the base is a field, unless it is empty."""
     if fx.kernel.types.scalar_class(source) or fx.kernel.types.scalar_class(target):
         return to_type(x, fx.type(target))
+    if fx.kernel.types.is_opaque(target):  # a library handle seen as another: nothing moves
+        return replace(x, type=fx.type(target)) if isinstance(x, (ir.Intrinsic, ir.StructInit)) else x
     path = base_path(source, target)
     if path is None:
         down = base_path(target, source)

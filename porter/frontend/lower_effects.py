@@ -17,16 +17,24 @@ from porter.frontend.lower_types import usual_arithmetic
 
 # Intrinsics that change memory, synchronise or stop: name prefixes.
 EFFECTS = (
-    "atomic", "__st", "__sync", "__threadfence", "__trap", "__brkpt", "printf", "__assert", "mem", "__pipeline",
+    "atomic", "__st", "__sync", "__threadfence", "__trap", "__brkpt", "printf", "__assert", "assert", "mem", "__pipeline",
     "cub::", "cooperative_groups::", "nvcuda::", "cuda::", "curand", "sincos", "__sincos", "frexp", "modf", "remquo",
     "__nanosleep", "cuda", "free", "malloc", "__red", "__match_all", "copy", "fill", "sort", "swap", "__barrier",
     "__grid", "__cluster", "__builtin_nontemporal_store", "thrust::", "__prof", "vprintf", "clock", "globaltimer",
 )  # fmt: skip
-_PURE = ("__reduce", "__std")
+# Methods and functions of cooperative groups that only ask or exchange values.
+_QUESTIONS = frozenset(
+    "thread_rank size num_threads meta_group_rank meta_group_size thread_index group_index group_dim dim_threads"
+    " block_rank num_blocks block_index dim_blocks shfl shfl_up shfl_down shfl_xor any all ballot match_any match_all"
+    " reduce this_thread_block tiled_partition coalesced_threads this_grid this_cluster binary_partition"
+    " labeled_partition inclusive_scan exclusive_scan".split()  # noqa: SIM905
+)
 
 
 def intrinsic_has_effect(name: str) -> bool:
-    return name.startswith(EFFECTS) and not name.startswith(_PURE)
+    if name.startswith("cooperative_groups::") and name.split("::")[-1] in _QUESTIONS:
+        return False
+    return name.startswith(EFFECTS)
 
 
 def has_effect(fx: FunctionLowering, x: ir.Expr) -> bool:
@@ -144,7 +152,7 @@ def short_circuit(fx: FunctionLowering, c: Cursor, op: str, a: Cursor, b: Cursor
         y = condition(fx.expr(b))
     if not pre:
         return ir.Binary(op, x, y, type=ir.BOOL)
-    name = fx.pool.fresh("cond")
+    name = fx.fresh("cond")
     result = ir.Var(name, type=ir.BOOL)
     fx.emit(ir.Decl(name, ir.BOOL, x), c)
     test: ir.Expr = result if op == "&&" else ir.Unary("!", result, type=ir.BOOL)
@@ -166,7 +174,7 @@ def select(fx: FunctionLowering, c: Cursor, test: Cursor, yes: Cursor, no: Curso
     a, b = to_type(a, t), to_type(b, t)
     if not pre_a and not pre_b:
         return ir.Select(cond, a, b, type=t)
-    name = fx.pool.fresh("sel")
+    name = fx.fresh("sel")
     result = ir.Var(name, type=t)
     fx.emit(ir.Decl(name, t), c)
     fx.emit(ir.If(cond, (*pre_a, ir.Assign(result, a)), (*pre_b, ir.Assign(result, b))), c)

@@ -23,9 +23,10 @@ from porter.frontend.lower_convert import (
     zero,
 )
 from porter.frontend.lower_effects import assign_expression, increment, select, short_circuit
-from porter.frontend.lower_globals import global_variable
+from porter.frontend.lower_globals import global_variable, initial_value
 from porter.frontend.lower_init import init_list
-from porter.frontend.lower_types import field_name, is_unnamed
+from porter.frontend.lower_types import field_name, is_unnamed, promote
+from porter.ir_text import type_text
 
 BUILTIN_OBJECTS = ("threadIdx", "blockIdx", "blockDim", "gridDim")
 COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
@@ -50,13 +51,25 @@ def null_pointer(fx: FunctionLowering, c: Cursor) -> ir.Expr:
 
 @expression(CursorKind.STRING_LITERAL)
 def string_literal(fx: FunctionLowering, c: Cursor) -> ir.Expr:
-    text = ast.string_value(c)
-    if text is None:
-        raise Untranslatable("PRT020", "string literal without a value")
-    return const(text, ir.Pointer(ir.I8, const=True))
+    return const(unescaped(c.spelling), ir.Pointer(ir.I8, const=True))
 
 
-@expression(CursorKind.CXX_UNARY_EXPR)
+def unescaped(literal: str) -> str:
+    """The characters of a C string literal as clang spells it (pieces already joined)."""
+    body = literal[literal.find('"') + 1 : literal.rfind('"')]
+    return re.sub(r"\\(x[0-9a-fA-F]+|[0-7]{1,3}|.)", _unescape, body, flags=re.S)
+
+
+def _unescape(m: re.Match[str]) -> str:
+    code = m.group(1)
+    if code[0] == "x":
+        return chr(int(code[1:], 16))
+    if code.isdigit():
+        return chr(int(code, 8))
+    return {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}.get(code, code)
+
+
+@expression(CursorKind.CXX_UNARY_EXPR, CursorKind.SIZE_OF_PACK_EXPR)
 def size_of(fx: FunctionLowering, c: Cursor) -> ir.Expr:
     return evaluated(fx, c, fx.text(c))
 
@@ -117,7 +130,7 @@ def named(fx: FunctionLowering, c: Cursor, target: Cursor) -> ir.Expr:
             value = ast.evaluate(c)
             if value is not None:
                 t = fx.type(c.type)
-                return const(typed_value(value, t), t, tidy(target.spelling))
+                return const(typed_value(value, t), t, as_named(fx, c, target))
         place = fx.lookup(target)
         if place is not None:
             return place
@@ -128,7 +141,17 @@ def named(fx: FunctionLowering, c: Cursor, target: Cursor) -> ir.Expr:
     place = fx.lookup(target)  # a structured binding
     if place is not None:
         return place
+    if target.kind is CursorKind.UNEXPOSED_DECL and not ast.is_arithmetic(c.type):  # variable template
+        parts = ast.values(target)
+        if parts:
+            return initial_value(fx, parts[-1], c.type, target.spelling)
     return evaluated(fx, c, fx.text(c))  # variable template, template parameter
+
+
+def as_named(fx: FunctionLowering, c: Cursor, target: Cursor) -> str:
+    """A constant's name as the source writes it (`std::is_same<T, U>::value`), its plain name inside macros."""
+    text = tidy(fx.text(c))
+    return text if text and text.endswith(target.spelling) and re.fullmatch(r"[\w:<>,*& ]+", text) else target.spelling
 
 
 @expression(CursorKind.CXX_THIS_EXPR)
@@ -215,7 +238,7 @@ def field(fx: FunctionLowering, base: ir.Expr, base_type: cc.Type, target: Curso
         # The storage of half/bf16/fp8 seen as an integer.
         place = fx.as_place(base, at)
         bits = fx.type(target.type)
-        pointer = ir.AddressOf(place, type=ir.Pointer(scalar))
+        pointer = address_of(place, ir.Pointer(scalar))
         return ir.Deref(ir.Cast(pointer, type=ir.Pointer(bits)), type=bits)
     name = field_name(target)
     t = target.type.get_canonical()
@@ -247,13 +270,20 @@ def subscript(fx: FunctionLowering, c: Cursor) -> ir.Expr:
     if a.type.get_canonical().kind is not TypeKind.POINTER:
         a, b = b, a
     base = fx.expr(a)
-    index = fx.expr(b)
+    if isinstance(base, ir.HoleExpr):
+        return replace(base, type=fx.type(c.type))
+    index = promoted(fx.expr(b))
     volatile = a.type.get_canonical().get_pointee().is_volatile_qualified()
     if isinstance(base, ir.Decay) and not volatile and isinstance(base.place.type, ir.Array):
         return ir.Index(base.place, index, type=base.place.type.elem)
     elem = fx.type(c.type)
     pointer = ir.PtrAdd(base, index, type=base.type)
     return ir.Deref(pointer, volatile, type=elem)
+
+
+def promoted(x: ir.Expr) -> ir.Expr:
+    """An index after integer promotion, which C++ leaves out for subscripts and pointer arithmetic."""
+    return to_type(x, promote(x.type)) if isinstance(x.type, ir.Scalar) else x
 
 
 # ---------------------------------------------------------------- operators
@@ -324,6 +354,7 @@ def operation(fx: FunctionLowering, op: str, x: ir.Expr, y: ir.Expr, t: ir.Type)
         if op in COMPARISONS:
             return ir.Binary(op, x, to_type(y, x.type), type=ir.BOOL)
     elif px and op in "+-":
+        y = promoted(y)
         if op == "-":
             if isinstance(y, ir.Const) and y.origin is None:
                 y = const(-int(y.value), y.type if y.type in (ir.I32, ir.I64) else ir.I64)
@@ -332,9 +363,9 @@ def operation(fx: FunctionLowering, op: str, x: ir.Expr, y: ir.Expr, t: ir.Type)
                 y = ir.Unary("-", y, type=y.type)
         return ir.PtrAdd(x, y, type=x.type)
     elif py and op == "+":
-        return ir.PtrAdd(y, x, type=y.type)
+        return ir.PtrAdd(y, promoted(x), type=y.type)
     if not isinstance(x.type, ir.Scalar) or not isinstance(y.type, ir.Scalar):
-        raise Untranslatable("PRT022", f"operator {op} on {x.type} and {y.type}")
+        raise Untranslatable("PRT022", f"operator {op} on {type_text(x.type)} and {type_text(y.type)}")
     return ir.Binary(op, x, y, type=t)
 
 

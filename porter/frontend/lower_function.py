@@ -34,23 +34,22 @@ def lower_function(caller: FunctionLowering, d: Cursor) -> ir.Function:
     written = written_by(kernel, function)
     kernel.written[key] = written
     kernel.impure[key] = bool(written)
-    if not written:
-        function = replace(function, params=tuple(_by_value(p, function) for p in function.params))
+    sources = [p for p in d.get_arguments() if p is not None and not ast.is_closure(p.type)]
+    formal = function.params[len(function.params) - len(sources) :]
+    values = tuple(_by_value(f, c, function, written) for f, c in zip(formal, sources, strict=True))
+    function = replace(function, params=(*function.params[: len(function.params) - len(sources)], *values))
     kernel.functions[key] = function
     return function
 
 
-def _by_value(p: ir.FunctionParam, function: ir.Function) -> ir.FunctionParam:
-    """A const reference of a function that writes nothing others can see is as good as a value."""
-    small = isinstance(p.type, (ir.Scalar, ir.Pointer, ir.Struct))
-    if (
-        p.by_ref
-        and p.const
-        and small
-        and p.name != "this"
-        and not function.ret_ref
-        and (not isinstance(function.ret, ir.Pointer))
-    ):
+def _by_value(p: ir.FunctionParam, source: Cursor, function: ir.Function, written: frozenset[str]) -> ir.FunctionParam:
+    """References that are as good as values: `const T&` where nothing others can see is written, `T&&` not written to."""
+    if not p.by_ref or function.ret_ref or isinstance(function.ret, ir.Pointer):
+        return p
+    if not isinstance(p.type, (ir.Scalar, ir.Pointer, ir.Struct)):
+        return p
+    temporary = source.type.get_canonical().kind is TypeKind.RVALUEREFERENCE
+    if (p.const and not written) or (temporary and p.name not in written):
         return replace(p, by_ref=False)
     return p
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import Any
 
 from porter import ir
@@ -25,7 +27,7 @@ def global_variable(fx: FunctionLowering, c: Cursor, target: Cursor) -> ir.Expr:
     init = ast.initializer(definition)
     constant = CursorKind.CUDACONSTANT_ATTR in attributes
     is_const = ast.is_const(target.type)
-    if not is_const and not constant:
+    if not is_const and not constant and not _never_written(fx, definition):
         raise Untranslatable("PRT210", f"mutable variable {target.spelling} at namespace scope")
     if init is None:
         raise Untranslatable(
@@ -34,6 +36,8 @@ def global_variable(fx: FunctionLowering, c: Cursor, target: Cursor) -> ir.Expr:
     if constant and not is_const:
         raise Untranslatable("PRT211", f"__constant__ {target.spelling} may be changed by the host")
     value = constant_value(fx, init, target.type)
+    if value is None and not isinstance(t, ir.Array):
+        return initial_value(fx, init, target.type, target.spelling)
     if value is None:
         raise Untranslatable("PRT211", f"values of {target.spelling} are not constant expressions")
     if isinstance(t, ir.Scalar):
@@ -42,6 +46,46 @@ def global_variable(fx: FunctionLowering, c: Cursor, target: Cursor) -> ir.Expr:
     fx.kernel.globals[name] = ir.GlobalConst(name, t, value)
     fx.kernel.global_names[target.canonical] = name
     return ir.Var(name, type=t)
+
+
+def initial_value(fx: FunctionLowering, init: Cursor, t: ClangType, name: str) -> ir.Expr:
+    """A constant that clang does not evaluate (half, a struct built by a constexpr function): its initialiser."""
+    from porter.frontend.lower_init import converted_item, init_list
+
+    x = init_list(fx, init, t) if init.kind is CursorKind.INIT_LIST_EXPR else converted_item(fx, init, t)
+    if isinstance(x, ir.Const):
+        return replace(x, origin=name)
+    return x
+
+
+def _never_written(fx: FunctionLowering, var: Cursor) -> bool:
+    """A table with internal linkage (`static __device__ float t[4] = {...}`) that its file only reads from.
+
+    Decided from the text, cautiously: each mention after the definition must be a subscripted read.
+    """
+    place = var.location.file
+    if place is None or var.linkage.name != "INTERNAL":
+        return False
+    text = fx.kernel.texts.data(place.name).decode("utf-8", "replace")
+    for name in {place.name, *fx.kernel.texts.known()}:
+        data = fx.kernel.texts.data(name)
+        if name != place.name and var.spelling.encode() in data:
+            return False
+    text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.S)
+    mentions = list(re.finditer(rf"\b{re.escape(var.spelling)}\b", text))
+    for m in mentions[1:]:
+        rest = text[m.end() :]
+        if not rest.lstrip().startswith("[") or text[: m.start()].rstrip().endswith("&"):
+            return False
+        depth = 0
+        for i, ch in enumerate(rest):
+            depth += (ch == "[") - (ch == "]")
+            if depth == 0 and ch == "]" and not rest[i + 1 :].lstrip().startswith("["):
+                after = rest[i + 1 :].lstrip()
+                if re.match(r"(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--", after):
+                    return False
+                break
+    return bool(mentions)
 
 
 def _shared(fx: FunctionLowering, target: Cursor, t: ir.Type) -> ir.Expr:
@@ -57,8 +101,6 @@ def _shared(fx: FunctionLowering, target: Cursor, t: ir.Type) -> ir.Expr:
 
 def alignment(fx: FunctionLowering, var: Cursor) -> int:
     """Bytes that __align__ or alignas asks for, 0 when nothing does."""
-    import re
-
     if CursorKind.ALIGNED_ATTR not in ast.attributes(var):
         return 0
     for k in var.get_children():

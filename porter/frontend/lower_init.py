@@ -85,7 +85,7 @@ def _take_aggregate(fx: FunctionLowering, items: list[Cursor], t: ClangType, at:
 
 
 def _union_value(fx: FunctionLowering, items: list[Cursor], t: ClangType, it: ir.Struct, at: Cursor) -> ir.Expr:
-    name = fx.pool.fresh("u")
+    name = fx.fresh("u")
     result = ir.Var(name, type=it)
     fx.emit(ir.Decl(name, it), at)
     first = next(iter(t.get_fields()), None)
@@ -222,7 +222,7 @@ def default_initialise(fx: FunctionLowering, place: ir.Expr, t: ClangType, at: C
     if not has_defaults(fx, t):
         return
     if isinstance(place.type, ir.Array):
-        name = fx.pool.fresh("i")
+        name = fx.fresh("i")
         index = ir.Var(name, type=ir.I32)
         with fx.collect() as body:
             element = ir.Index(place, index, type=place.type.elem)

@@ -32,22 +32,37 @@ def closure_record(t: ClangType) -> Cursor:
 def lambda_expression(fx: FunctionLowering, c: Cursor) -> ir.Expr:
     """Remember the closure. Its value is an empty struct that nothing reads."""
     record = closure_record(c.type)
+    if not fx.guest and not getattr(fx, "_reserved_names", False):
+        fx.pool.reserve(_declared_names(fx.cursor))
+        fx._reserved_names = True  # type: ignore[attr-defined]
     closure = Closure(fx, c)
     fx.kernel.lambdas[record] = closure
     for variable, init, by_copy in captures(fx, c):
         if init is not None and fx.lookup(variable) is None:
             # [x = expr]
             value = fx.expr(init)
-            name = fx.pool.fresh(variable.spelling)
+            name = fx.fresh(variable.spelling)
             fx.emit(ir.Decl(name, value.type, value, is_const=False), c)
             closure.copies[variable] = ir.Var(name, type=value.type)
         elif by_copy and _may_change(fx, variable):
             place = fx.lookup(variable)
             if place is not None:
-                name = fx.pool.fresh(f"{variable.spelling}_copy")
+                name = fx.fresh(f"{variable.spelling}_copy")
                 fx.emit(ir.Decl(name, place.type, place), c)
                 closure.copies[variable] = ir.Var(name, type=place.type)
     return ir.StructInit((), type=fx.type(c.type))
+
+
+def _declared_names(c: Cursor) -> list[str]:
+    """Names of the variables that a body declares itself, lambdas left out."""
+    out: list[str] = []
+    for k in c.get_children():
+        if k.kind is CursorKind.LAMBDA_EXPR:
+            continue
+        if k.kind in (CursorKind.VAR_DECL, CursorKind.PARM_DECL) and k.spelling:
+            out.append(k.spelling)
+        out += _declared_names(k)
+    return out
 
 
 def captures(fx: FunctionLowering, c: Cursor) -> list[tuple[Cursor, Cursor | None, bool]]:

@@ -11,7 +11,7 @@ from porter.frontend.clang_compat import Cursor, CursorKind, TypeKind
 from porter.frontend.clang_compat import Type as ClangType
 from porter.frontend.lower_body import FunctionLowering, Untranslatable
 from porter.frontend.lower_convert import const, convert, to_type
-from porter.frontend.lower_effects import assign, intrinsic_has_effect, stable
+from porter.frontend.lower_effects import assign, stable
 from porter.frontend.lower_function import lower_function, template_argument
 
 # Functions of the C++ library that are one thing in CUDA too, whatever body the prelude gives them.
@@ -74,10 +74,11 @@ def library_call(
     args = [a for a in args if not ast.is_default_argument(a)]
     full = ast.qualified_name(callee)
     name = plain_name(full)
-    if callee.kind in (CursorKind.CXX_METHOD, CursorKind.CONVERSION_FUNCTION) and not callee.is_static_method():
+    is_method = callee.kind in (CursorKind.CXX_METHOD, CursorKind.CONVERSION_FUNCTION)
+    if is_method and (not callee.is_static_method() or (obj is not None and _opaque_owner(fx, callee))):
         return _method(fx, c, callee, obj, args, root, full)
-    if name.startswith("operator") and not name[8:9].isalnum() and name[8:9] != "_":
-        return _free_operator(fx, c, callee, name[8:].strip(), args)
+    if callee.spelling.startswith("operator") and not callee.spelling[8:9].isalnum():
+        return _free_operator(fx, c, callee, callee.spelling[8:].strip(), args)
     if name in PASS_THROUGH and args:
         return fx.expr(args[-1])
     if name == "addressof":
@@ -97,6 +98,10 @@ def library_call(
     if name in ("min", "max") and len(args) == 1:
         return _of_list(fx, c, name, args[0])
     return intrinsic(fx, c, callee, name, args, [])
+
+
+def _opaque_owner(fx: FunctionLowering, callee: Cursor) -> bool:
+    return fx.kernel.types.is_opaque(callee.semantic_parent.type)
 
 
 def plain_name(full: str) -> str:
@@ -323,7 +328,8 @@ def _method(
     if callee.kind is CursorKind.CONVERSION_FUNCTION and ast.qualified_name(record.get_declaration()) == "dim3":
         x = value()
         return ir.StructInit(tuple(ir.Field(x, axis, type=ir.U32) for axis in "xyz"), type=fx.type(c.type))
-    if not types.is_opaque(record) and ast.body_of(ast.definition(callee)) is not None:
+    functor_call = callee.spelling == "operator()"
+    if (functor_call or not types.is_opaque(record)) and ast.body_of(ast.definition(callee)) is not None:
         place = object_place(fx, c, callee, obj)
         return _prelude_body(fx, c, callee, place, args, root)
     x = value()
@@ -363,6 +369,8 @@ def opaque_value(fx: FunctionLowering, c: Cursor, t: ClangType, args: list[Curso
         return fx.expr(args[0])
     if not args and not fx.text(c).rstrip().endswith((")", "}")):
         return None
+    if not args:
+        return ir.StructInit((), type=fx.type(t))
     name = plain_name(ast.qualified_name(t.get_declaration()))
     return intrinsic(fx, c, ctor, name, args, [], tuple(_class_arguments(fx, t)))
 
@@ -411,26 +419,21 @@ def intrinsic(
     out = list(before)
     for i, a in enumerate(args):
         p = params[i].get_canonical() if i < len(params) else None
-        if (
-            p is not None
-            and p.kind in ast.REFERENCES
-            and not p.get_pointee().is_const_qualified()
-            and (p.kind is TypeKind.LVALUEREFERENCE)
-        ):
-            out.append(fx.place(a, write=True))
+        f = named_function(a)
+        if f is not None and not fx.kernel.is_prelude(f):
+            out.append(ir.Intrinsic("function", (), (lower_function(fx, ast.definition(f)).key,), type=ir.VOID))
         elif _is_functor(fx, a.type):
             out.append(functor(fx, a))
+        elif p is not None and p.kind is TypeKind.LVALUEREFERENCE and not p.get_pointee().is_const_qualified():
+            out.append(fx.place(a, write=True))
         else:
             out.append(fx.expr(a))
     if not targs and callee is not None and callee.kind is CursorKind.FUNCTION_DECL and _keeps_arguments(name):
-        targs = tuple(_arguments_of(fx, callee))
+        # Types follow from the arguments; numbers (tiled_partition<32>) do not.
+        targs = tuple(a for a in _arguments_of(fx, callee) if not isinstance(a, ir.Type))
     if name == "__assert_porter":
         name = "assert"
-    t = fx.type(c.type)
-    x = ir.Intrinsic(name, tuple(out), targs, type=t)
-    if intrinsic_has_effect(name) and name.split("::")[0] in ("cub",) and t != ir.VOID:
-        return x
-    return x
+    return ir.Intrinsic(name, tuple(out), targs, type=fx.type(c.type))
 
 
 def _keeps_arguments(name: str) -> bool:
@@ -447,6 +450,17 @@ def _is_functor(fx: FunctionLowering, t: ClangType) -> bool:
         return False
     decl = ast.definition(t.get_declaration())
     return not fx.kernel.is_prelude(decl) and call_operator(decl) is not None
+
+
+def named_function(a: Cursor) -> Cursor | None:
+    """The function that an argument names (`reduce(group, x, my_max)`)."""
+    while a.kind in (CursorKind.PAREN_EXPR, CursorKind.UNEXPOSED_EXPR, CursorKind.UNARY_OPERATOR):
+        inner = ast.values(a)
+        if len(inner) != 1:
+            return None
+        a = inner[0]
+    f = a.referenced if a.kind is CursorKind.DECL_REF_EXPR else None
+    return f if f is not None and f.kind is CursorKind.FUNCTION_DECL else None
 
 
 def call_operator(record: Cursor) -> Cursor | None:

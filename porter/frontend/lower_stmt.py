@@ -196,7 +196,7 @@ def for_statement(fx: FunctionLowering, c: Cursor) -> None:
         if step_c is not None:
             fx.stmt(step_c)
     if pre and test is not None:
-        leave = ir.If(ir.Unary("!", test, type=ir.BOOL), (ir.Break(span=fx.kernel.span(c)),), span=fx.kernel.span(c))
+        leave = ir.If(ir.Unary("!", test, type=ir.BOOL), (ir.Break(),))
         body = (*pre, leave, *body)
         test = None
     fx.emit(ir.For(tuple(init), test, tuple(step), body), c)
@@ -256,7 +256,7 @@ def range_for(fx: FunctionLowering, c: Cursor) -> None:
         array = ir.Field(array, inner.name, type=inner.type)
     if not isinstance(array.type, ir.Array):
         raise Untranslatable("PRT120", "range for over something that is not an array")
-    name = fx.pool.fresh("i")
+    name = fx.fresh("i")
     index = ir.Var(name, type=ir.I32)
     element = ir.Index(array, index, type=array.type.elem)
     ref = var.type.get_canonical().kind in ast.REFERENCES

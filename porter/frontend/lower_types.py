@@ -30,6 +30,7 @@ SCALAR_CLASSES: dict[str, ir.Scalar] = {
 
 # Library namespaces whose classes are handles: their layout is not ours to look into.
 OPAQUE_NAMESPACES = ("cub", "cooperative_groups", "nvcuda", "cuda", "thrust")
+_PLAIN_LIBRARY_CLASSES = ("cub::KeyValuePair", "nvcuda::wmma::fragment")  # data with public members
 _LAMBDA = re.compile(r"\(lambda at .*?:(\d+):(\d+)\)")
 _UNNAMED = re.compile(r"\((?:unnamed|anonymous)(?: \w+)? at .*?:(\d+):(\d+)\)")
 _WORDS = re.compile(r"\b(?:struct|class|union|enum) (?=[A-Za-z_(])")
@@ -109,7 +110,7 @@ class TypeTable:
         if not self._is_prelude(d):
             return False
         name = ast.qualified_name(d)
-        if name.startswith("cuda::std::"):
+        if name.startswith("cuda::std::") or name in _PLAIN_LIBRARY_CLASSES:
             return False
         return name.split("::")[0] in OPAQUE_NAMESPACES or "curand" in name
 
@@ -129,7 +130,7 @@ class TypeTable:
             raise UnsupportedType(f"record {spelled(name)!r} is incomplete")
         self._open.add(name)
         try:
-            if self._opaque_declaration(decl):
+            if self._opaque_declaration(decl) or ast.is_closure(t):
                 fields: tuple[ir.StructField, ...] = ()
             else:
                 fields = self._fields(t, decl)
