@@ -247,7 +247,8 @@ class ModuleWriter:
         if len(bounds) > 1 and bounds[1] > 1:
             self.put(f"min_blocks_per_mp={bounds[1]},", span, 2)
             self.put("preferred_smem_carveout=100,", span, 2)
-        if p.case is not None and p.case.launch.cooperative:
+        grid_sync = any(isinstance(n, ir.Intrinsic) and n.name == "lib.grid_sync" for n in ir.walk(p.body))
+        if grid_sync or (p.case is not None and p.case.launch.cooperative):
             self.put("cooperative=True,", span, 2)
         self.put(")", span, 1)
         self.put("")

@@ -14,6 +14,7 @@ from porter.model import Instance, KernelInfo
 from porter.patterns.aggregates import scalars_for_structs, split_aggregates
 from porter.patterns.exits import function_exits, single_exit
 from porter.patterns.inline import inline
+from porter.patterns.library import drop_handles, lower_library
 from porter.patterns.names import Names, declared
 from porter.patterns.references import resolve_references
 from porter.patterns.shared_params import hoist_shared
@@ -75,7 +76,9 @@ def _show(v: Any) -> str:
 def rewrite_kernel(kernel: ir.Kernel) -> ir.Kernel:
     """One concrete instance through all rewrites: what remains is what the emitter can print."""
     names = Names([p.name for p in kernel.params])
-    k = inline(kernel, names)
+    names.taken |= {n for f in kernel.functions.values() for n in declared(f.body)} | set(declared(kernel.body))
+    k = lower_library(kernel, names)
+    k = inline(k, names)
     functions = {key: _rewrite_body(fn, names) for key, fn in k.functions.items()}
     body = _body(k.body, names)
     body = single_exit(body, None, names)
@@ -85,7 +88,7 @@ def rewrite_kernel(kernel: ir.Kernel) -> ir.Kernel:
 
 def _body(body: tuple[ir.Stmt, ...], names: Names) -> tuple[ir.Stmt, ...]:
     names.taken |= set(declared(body))
-    body = resolve_references(body, names)
+    body = resolve_references(drop_handles(body), names)
     body = split_aggregates(body, names)
     return scalars_for_structs(body, names)
 

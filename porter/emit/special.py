@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 def special(w: ExprWriter, e: ir.Intrinsic) -> Text | None:
     """Text for the calls handled here, None for all others."""
+    if e.name.startswith("lib."):
+        args = [w.expr(a).text if w.is_pointer(a.type) else w.value(a).text for a in e.args]
+        return _text(f"{e.name}({', '.join([*args, *(repr(t) for t in e.targs)])})")
     handler = _HANDLERS.get(e.name)
     return handler(w, e) if handler else None
 

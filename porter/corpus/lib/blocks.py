@@ -2,9 +2,9 @@
 
 import cutlass
 import cutlass.cute as cute
-from cutlass import Float32, Int32
+from cutlass import BFloat16, Float16, Float32, Float64
 
-from porter.corpus.lib.floats import fmax, fmin
+from porter.corpus.lib.floats import fmax, fmax64, fmin, fmin64
 from porter.corpus.lib.warp import shfl_up, warp_max, warp_min, warp_sum
 
 
@@ -15,11 +15,31 @@ def linear_thread():
     return tx + bx * (ty + by * tz)
 
 
-def _combine(a, b, op):
+def block_threads():
+    """Threads of the block, Int32."""
+    bx, by, bz = cute.arch.block_dim()
+    return bx * by * bz
+
+
+def identity(dtype, op):
+    """The value that changes nothing under "sum", "max" or "min"."""
+    if op == "sum":
+        return dtype(0)
+    if dtype in (Float16, BFloat16, Float32, Float64):
+        return dtype(float("-inf") if op == "max" else float("inf"))
+    bits = dtype.width - (1 if dtype.signed else 0)
+    low, high = (-(1 << bits) if dtype.signed else 0), (1 << bits) - 1
+    return dtype(low if op == "max" else high)
+
+
+def combine(a, b, op):
+    """a + b, or the larger or smaller of two values (floats: the number when one is NaN)."""
     if op == "sum":
         return a + b
     if type(a) is Float32:
         return fmax(a, b) if op == "max" else fmin(a, b)
+    if type(a) is Float64:
+        return fmax64(a, b) if op == "max" else fmin64(a, b)
     return max(a, b) if op == "max" else min(a, b)
 
 
@@ -31,87 +51,62 @@ def _warp(v, op):
 def block_reduce(v, scratch: cute.Pointer, valid, op: cutlass.Constexpr):
     """Reduce `v` over the first `valid` threads of the block; every thread gets the result.
 
-    `scratch` is shared memory for 32 values. `op` is "sum", "max" or "min". Two `bar.sync`. The order of a sum differs
-    from cub's (both are unspecified): results of float sums agree within re-association.
+    `scratch` is shared memory for 32 values of v's type; op is "sum", "max" or "min". Two `bar.sync`. The order of a sum
+    differs from cub's (neither is specified): float sums agree within re-association.
     """
     tid = linear_thread()
-    bx, by, bz = cute.arch.block_dim()
-    warps = (bx * by * bz + 31) // 32
     lane = tid % 32
-    big = tid < valid
-    first = v
-    if not big:
-        first = type(v)(0)
-    if cutlass.const_expr(op != "sum"):
-        # threads outside take a value that cannot win: that of lane 0 of their warp, or of thread 0 when none is valid
-        first = v
-        base = (tid // 32) * 32
-        stand_in = cute.arch.shuffle_sync(v, 0)
-        if not big:
-            first = stand_in
-        partial = _warp(first, op)
-        if lane == 0:
-            scratch[tid // 32] = partial
-        cute.arch.sync_threads()
-        result = scratch[0]
-        w = Int32(1)
-        while w < warps:
-            if w * 32 < valid:
-                result = _combine(result, scratch[w], op)
-            w = w + 1
-        cute.arch.sync_threads()
-        _ = base
-        return result
-    else:
-        partial = _warp(first, op)
-        if lane == 0:
-            scratch[tid // 32] = partial
-        cute.arch.sync_threads()
-        mine = type(v)(0)
-        if lane < warps:
-            mine = scratch[lane]
-        result = _warp(mine, op)
-        cute.arch.sync_threads()
-        return result
+    mine = v if tid < valid else identity(type(v), op)
+    partial = _warp(mine, op)
+    if lane == 0:
+        scratch[tid // 32] = partial
+    cute.arch.sync_threads()
+    warps = (block_threads() + 31) // 32
+    slot = type(v)(scratch[lane]) if lane < warps else identity(type(v), op)
+    result = _warp(slot, op)
+    cute.arch.sync_threads()
+    return result
+
+
+@cute.jit
+def warp_inclusive_sum(v):
+    """Inclusive prefix sum over the warp, in lane order (five `shfl.sync.up`)."""
+    lane = cute.arch.lane_idx()
+    total = v
+    for step in cutlass.range_constexpr(5):
+        other = shfl_up(total, 1 << step)
+        total = total + (other if lane >= (1 << step) else type(v)(0))
+    return total
 
 
 @cute.jit
 def block_exclusive_sum(v, scratch: cute.Pointer):
-    """Exclusive prefix sum of one value a thread over the block, in thread order; returns (prefix, block total).
+    """Exclusive prefix sum of one value a thread over the block, in thread order; `block_scan_total` then gives the sum.
 
     `scratch` is shared memory for 33 values of v's type. Three `bar.sync`.
     """
     tid = linear_thread()
-    bx, by, bz = cute.arch.block_dim()
-    warps = (bx * by * bz + 31) // 32
+    threads = block_threads()
     lane = tid % 32
     warp = tid // 32
-    inclusive = v
-    for step in cutlass.range_constexpr(5):
-        other = shfl_up(inclusive, 1 << step)
-        if lane >= (1 << step):
-            inclusive = inclusive + other
-    if lane == 31:
-        scratch[warp] = inclusive
-    if (lane != 31) & (tid == bx * by * bz - 1):
+    inclusive = warp_inclusive_sum(v)
+    if (lane == 31) | (tid == threads - 1):
         scratch[warp] = inclusive
     cute.arch.sync_threads()
     if warp == 0:
-        mine = type(v)(0)
-        if lane < warps:
-            mine = scratch[lane]
-        total = mine
-        for step in cutlass.range_constexpr(5):
-            other = shfl_up(total, 1 << step)
-            if lane >= (1 << step):
-                total = total + other
-        cute.arch.sync_warp()
+        warps = (threads + 31) // 32
+        mine = type(v)(scratch[lane]) if lane < warps else type(v)(0)
+        total = warp_inclusive_sum(mine)
         if lane < warps:
             scratch[lane] = total - mine
-        if lane == 31:
+        if lane == warps - 1:
             scratch[32] = total
     cute.arch.sync_threads()
-    prefix = scratch[warp] + inclusive - v
-    block_total = scratch[32]
+    prefix = type(v)(scratch[warp]) + inclusive - v
     cute.arch.sync_threads()
-    return prefix, block_total
+    return prefix
+
+
+def block_scan_total(scratch):
+    """Sum over the block after `block_exclusive_sum` with the same scratch."""
+    return scratch[32]

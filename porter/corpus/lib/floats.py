@@ -84,6 +84,12 @@ def rsqrt(x):
     return pure("rsqrt.approx.f32 $0, $1;", Float32, x)
 
 
+def rsqrt_rn(x):
+    """1/sqrt(x) rounded to nearest (`__frsqrt_rn`): through float64 (`sqrt.rn.f64`, `div.rn.f64`), whose error cannot
+    reach a tie of float32."""
+    return Float32(Float64(1.0) / cute.math.sqrt(Float64(x)))
+
+
 def rcp_rn(x):
     """1/x rounded to nearest (`rcp.rn.f32`)."""
     return pure("rcp.rn.f32 $0, $1;", Float32, x)

@@ -75,6 +75,11 @@ def copy(dst, src, count, align=None):
             cute.make_tensor(d, layout).store(cute.make_tensor(s, layout).load())
 
 
+def copy_bytes(dst, src, nbytes, align):
+    """`memcpy` of a constant number of bytes between addresses that are `align`-byte aligned."""
+    copy(cute.recast_ptr(dst, dtype=Uint8), src, nbytes, align)
+
+
 def address(ptr):
     """The address as Int64."""
     return Int64(ptr.toint())

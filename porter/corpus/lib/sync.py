@@ -4,6 +4,8 @@ import cutlass
 import cutlass.cute as cute
 from cutlass import BFloat16, Float16, Float32, Float64, Int32, Int64, Uint16, Uint32, Uint64
 
+from porter.corpus.lib.inline import asm
+
 
 def _suffix(dtype):
     return {Float32: "f32", Float64: "f64", Int32: "s32", Uint32: "u32", Int64: "s64", Uint64: "u64"}[dtype]
@@ -201,3 +203,30 @@ def pdl_wait():
 def pdl_launch_dependents():
     """`cudaTriggerProgrammaticLaunchCompletion` (`griddepcontrol.launch_dependents`)."""
     cute.arch.griddepcontrol_launch_dependents()
+
+
+@cute.jit
+def grid_sync():
+    """`cooperative_groups::this_grid().sync()`: all blocks of a cooperative launch meet.
+
+    Uses the workspace that the driver gives a cooperative launch (its address is in `%envreg1` and `%envreg2`, the
+    barrier word 4 bytes into it), as cooperative groups do: block 0 adds 2^31 - (blocks - 1), the others 1, and all wait
+    for the top bit to flip.
+    """
+    cute.arch.sync_threads()
+    tx, ty, tz = cute.arch.thread_idx()
+    if (tx == 0) & (ty == 0) & (tz == 0):
+        gx, gy, gz = cute.arch.grid_dim()
+        bx, by, bz = cute.arch.block_idx()
+        base = asm(
+            "{ .reg .b32 lo, hi; mov.b32 hi, %envreg1; mov.b32 lo, %envreg2; mov.b64 $0, {lo, hi}; }",
+            (Int64,), [], volatile=True,
+        )
+        word = cute.make_ptr(Int32, base + 4, cute.AddressSpace.gmem, assumed_align=4)
+        first = (bx == 0) & (by == 0) & (bz == 0)
+        step = Int32(-0x80000000) - (gx * gy * gz - 1) if first else Int32(1)
+        old = asm("atom.add.release.gpu.global.u32 $0, [$1], $2;", (Int32,), [base + 4, step], volatile=True)
+        current = ld_acquire(word)
+        while (old ^ current) >= 0:
+            current = ld_acquire(word)
+    cute.arch.sync_threads()

@@ -140,3 +140,9 @@ def elect_mask_lt():
     return Uint32(cute.arch.lanemask_lt())
 
 
+
+
+def tile_mask(size):
+    """Lane mask of this thread's tile of `size` lanes, Uint32."""
+    first = (cute.arch.lane_idx() // size) * size
+    return Uint32((1 << size) - 1) << Uint32(first)

@@ -38,7 +38,7 @@ ROWS: list[Row] = [
         ("__log2f", "lib.log2_approx({0})"), ("__log10f", "lib.log10_approx({0})"),
         ("__powf", "lib.pow_approx({0}, {1})"), ("__sinf", "lib.sin_approx({0})"), ("__cosf", "lib.cos_approx({0})"),
         ("__tanhf", "lib.tanh_approx({0})"), ("__fdividef", "lib.div_approx({0}, {1})"),
-        ("fdividef", "{0} / {1}"), ("__frcp_rn", "lib.rcp_rn({0})"), ("__fsqrt_rn", "lib.sqrt_rn({0})"),
+        ("fdividef", "{0} / {1}"), ("__frcp_rn", "lib.rcp_rn({0})"), ("__frsqrt_rn", "lib.rsqrt_rn({0})"), ("__fsqrt_rn", "lib.sqrt_rn({0})"),
         ("__fadd_rn", "lib.add_rn({0}, {1})"), ("__fsub_rn", "lib.sub_rn({0}, {1})"),
         ("__fmul_rn", "lib.mul_rn({0}, {1})"), ("__fdiv_rn", "lib.div_rn({0}, {1})"),
         ("__fmaf_rn", "lib.fma({0}, {1}, {2})"), ("__saturatef", "lib.saturate({0})"),
@@ -200,6 +200,8 @@ def find(name: str, arg0: str) -> Row | None:
 
 def has_effect(name: str) -> bool:
     """True when a call of `name` must stay where it is."""
+    if name.startswith("lib."):
+        return name not in ("lib.linear_thread", "lib.tile_mask")
     rows = _INDEX.get(name)
     if rows:
         return rows[0].effect
