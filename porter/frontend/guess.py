@@ -195,7 +195,7 @@ def _values(p: TemplateParam, unit: ParsedUnit, kernel: KernelInfo) -> list[str]
     if p.type in ("bool", "const bool"):
         return ["true", "false"]
     if "*" in p.type:
-        return _functions(unit, p.type)
+        return _functions(unit, p.type, p.name)
     declaration = next(
         (c for c in unit.definition(kernel).get_children() if c.spelling == p.name and c.type.spelling == p.type), None
     )
@@ -210,7 +210,7 @@ def _values(p: TemplateParam, unit: ParsedUnit, kernel: KernelInfo) -> list[str]
     return list(_rule(_VALUE_RULES, p.name))
 
 
-def _functions(unit: ParsedUnit, pointer: str) -> list[str]:
+def _functions(unit: ParsedUnit, pointer: str, param: str) -> list[str]:
     """Device functions of the file with as many parameters as `R (*)(A, B)` has: clang decides which really fit."""
     count = len(split_arguments(pointer[pointer.rindex("(") + 1 : pointer.rindex(")")]))
     path = str(unit.source.path)
@@ -221,4 +221,7 @@ def _functions(unit: ParsedUnit, pointer: str) -> list[str]:
         kinds = [x.kind for x in c.get_children()]
         if CursorKind.CUDADEVICE_ATTR in kinds and has_body(c) and kinds.count(CursorKind.PARM_DECL) == count:
             found.append(qualified_name(c))
-    return list(dict.fromkeys(found))[:7]
+    # PACKED_ACT_FN is more likely packed_silu than silu.
+    words = [w for w in param.lower().split("_") if len(w) > 2]
+    ranked = sorted(dict.fromkeys(found), key=lambda f: -sum(w in f.lower() for w in words))
+    return ranked[:7]

@@ -14,6 +14,7 @@ from porter.frontend import codes
 from porter.frontend.clang_compat import CursorKind
 from porter.frontend.declarations import is_kernel_definition, is_prelude, kernel_info, project_decls
 from porter.frontend.faults import NOT_FOUND, Reach, as_warning, errors_within, find_faults, place_of
+from porter.frontend.flags import with_flag_hint
 from porter.frontend.hermetic import VIRTUAL, ParseOptions, arguments, project_root
 from porter.frontend.includes import find_include, is_known, scan_includes
 from porter.frontend.launches import find_launches
@@ -129,6 +130,26 @@ def _missing(tu: Any, stand_ins: dict[str, str]) -> dict[str, Span]:
     return missing
 
 
+class FlagHints:
+    """Adds the build flag that a fault is about, reading the project headers of the parse once."""
+
+    def __init__(self, tu: Any, root: str):
+        self._tu, self._root = tu, root
+
+    def __call__(self, d: Diagnostic) -> Diagnostic:
+        return with_flag_hint(d, self._files)
+
+    @cached_property
+    def _files(self) -> list[tuple[str, str]]:
+        names = {os.path.normpath(i.include.name): None for i in self._tu.get_includes()}
+        found = []
+        for name in names:
+            if os.path.abspath(name).startswith(self._root) and os.path.isfile(name):
+                with open(name, encoding="utf-8", errors="replace") as f:
+                    found.append((name, f.read()))
+        return found
+
+
 def _build(source: Source, options: ParseOptions, tu: Any, stand_ins: dict[str, str], text: str) -> ParsedUnit:
     path = str(source.path)
     own: list[KernelInfo] = []
@@ -137,6 +158,8 @@ def _build(source: Source, options: ParseOptions, tu: Any, stand_ins: dict[str, 
     faults = find_faults(tu)
     reach = Reach(tu, faults)
     root = str(project_root(source.path)) + os.sep
+    claimed: set[Diagnostic] = set()
+    hint = FlagHints(tu, root)
     for c in project_decls(tu):
         if c.kind not in (CursorKind.FUNCTION_DECL, CursorKind.FUNCTION_TEMPLATE) or not is_kernel_definition(c):
             continue
@@ -146,14 +169,14 @@ def _build(source: Source, options: ParseOptions, tu: Any, stand_ins: dict[str, 
         cursors[info.span] = c
         errors = errors_within(c, info.span, faults)
         errors += tuple(f for f in reach.faults_of(c, info.span) if f not in errors)
-        info = replace(info, errors=errors)
+        claimed.update(errors)
+        info = replace(info, errors=tuple(hint(e) for e in errors))
         if info.span.file == path:
             own.append(info)
         elif os.path.abspath(info.span.file).startswith(root):
             other.append(info)
     unit = ParsedUnit(source, options, tu, tuple(own), (), tuple(other), stand_ins, {path: text.encode()}, cursors)
-    claimed = {e for k in own for e in k.errors}
-    severity = Severity.ERROR if claimed else Severity.WARNING
+    severity = Severity.ERROR if any(k.errors for k in own) else Severity.WARNING
     diagnostics = [
         Diagnostic(
             codes.MISSING_INCLUDE,

@@ -4,7 +4,14 @@
 enum cudaError { cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMemoryAllocation = 2, cudaErrorNotSupported = 801,
   cudaErrorInvalidConfiguration = 9, cudaErrorNotReady = 600, cudaErrorUnknown = 999, cudaErrorPeerAccessAlreadyEnabled = 704 };
 typedef enum cudaError cudaError_t;
-typedef cudaError_t CUresult;
+enum CUresult { CUDA_SUCCESS = 0, CUDA_ERROR_INVALID_VALUE = 1 };
+typedef struct CUfunc_st* CUfunction;
+typedef struct CUmod_st* CUmodule;
+enum CUfunction_attribute { CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8 };
+enum CUdriverProcAddressQueryResult { CU_GET_PROC_ADDRESS_SUCCESS = 0 };
+#define CU_GET_PROC_ADDRESS_DEFAULT 0
+enum cudaMemoryType { cudaMemoryTypeUnregistered, cudaMemoryTypeHost, cudaMemoryTypeDevice, cudaMemoryTypeManaged };
+struct cudaPointerAttributes { cudaMemoryType type; int device; void *devicePointer, *hostPointer; };
 typedef struct CUstream_st* cudaStream_t;
 typedef struct CUevent_st* cudaEvent_t;
 typedef struct CUgraph_st* cudaGraph_t;
@@ -62,6 +69,7 @@ cudaError_t cudaLaunchCooperativeKernel(const void*, dim3, dim3, void**, size_t 
 template <class F> cudaError_t cudaLaunchCooperativeKernel(F*, dim3, dim3, void**, size_t = 0, cudaStream_t = 0);
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t*, const void*, void**);
 template <class... P, class... A> cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t*, void (*)(P...), A&&...);
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes*, const void*); cudaError_t cudaHostGetDevicePointer(void**, void*, unsigned); cudaError_t cudaHostAlloc(void**, size_t, unsigned);
 cudaError_t cudaGetLastError(); cudaError_t cudaPeekAtLastError(); const char* cudaGetErrorString(cudaError_t); const char* cudaGetErrorName(cudaError_t);
 cudaError_t cudaDeviceSynchronize(); cudaError_t cudaDeviceReset(); cudaError_t cudaGetDevice(int*); cudaError_t cudaSetDevice(int); cudaError_t cudaGetDeviceCount(int*);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp*, int); cudaError_t cudaDeviceGetAttribute(int*, cudaDeviceAttr, int);

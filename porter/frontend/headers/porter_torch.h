@@ -91,7 +91,8 @@ template <class... A> void __porter_check(bool, A&&...); template <class... A> [
 #define TVM_FFI_THROW(...) std::cerr
 #define TVM_FFI_LOG_AND_THROW(...) std::cerr
 #define TVM_FFI_INLINE inline
-#define TORCH_CHECK(c, ...) __porter_check(static_cast<bool>(c), ##__VA_ARGS__)
+// An if statement, as in PyTorch: code that forgets the semicolon compiles there too.
+#define TORCH_CHECK(c, ...) if (!(c)) { __porter_fail(__VA_ARGS__); }
 #define TORCH_CHECK_EQ(a, b) __porter_check((a) == (b))
 #define TORCH_CHECK_NOT_IMPLEMENTED TORCH_CHECK
 #define TORCH_CHECK_VALUE TORCH_CHECK
