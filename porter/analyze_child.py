@@ -40,7 +40,7 @@ def analyze(request: dict[str, Any], answers: TextIO) -> None:
         answers.write(json.dumps({"event": event, **values}) + "\n")
         answers.flush()
 
-    from porter.pipeline import parse
+    from porter.inputs import parse
 
     path = Path(request["path"])
     config = PortConfig(
@@ -72,7 +72,8 @@ def analyze_kernel(unit: Any, info: KernelInfo, config: PortConfig, compile_too:
     """How far one kernel gets: lowered at two instances when it is a template, then planned and emitted."""
     from porter.emit.module import emit_module
     from porter.emit.plan import PlanOptions, make_plan
-    from porter.pipeline import case_if_any, choose_instances, lower
+    from porter.inputs import case_if_any, choose_instances
+    from porter.pipeline import lower
 
     found: dict[str, Any] = {"lowered": False, "emitted": False, "holes": {}, "instances": [], "code": "", "error": ""}
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,8 +13,18 @@ from porter import ir
 from porter.atomic import write_atomic, writing_failed
 from porter.case import Case
 from porter.config import PortConfig
-from porter.model import Diagnostic, Hole, Instance, KernelInfo, PortedModule, PorterError, Severity, Verdict
-from porter.provenance import PortRecord, relative, sha256_text, tool_versions
+from porter.model import (
+    Diagnostic,
+    Hole,
+    Instance,
+    KernelInfo,
+    LineMapEntry,
+    PortedModule,
+    PorterError,
+    Severity,
+    Verdict,
+)
+from porter.provenance import PortRecord, read_record, record_path, relative, sha256_text, tool_versions
 from porter.source import Span
 
 if TYPE_CHECKING:
@@ -89,12 +100,16 @@ def hole_messages(module: PortedModule, port: str) -> list[Diagnostic]:
 
 
 def hole_line(module: PortedModule, hole: Hole, number: int) -> int:
-    """The port line that stands for a hole: the one mapped to its span, else the n-th that names its code."""
-    for entry in module.line_map:
-        if entry.span == hole.span:
-            return entry.line
-    marked = [n for n, line in enumerate(module.text.splitlines(), 1) if hole.code in line]
-    return marked[min(number, len(marked)) - 1] if marked else 1
+    """The port line that stands for a hole: its marker, else the line mapped to its span, else 1."""
+    for line, text in enumerate(module.text.splitlines(), 1):
+        if hole_is_open(text, number):
+            return line
+    return next((e.line for e in module.line_map if e.span == hole.span), 1)
+
+
+def hole_is_open(text: str, number: int) -> bool:
+    """Whether the marker of a port's n-th hole (from 1) still stands in `text`."""
+    return re.search(rf"\bhole\({number}\b", text) is not None
 
 
 def make_record(made: Translation, target: Path, verdicts: tuple[Verdict, ...], config: PortConfig) -> PortRecord:
@@ -113,7 +128,7 @@ def make_record(made: Translation, target: Path, verdicts: tuple[Verdict, ...], 
         patterns=made.module.patterns,
         verdicts=verdicts,
         verified_sha256=sha256_text(made.module.text) if verdicts else "",
-        options=options_of(config),
+        options=options_of(config, folder),
         versions=tool_versions(),
     )
 
@@ -122,12 +137,12 @@ def moved(span: Span, folder: Path) -> Span:
     return replace(span, file=relative(span.file, folder)) if span.file else span
 
 
-def options_of(config: PortConfig) -> dict[str, Any]:
-    """The settings that decide what is emitted, as `.port.json` keeps them."""
+def options_of(config: PortConfig, folder: Path) -> dict[str, Any]:
+    """The settings that decide what is emitted, as `.port.json` in `folder` keeps them."""
     return {
         "std": config.std,
         "define": list(config.define),
-        "include": list(config.include),
+        "include": [relative(i, folder) for i in config.include],
         "standalone": config.standalone,
         "instantiate": list(config.instantiate),
     }
@@ -150,3 +165,62 @@ def write_drafted_case(unit: ParsedUnit, info: KernelInfo, config: PortConfig) -
         message = f"`{info.name}` has no case; a draft was written to {path}"
     help_ = f"complete it and run `porter port {unit.source.path} --kernel {info.name} --case {path}`"
     return PorterError(Diagnostic("PRT910", message, info.span, help=help_))
+
+
+# ---------------------------------------------------------------- ports that exist
+
+
+def find_ports(paths: Sequence[Path]) -> list[Path]:
+    """The ports named, and those in the folders named (.py files with a `.port.json`). Raises PorterError PRT010."""
+    found: dict[Path, None] = {}
+    for path in paths:
+        if path.is_dir():
+            found |= dict.fromkeys(p for p in sorted(path.rglob("*.py")) if record_path(p).is_file())
+        elif path.is_file():
+            found[path] = None
+        else:
+            raise PorterError(Diagnostic("PRT010", f"there is no file or folder {path}", Span(str(path), 0)))
+    if not found:
+        names = " ".join(map(str, paths))
+        help_ = "a port has its `.port.json` beside it; `porter port` makes both"
+        raise PorterError(Diagnostic("PRT955", f"no port in {names}", Span(str(paths[0]), 0), help=help_))
+    return list(found)
+
+
+def recorded(port: Path) -> PortRecord:
+    """The record of a port. Raises PorterError PRT955 when there is none."""
+    record = read_record(port)
+    if record is None:
+        help_ = "porter verifies what `porter port` made; its record is kept beside it"
+        raise PorterError(
+            Diagnostic("PRT955", f"{port} has no {record_path(port).name}", Span(str(port), 0), help=help_)
+        )
+    return record
+
+
+def recorded_config(record: PortRecord, folder: Path, config: PortConfig) -> PortConfig:
+    """`config` with what the port was made with: how the source is read, its case, its architectures."""
+    options = record.options
+    return replace(
+        config,
+        std=options.get("std", config.std),
+        define=tuple(options.get("define", ())),
+        include=tuple(os.path.normpath(folder / i) for i in options.get("include", ())),
+        case=config.case or (Path(os.path.normpath(folder / record.case)) if record.case else None),
+        arch=record.arches or config.arch,
+        instantiate=(),
+    )
+
+
+def changed_since(record: PortRecord, unit: ParsedUnit, port: Path) -> list[Diagnostic]:
+    """A warning when the source is no longer the one that was ported."""
+    if record.source_sha256 == unit.source.sha256:
+        return []
+    message = f"{unit.source.path} has changed since {port} was made from it"
+    help_ = "the port is verified against the source as it is now; `porter port` makes it anew"
+    return [Diagnostic("PRT958", message, Span(str(unit.source.path), 0), Severity.WARNING, help_)]
+
+
+def moved_map(entries: tuple[LineMapEntry, ...], folder: Path) -> tuple[LineMapEntry, ...]:
+    """A record's line map with files as seen from the working folder instead of from `folder`."""
+    return tuple(replace(e, span=replace(e.span, file=os.path.relpath(folder / e.span.file))) for e in entries)

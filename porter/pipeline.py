@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
 import traceback
@@ -12,10 +13,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from porter import ir
-from porter.case import Case, CaseInstance, case_path_for, check_case, load_case
+from porter.case import Case
 from porter.config import PortConfig, worker_count
 from porter.crash import internal_error
-from porter.explain import named
+from porter.inputs import (
+    case_if_any,
+    choose_instances,
+    choose_kernels,
+    file_messages,
+    find_case,
+    parse,
+    unused_instantiations,
+    with_instances,
+)
 from porter.instances import instance_values
 from porter.model import (
     Diagnostic,
@@ -26,22 +36,26 @@ from porter.model import (
     PortedModule,
     PorterError,
     Report,
-    Severity,
     Status,
     Verdict,
 )
 from porter.outputs import (
     Translation,
+    changed_since,
     check_writable,
+    find_ports,
+    hole_is_open,
     hole_messages,
     identifier,
     make_record,
+    moved_map,
     port_paths,
-    write_drafted_case,
+    recorded,
+    recorded_config,
 )
-from porter.provenance import cuda_span, refuse_edited, write_port
+from porter.provenance import cuda_span, current_line_map, refuse_edited, sha256_text, update_record, write_port
 from porter.report import Progress, StageEvent, silent
-from porter.source import Source, Span
+from porter.source import Span
 
 if TYPE_CHECKING:
     from porter.frontend.parse import ParsedUnit
@@ -93,20 +107,6 @@ def port_files(paths: Sequence[Path], config: PortConfig, progress: Progress = s
     return Report(kernels, (*(d for r in reports for d in r.diagnostics), *unused_instantiations(kernels, config)))
 
 
-def unused_instantiations(kernels: tuple[KernelReport, ...], config: PortConfig) -> Iterator[Diagnostic]:
-    """A message for every --instantiate that names no kernel of the run."""
-    from porter.frontend.instances import parse_instantiation
-
-    names = {k.kernel: k for k in kernels}
-    for text in config.instantiate if kernels else ():
-        name = parse_instantiation(text)[0].split("::")[-1]
-        if name not in names:
-            try:
-                named(name, names, "kernel here", "porter port --analyze")
-            except PorterError as error:
-                yield from error.diagnostics
-
-
 def port(path: Path, config: PortConfig, progress: Progress = silent, taken: dict[Path, Path] | None = None) -> Report:
     """Port the kernels of one file. Raises PorterError when the file as a whole cannot be ported."""
     start = time.perf_counter()
@@ -154,130 +154,6 @@ def port_kernel(
         tuple(run.diagnostics),
         run.seconds,
     )
-
-
-# ---------------------------------------------------------------- parse
-
-
-def parse(path: Path, config: PortConfig) -> ParsedUnit:
-    """Read and parse one file. Raises PorterError PRT010 when it cannot be read."""
-    from porter.frontend.parse import ParseOptions, parse_source
-
-    options = ParseOptions(include_dirs=config.include, defines=config.define, std=config.std, arch=config.arch[0])
-    return parse_source(read_source(path), options)
-
-
-def read_source(path: Path) -> Source:
-    """The file's text. Raises PorterError PRT010 for a file that is missing, a folder, unreadable or not text."""
-    try:
-        return Source.read(path)
-    except FileNotFoundError:
-        near = sorted(p.name for p in path.parent.glob("*.cu"))[:5] if path.parent.is_dir() else []
-        help_ = f"{path.parent}/ has {', '.join(near)}" if near else "check the path"
-        raise PorterError(Diagnostic("PRT010", f"there is no file {path}", Span(str(path), 0), help=help_)) from None
-    except IsADirectoryError:
-        help_ = f"name files, as in {path}/*.cu, or use --analyze"
-        raise PorterError(Diagnostic("PRT010", f"{path} is a folder", Span(str(path), 0), help=help_)) from None
-    except UnicodeDecodeError:
-        raise PorterError(Diagnostic("PRT010", f"{path} is not UTF-8 text", Span(str(path), 0))) from None
-    except OSError as error:
-        message = f"cannot read {path}: {error.strerror}"
-        raise PorterError(Diagnostic("PRT010", message, Span(str(path), 0))) from None
-
-
-def choose_kernels(unit: ParsedUnit, config: PortConfig) -> tuple[KernelInfo, ...]:
-    """The kernels to port: those named with --kernel, else all of the file. Raises PorterError PRT001 or PRT956."""
-    everything = {k.name: k for k in (*unit.header_kernels, *unit.kernels)}
-    everything |= {k.qualified_name: k for k in (*unit.header_kernels, *unit.kernels)}
-    if config.kernel:
-        chosen = [
-            named(name, everything, f"kernel in {unit.source.path}", "porter port --analyze") for name in config.kernel
-        ]
-        return tuple(k for k in (*unit.kernels, *unit.header_kernels) if any(k.name == c.name for c in chosen))
-    if not unit.kernels:
-        errors = tuple(d for d in unit.diagnostics if d.severity is Severity.ERROR)[:5]
-        help_ = "porter ports functions declared __global__"
-        if unit.header_kernels:
-            help_ = f"its headers have some: name one with --kernel, such as {unit.header_kernels[0].name}"
-        message = f"no kernel in {unit.source.path}"
-        raise PorterError(*errors, Diagnostic("PRT001", message, Span(str(unit.source.path), 0), help=help_))
-    return unit.kernels
-
-
-def file_messages(unit: ParsedUnit) -> tuple[Diagnostic, ...]:
-    """What parsing said outside the kernels: warnings, since the kernels themselves are whole."""
-    return tuple(replace(d, severity=Severity.WARNING) for d in unit.diagnostics)
-
-
-# ---------------------------------------------------------------- case and instances
-
-
-def find_case(unit: ParsedUnit, info: KernelInfo, config: PortConfig) -> Case:
-    """The case of a kernel: given, beside the source, or read from its launcher where that says everything.
-
-    Raises PorterError: the file's own errors, or PRT910 after drafting one for the user.
-    """
-    from porter.frontend.draft_case import case_from_launch
-
-    case = case_if_any(unit, info, config)
-    if case is None and not config.case:
-        case = case_from_launch(unit, info)
-        case = case and with_instances(case, instances_asked(info, config))
-    if case is not None:
-        return case
-    if config.case:
-        other = load_case(config.case).kernel
-        message = f"{config.case} is the case of `{other}`, not of `{info.name}`"
-        raise PorterError(
-            Diagnostic("PRT910", message, Span(str(config.case), 1), help=f"port it with --kernel {other}")
-        )
-    raise write_drafted_case(unit, info, config)
-
-
-def case_if_any(unit: ParsedUnit, info: KernelInfo, config: PortConfig) -> Case | None:
-    """The case of a kernel where one is given or lies beside the source. Raises PorterError when it is broken."""
-    path = config.case or case_path_for(unit.source.path, info.name)
-    case = load_case(path) if path else None
-    if case is None or case.kernel not in (info.name, info.qualified_name):
-        return None
-    check_case(case, info)
-    return with_instances(case, instances_asked(info, config))
-
-
-def instances_asked(info: KernelInfo, config: PortConfig) -> tuple[Instance, ...]:
-    """What --instantiate names for this kernel."""
-    from porter.frontend.instances import parse_instantiation
-
-    asked = [parse_instantiation(text) for text in config.instantiate]
-    return tuple(dict.fromkeys(i for name, i in asked if name in (info.name, info.qualified_name)))
-
-
-def with_instances(case: Case, instances: tuple[Instance, ...]) -> Case:
-    """The case for other instances than its own; one that it has keeps its `when`."""
-    if not instances:
-        return case
-    known = {i.args: i for i in case.instances}
-    return replace(case, instances=tuple(known.get(i.args, CaseInstance(i.args)) for i in instances))
-
-
-def choose_instances(unit: ParsedUnit, info: KernelInfo, case: Case | None, config: PortConfig) -> tuple[Instance, ...]:
-    """Template arguments to port for: --instantiate, else the case, else the file's launches, else a guess by name.
-
-    Raises PorterError PRT008 when nothing fits.
-    """
-    asked = instances_asked(info, config)
-    if asked:
-        return asked
-    if case is not None and case.instances:
-        return tuple(i.instance for i in case.instances)
-    if not info.is_template:
-        return (Instance(),)
-    from porter.frontend.instances import choose_few, default_instances, instances_from_launches, no_default_instance
-
-    found = choose_few(instances_from_launches(unit, info)) or default_instances(info, unit)
-    if not found:
-        raise PorterError(no_default_instance(info))
-    return found
 
 
 # ---------------------------------------------------------------- lower, plan, emit
@@ -361,36 +237,43 @@ def verify(made: Translation, target: Path, config: PortConfig, run: Run) -> tup
     """The verifier's answers about a translated kernel.
 
     The port is judged in a folder of its own: nothing that the user has is replaced before the answer is there.
-    Places in that draft become places in the CUDA source and in `target`.
     """
-    from porter.verify.run import VerifyRequest, verify_port
-
     assert made.case is not None
     with tempfile.TemporaryDirectory(prefix="porter-") as folder:
         draft = Path(folder) / target.name
         draft.write_text(made.module.text, encoding="utf-8")
-        request = VerifyRequest(
-            port_path=draft,
-            source=made.unit.source,
-            info=made.info,
-            case=made.case,
-            arches=config.arch,
-            options=made.unit.options,
-            unit=made.unit,
-            seed=config.seed,
-            thorough=config.thorough,
-            jobs=worker_count(config),
-            on_progress=lambda check, done, total: run.progress(
-                StageEvent(run.kernel, check, "running", f"{done}/{total}")
-            ),
-        )
-        verdicts = [placed(v, draft, target, made.module.line_map) for v in verify_port(request)]
+        verdicts = judge(draft, made.unit, made.info, made.case, config, run)
+    return tuple(placed(v, draft, target, made.module.line_map) for v in verdicts)
+
+
+def judge(
+    port: Path, unit: ParsedUnit, info: KernelInfo, case: Case, config: PortConfig, run: Run
+) -> tuple[Verdict, ...]:
+    """Every check of the verifier for the port on disk, with progress and times."""
+    from porter.verify.run import VerifyRequest, verify_port
+
+    request = VerifyRequest(
+        port_path=port,
+        source=unit.source,
+        info=info,
+        case=case,
+        arches=config.arch,
+        options=unit.options,
+        unit=unit,
+        seed=config.seed,
+        thorough=config.thorough,
+        jobs=worker_count(config),
+        on_progress=lambda check, done, total: run.progress(
+            StageEvent(run.kernel, check, "running", f"{done}/{total}")
+        ),
+    )
+    verdicts = tuple(verify_port(request))
     for v in verdicts:
         seconds = float(v.data.get("seconds", 0.0))
         run.progress(StageEvent(run.kernel, v.check, STATES[v.status], v.detail, seconds))
         if v.check in TIMED:
             run.seconds[v.check] = seconds
-    return tuple(verdicts)
+    return verdicts
 
 
 STATES = {Status.PASS: "done", Status.FAIL: "failed", Status.ERROR: "failed", Status.SKIP: "skipped"}
@@ -408,3 +291,45 @@ def placed(verdict: Verdict, draft: Path, target: Path, line_map: tuple[LineMapE
 
     detail = verdict.detail.replace(str(draft), str(target))
     return replace(verdict, detail=detail, diagnostics=tuple(place(d) for d in verdict.diagnostics))
+
+
+# ---------------------------------------------------------------- ports that exist
+
+
+def verify_files(paths: Sequence[Path], config: PortConfig, progress: Progress = silent) -> Report:
+    """Verify ports on disk (files, or folders of them) against the originals that their provenance names."""
+    kernels: list[KernelReport] = []
+    messages: list[Diagnostic] = []
+    for port_file in find_ports(paths):
+        try:
+            kernels.append(verify_file(port_file, config, progress))
+        except PorterError as error:
+            messages += error.diagnostics
+    return Report(tuple(kernels), tuple(messages))
+
+
+def verify_file(port_file: Path, config: PortConfig, progress: Progress = silent) -> KernelReport:
+    """Verify one port as it is now, edited or not, and keep the answers in its `.port.json`. Raises PorterError."""
+    record = recorded(port_file)
+    config = recorded_config(record, port_file.parent, config)
+    run = Run(port_file.stem, progress)
+    start = time.perf_counter()
+    text = port_file.read_text(encoding="utf-8")
+    with run.stage("parse"):
+        unit = parse(Path(os.path.normpath(port_file.parent / record.source)), config)
+        (info, *_) = choose_kernels(unit, replace(config, kernel=(record.kernel,)))
+        case = with_instances(find_case(unit, info, config), record.instances)
+    run.diagnostics += changed_since(record, unit, port_file)
+    holes = tuple(h for n, h in enumerate(record.holes, 1) if hole_is_open(text, n))
+    verdicts: tuple[Verdict, ...] = ()
+    with run.guard(f"verifying {info.name}", info.span):
+        if not holes:
+            line_map = moved_map(current_line_map(port_file), port_file.parent)
+            found = judge(port_file, unit, info, case, config, run)
+            verdicts = tuple(placed(v, port_file, port_file, line_map) for v in found)
+            digest = sha256_text(text)
+            update_record(port_file, lambda r: replace(r, verdicts=verdicts, verified_sha256=digest))
+    run.seconds["total"] = time.perf_counter() - start
+    return KernelReport(
+        info.name, unit.source, record.instances, str(port_file), holes, verdicts, tuple(run.diagnostics), run.seconds
+    )

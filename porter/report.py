@@ -73,6 +73,23 @@ def print_report(report: Report, out: Console) -> None:
         out.print(totals(report))
 
 
+def print_run(report: Report, output_format: str, color: str) -> None:
+    """What a command says at its end: JSON on stdout, or the summary on stdout and the messages on stderr."""
+    if output_format == "json":
+        print_json(report_to_json(report))
+        return
+    print_report(report, console(sys.stdout, color))
+    print_diagnostics(messages(report), console(sys.stderr, color))
+
+
+def messages(report: Report) -> tuple[Diagnostic, ...]:
+    """All messages of a run: of the files, then of each kernel's stages and checks."""
+    found = list(report.diagnostics)
+    for kernel in report.kernels:
+        found += [*kernel.diagnostics, *(d for v in kernel.verdicts for d in v.diagnostics)]
+    return tuple(found)
+
+
 def _print_kernel(kernel: KernelReport, out: Console) -> None:
     from rich.text import Text
 
@@ -82,7 +99,7 @@ def _print_kernel(kernel: KernelReport, out: Console) -> None:
         head.append(" -> ").append(kernel.port_path, "cyan")
     out.print(head)
     if kernel.instances and any(i.args for i in kernel.instances):
-        out.print(Text("  instances  " + "  ".join(str(i) for i in kernel.instances)))
+        out.print(Text("  instances   " + "  ".join(str(i) for i in kernel.instances)))
     for verdict in kernel.verdicts:
         out.print(verdict_line(verdict))
     if kernel.holes:
@@ -90,14 +107,14 @@ def _print_kernel(kernel: KernelReport, out: Console) -> None:
             Text(f"  {len(kernel.holes)} hole{'s' * (len(kernel.holes) != 1)}: {holes_by_code(kernel.holes)}", "red")
         )
     if kernel.seconds:
-        out.print(Text("  time       " + times(kernel.seconds), "dim"))
+        out.print(Text("  time        " + times(kernel.seconds), "dim"))
     out.print()
 
 
 def verdict_line(verdict: Verdict) -> Text:
     from rich.text import Text
 
-    line = Text(f"  {verdict.check:<11}").append(f"{verdict.status.value:<5}", STATUS_STYLE[verdict.status])
+    line = Text(f"  {verdict.check:<12}").append(f"{verdict.status.value:<5}", STATUS_STYLE[verdict.status])
     return line.append(f" {verdict.detail}") if verdict.detail else line
 
 

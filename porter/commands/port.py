@@ -95,22 +95,12 @@ def run(args: argparse.Namespace) -> int:
         return emit(args, config)
     from porter.pipeline import port_files
     from porter.progress import watching
-    from porter.report import console, print_diagnostics, print_json, print_report, report_to_json
+    from porter.report import console, print_run
 
-    err = console(sys.stderr, args.color)
-    with watching(err, live_terminal()) as progress:
+    with watching(console(sys.stderr, args.color), live_terminal()) as progress:
         report = port_files([Path(f) for f in args.files], config, progress)
-    if args.output_format == "json":
-        print_json(report_to_json(report))
-    else:
-        print_report(report, console(sys.stdout, args.color))
-        print_diagnostics(report.diagnostics + tuple(d for k in report.kernels for d in kernel_messages(k)), err)
+    print_run(report, args.output_format, args.color)
     return report.exit_code
-
-
-def kernel_messages(kernel: Any) -> tuple[Any, ...]:
-    """All messages about one kernel: of the stages, then of the verifier."""
-    return kernel.diagnostics + tuple(d for v in kernel.verdicts for d in v.diagnostics)
 
 
 def emit(args: argparse.Namespace, config: Any) -> int:

@@ -155,7 +155,7 @@ def test_new_kernel_creates_files_and_never_overwrites(tmp_path: Path, monkeypat
 def test_a_new_kernel_parses_and_its_case_loads(tmp_path: Path, monkeypatch) -> None:
     from porter.case import check_case, load_case
     from porter.config import PortConfig
-    from porter.pipeline import choose_kernels, parse
+    from porter.inputs import choose_kernels, parse
 
     (tmp_path / "porter" / "patterns").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)

@@ -51,11 +51,11 @@ def test_the_summary() -> None:
     print_report(Report((one,)), console(out, "never"))
     assert out.getvalue() == (
         "k  k.cu -> out/k.py\n"
-        "  instances  <__half, 8>  <float, 4>\n"
-        "  numerics   PASS  12 cases, bit-equal\n"
-        "  sanitizer  FAIL  out-of-bounds read\n"
+        "  instances   <__half, 8>  <float, 4>\n"
+        "  numerics    PASS  12 cases, bit-equal\n"
+        "  sanitizer   FAIL  out-of-bounds read\n"
         "  2 holes: PRT401 x2\n"
-        "  time       parse 0.21 s  numerics 1.50 s  total 1.80 s\n"
+        "  time        parse 0.21 s  numerics 1.50 s  total 1.80 s\n"
         "\n"
         "1 kernel, 1 ported, 0 verified, 2 holes, 1 check failed\n"
     )
