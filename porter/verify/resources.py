@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from porter.model import Diagnostic
+from porter.model import Diagnostic, Severity
 from porter.verify.ptx_stats import PtxStats
 
 CODE = "PRT812"
-REGISTER_RATIO = 1.25
+REGISTER_WARNING, REGISTER_RATIO = 1.25, 1.5  # from here a warning, from there a failure
+LOCAL_SLACK = 16  # bytes of local memory a thread that only warn: a register or two that the assembler put aside
 FREE_REGISTERS = 32  # up to here every block size reaches full occupancy
 SHARED_RATIO, SHARED_SLACK = 1.25, 1024
 
@@ -25,24 +26,30 @@ class Usage:
 
 
 def compare_resources(original: Usage, port: Usage, instance: str) -> list[Diagnostic]:
-    """What the port uses more of than it may, as diagnostics. Fewer instructions or barriers are no complaint."""
+    """What the port uses more of than it may, as diagnostics; warnings do not fail the check.
+
+    Fewer instructions or barriers are no complaint.
+    """
     found = []
 
-    def complain(message: str, help: str) -> None:
-        found.append(Diagnostic(CODE, f"{instance}{': ' if instance else ''}{message}", help=help))
+    def complain(message: str, help: str, severity: Severity = Severity.ERROR) -> None:
+        label = f"{instance}: " if instance else ""
+        found.append(Diagnostic(CODE, label + message, severity=severity, help=help))
 
-    limit = max(REGISTER_RATIO * original.registers, FREE_REGISTERS)
-    if original.registers and port.registers > limit:
+    ratio = port.registers / max(original.registers, 1)
+    if original.registers and port.registers > FREE_REGISTERS and ratio > REGISTER_WARNING:
         complain(
-            f"{port.registers} registers a thread, the original {original.registers}",
-            f"{REGISTER_RATIO} times as many (and {FREE_REGISTERS}) are allowed: shorten live ranges, unroll less",
+            f"{port.registers} registers a thread, {ratio:.2f} times the original's {original.registers}",
+            f"up to {REGISTER_RATIO} times is allowed: shorten live ranges, unroll less",
+            Severity.WARNING if ratio <= REGISTER_RATIO else Severity.ERROR,
         )
-    if port.spills and not original.spills:
-        complain(f"spills {port.spills} bytes, the original none", "too many values are alive at once")
-    if port.local_bytes > original.local_bytes:
+    if port.local_bytes > original.local_bytes or (port.spills and not original.spills):
+        few = port.local_bytes - original.local_bytes <= LOCAL_SLACK
+        spilled = f" ({port.spills} of them spilled and reloaded)" if port.spills else ""
         complain(
-            f"{port.local_bytes} bytes of local memory a thread, the original {original.local_bytes}",
+            f"{port.local_bytes} bytes of local memory a thread{spilled}, the original {original.local_bytes}",
             "a register array indexed at run time lives in local memory: unroll the loop that indexes it",
+            Severity.WARNING if few else Severity.ERROR,
         )
     if port.shared_bytes > SHARED_RATIO * original.shared_bytes + SHARED_SLACK:
         complain(f"{port.shared_bytes} bytes of static shared memory, the original {original.shared_bytes}", "")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from porter.case import Case, CaseInstance, LaunchShape
 from porter.expr import Value
 from porter.instances import instance_values
-from porter.model import Diagnostic, KernelInfo, PorterError, Status, Verdict
+from porter.model import Diagnostic, KernelInfo, PorterError, Severity, Status, Verdict
 from porter.source import Source, Span
 from porter.verify import compile_worker, names
 from porter.verify.backend import Backend, Build
@@ -206,8 +206,9 @@ def _resources(state: _Verification) -> Verdict:
         found += compare_resources(original, port, label)
         data[label] = {"original": as_data(original), "port": as_data(port)}
         lines.append(summary(original, port))
-    detail = found[0].message if found else f"{lines[0]} (original's in brackets)"
-    status = Status.FAIL if found else Status.PASS
+    failed = [d for d in found if d.severity is Severity.ERROR]
+    detail = failed[0].message if failed else f"{lines[0]} (original's in brackets)"
+    status = Status.FAIL if failed else Status.PASS
     return state.add(Verdict("resources", status, detail, tuple(found), data), start)
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from porter.model import Severity
 from porter.verify.honesty import check_honesty
 from porter.verify.names import diagnostics, library_uses, resolve
 from porter.verify.ptx_stats import PtxStats
@@ -88,6 +89,13 @@ def test_cheats_are_named(name):
     assert all(d.code == "PRT830" and d.span.line >= 1 and d.span.file == "port.py" for d in found)
 
 
+def test_a_few_spilled_bytes_or_registers_only_warn():
+    (found,) = compare_resources(ORIGINAL, replace(ORIGINAL, local_bytes=8, spills=8), "")
+    assert found.severity is Severity.WARNING
+    (found,) = compare_resources(ORIGINAL, replace(ORIGINAL, registers=51), "")
+    assert found.severity is Severity.WARNING
+
+
 def test_library_uses_are_found_with_their_lines():
     text = """import cutlass
 import cutlass.cute as cute
@@ -142,9 +150,9 @@ def test_resources_alike_pass():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"registers": 51}, "51 registers a thread, the original 40"),
+        ({"registers": 61}, "61 registers a thread, 1.52 times the original's 40"),
         ({"local_bytes": 64}, "64 bytes of local memory"),
-        ({"spills": 8}, "spills 8 bytes"),
+        ({"local_bytes": 64, "spills": 32}, "32 of them spilled"),
         ({"stats": replace(WIDE, loads=32, loads_128=0)}, "no 128-bit global loads, the original has 4"),
         ({"stats": replace(WIDE, stores=16, stores_128=0)}, "no 128-bit global stores"),
         ({"shared_bytes": 4096}, "4096 bytes of static shared memory"),

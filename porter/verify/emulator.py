@@ -1,0 +1,78 @@
+"""The CPU backend: PTX executed by porter.verify.ptx over the host buffers' own memory."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from porter.case import LaunchShape
+from porter.verify import ptx
+from porter.verify.backend import Argument, Build, RunResult, Violation
+from porter.verify.buffers import GUARD_BYTES, HostBuffer
+
+BUDGET = 2_000_000_000  # thread instructions a launch, about; a launch of a verification takes a few million
+
+
+class EmulatorBackend:
+    """Runs builds on the CPU with every check of the emulator on."""
+
+    name = "emulator"
+
+    def run(
+        self, build: Build, shape: LaunchShape, arguments: Sequence[Argument], schedule: int = 0, checks: bool = True
+    ) -> RunResult:
+        """One launch, in place. What the emulator does not model comes back as `error`."""
+        start = time.perf_counter()
+        switches = ptx.Checks(
+            uninitialised=checks, shared_races=checks, global_races=checks, bounds=True, alignment=True
+        )
+        try:
+            module = _module(build.ptx)
+            result = ptx.launch(
+                module,
+                build.entry,
+                shape.grid,
+                shape.block,
+                [_argument(a) for a in arguments],
+                smem_bytes=shape.smem,
+                cooperative=shape.cooperative,
+                cluster=shape.cluster,
+                checks=switches,
+                seed=schedule,
+                budget=BUDGET,
+            )
+        except ptx.PtxError as error:
+            return RunResult(error=str(error), seconds=time.perf_counter() - start)
+        found = tuple(_violation(v) for v in result.violations)
+        return RunResult(found, time.perf_counter() - start, int(result.counts.get("thread_instructions", 0)))
+
+
+@lru_cache(maxsize=64)
+def _module(text: str) -> ptx.Module:
+    return ptx.load(text)
+
+
+def _argument(value: Argument) -> object:
+    """A buffer with its guards left outside, its gaps marked uninitialised; numbers and null as they are."""
+    if not isinstance(value, HostBuffer):
+        return value
+    shift = value.raw.ctypes.data - value.allocation.ctypes.data - GUARD_BYTES if value.raw.size else 0
+    if not shift:
+        return ptx.Buffer(value.raw, value.name, value.initialised, writable=value.spec.role != "in")
+    # misaligned on purpose: the device buffer starts at the aligned byte before, which nobody may read
+    whole = value.allocation[GUARD_BYTES : GUARD_BYTES + shift + value.raw.nbytes]
+    mask = np.zeros(whole.size, bool)
+    mask[shift:] = (
+        np.repeat(value.initialised, value.itemsize) if isinstance(value.initialised, np.ndarray) else value.initialised
+    )
+    return ptx.Buffer(whole, value.name, mask, writable=value.spec.role != "in").at(shift)
+
+
+def _violation(v: ptx.Violation) -> Violation:
+    times = f" ({v.count} times)" if v.count > 1 else ""
+    message = f"{v.message}{times}; block {v.block}, thread {v.thread}"
+    file, line = v.loc if v.loc else ("", 0)
+    return Violation(v.kind, message, file, line, v.ptx_line)
