@@ -4,6 +4,7 @@ Python binding lacks: operator kinds, constant evaluation, inline assembly."""
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -224,7 +225,7 @@ class AsmOperand:
 
 @dataclass(frozen=True)
 class AsmStatement:
-    """template as written (%0, %%, \\n kept as the characters they mean)."""
+    """`template` in LLVM's notation ($0, ${0:x}, $$, plain %), escapes turned into the characters they mean."""
 
     template: str
     outputs: tuple[AsmOperand, ...]
@@ -257,6 +258,20 @@ def asm_statement(cursor: Cursor) -> AsmStatement:
     )
 
 
+_GCC_OPERAND = re.compile(r"%%|%(\w?)(\d+)|\$")
+
+
+def _llvm_notation(template: str) -> str:
+    """`%0` to `$0`, `%x0` to `${0:x}`, `%%` to `%`, `$` to `$$`: what clang itself gives."""
+
+    def convert(m: re.Match[str]) -> str:
+        if m.group() in ("%%", "$"):
+            return {"%%": "%", "$": "$$"}[m.group()]
+        return f"${{{m.group(2)}:{m.group(1)}}}" if m.group(1) else f"${m.group(2)}"
+
+    return _GCC_OPERAND.sub(convert, template)
+
+
 def _asm_from_tokens(cursor: Cursor) -> AsmStatement:
     tokens = token_spellings(cursor)
     volatile = any(t in ("volatile", "__volatile__") for t in tokens[:3])
@@ -279,7 +294,7 @@ def _asm_from_tokens(cursor: Cursor) -> AsmStatement:
     n_out = len(strings[1])
     outputs = tuple(AsmOperand(c, e) for c, e in zip(strings[1], exprs[:n_out], strict=False))
     inputs = tuple(AsmOperand(c, e) for c, e in zip(strings[2], exprs[n_out:], strict=False))
-    return AsmStatement("".join(strings[0]), outputs, inputs, tuple(strings[3]), volatile)
+    return AsmStatement(_llvm_notation("".join(strings[0])), outputs, inputs, tuple(strings[3]), volatile)
 
 
 def _unquote(token: str) -> str:

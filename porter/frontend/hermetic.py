@@ -38,11 +38,10 @@ _MAX_UP = 8
 
 
 def project_root(path: Path) -> Path:
-    """Where include lookup may search: the nearest ancestor that looks like a repository, else two levels up."""
+    """Where include lookup may search: the nearest ancestor that looks like a repository, else the parent folder."""
     folder = path.resolve().parent
-    ancestors = [folder, *folder.parents][:_MAX_UP]
-    for a in ancestors:
+    for a in [folder, *folder.parents][:_MAX_UP]:
         if any((a / mark).exists() for mark in _ROOT_MARKS):
             return a
-    safe = [a for a in ancestors[:3] if len(a.parts) > 2]
-    return safe[-1] if safe else folder
+    # Without a mark, never search a home folder or a top-level folder.
+    return folder.parent if len(folder.parent.parts) > 3 else folder

@@ -53,6 +53,7 @@ def is_known(include: str) -> bool:
 _HEADER_ENDINGS = (".h", ".hpp", ".cuh", ".hh", ".inl", ".cu", ".inc")
 _SKIP = {".git", "node_modules", "build", "__pycache__", ".venv", "venv", "site-packages"}
 _MAX_FILES = 60_000
+_MAX_FOLDERS = 20_000
 _MAX_UP = 8
 _MAX_SCANNED = 400
 
@@ -61,13 +62,13 @@ _MAX_SCANNED = 400
 def _headers_by_name(root: Path) -> dict[str, tuple[str, ...]]:
     found: dict[str, list[str]] = {}
     count = 0
-    for folder, subfolders, files in os.walk(root):
+    for visited, (folder, subfolders, files) in enumerate(os.walk(root)):
         subfolders[:] = sorted(d for d in subfolders if d not in _SKIP)
         for name in files:
             if name.endswith(_HEADER_ENDINGS):
                 found.setdefault(name, []).append(os.path.join(folder, name))
                 count += 1
-        if count > _MAX_FILES:
+        if count > _MAX_FILES or visited > _MAX_FOLDERS:
             break
     return {k: tuple(v) for k, v in found.items()}
 

@@ -13,7 +13,7 @@ from porter.frontend import clang_compat as cc
 from porter.frontend import codes
 from porter.frontend.clang_compat import CursorKind
 from porter.frontend.declarations import is_kernel_definition, is_prelude, kernel_info, project_decls
-from porter.frontend.faults import NOT_FOUND, Reach, as_warning, errors_within, find_faults, place_of
+from porter.frontend.faults import NOT_FOUND, Reach, as_warning, errors_within, find_faults
 from porter.frontend.flags import with_flag_hint
 from porter.frontend.hermetic import VIRTUAL, ParseOptions, arguments, project_root
 from porter.frontend.includes import find_include, is_known, scan_includes
@@ -118,16 +118,30 @@ def parse_source(
     return _build(source, options, tu, found, text)
 
 
-def _missing(tu: Any, stand_ins: dict[str, str]) -> dict[str, Span]:
+def _missing(tu: Any, stand_ins: dict[str, str], files: dict[str, bytes]) -> dict[str, Span]:
     """Includes that an empty file stood in for though the prelude does not know them, with the place of the include."""
     missing: dict[str, Span] = {}
     for inclusion in tu.get_includes():
         name = inclusion.include.name
         if name.startswith(VIRTUAL):
             name = name.removeprefix(VIRTUAL + "/")
-            if stand_ins.get(name) == "" and not is_known(name):
-                missing.setdefault(name, place_of(inclusion))
+            if stand_ins.get(name) == "" and not is_known(name) and name not in missing:
+                missing[name] = _include_line(inclusion.source.name, name, files)
     return missing
+
+
+def _include_line(file: str, name: str, files: dict[str, bytes]) -> Span:
+    """Where a file includes `name`. The binding's own location of an inclusion is not usable after the call."""
+    if file not in files:
+        try:
+            with open(file, "rb") as f:
+                files[file] = f.read()
+        except OSError:
+            return Span(file, 1)
+    for number, line in enumerate(files[file].decode("utf-8", "replace").splitlines(), 1):
+        if name in line and line.lstrip().startswith("#"):
+            return Span(file, number, line.index(name))
+    return Span(file, 1)
 
 
 class FlagHints:
@@ -185,7 +199,7 @@ def _build(source: Source, options: ParseOptions, tu: Any, stand_ins: dict[str, 
             severity,
             "name its folder with -I; kernels that do not need it are not affected",
         )
-        for name, place in _missing(tu, stand_ins).items()
+        for name, place in _missing(tu, stand_ins, unit.files).items()
     ]
     diagnostics += [as_warning(f) for f in faults if f not in claimed]
     return replace(unit, diagnostics=tuple(diagnostics))

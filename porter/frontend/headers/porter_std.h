@@ -227,9 +227,7 @@ template <class A, class B> struct pair {
 };
 template <class A, class B> pair(A, B) -> pair<A, B>;
 template <class A, class B> constexpr pair<decay_t<A>, decay_t<B>> make_pair(A&& a, B&& b) { return pair<decay_t<A>, decay_t<B>>(a, b); }
-template <class A, class B> struct tuple_size<pair<A, B>> : integral_constant<size_t, 2> {};
-template <class A, class B> struct tuple_element<0, pair<A, B>> { using type = A; };
-template <class A, class B> struct tuple_element<1, pair<A, B>> { using type = B; };
+// No tuple_size for pair: `auto [a, b] = pair` then names its two members, as it does in effect.
 template <size_t I, class A, class B> constexpr auto& get(pair<A, B>& p) { if constexpr (I == 0) return p.first; else return p.second; }
 template <size_t I, class A, class B> constexpr const auto& get(const pair<A, B>& p) { if constexpr (I == 0) return p.first; else return p.second; }
 template <class... T> struct tuple;
@@ -286,6 +284,7 @@ template <class T, class... U> array(T, U...) -> array<T, 1 + sizeof...(U)>;
 template <class T, size_t N> struct tuple_size<array<T, N>> : integral_constant<size_t, N> {};
 template <size_t I, class T, size_t N> struct tuple_element<I, array<T, N>> { using type = T; };
 template <size_t I, class T, size_t N> constexpr T& get(array<T, N>& a) { return a._elems[I]; }
+template <size_t I, class T, size_t N> constexpr T&& get(array<T, N>&& a) { return static_cast<T&&>(a._elems[I]); }
 template <size_t I, class T, size_t N> constexpr const T& get(const array<T, N>& a) { return a._elems[I]; }
 template <class E> class initializer_list {
   const E* _begin; size_t _size;
