@@ -98,6 +98,10 @@ def port_files(paths: Sequence[Path], config: PortConfig, progress: Progress = s
     reports: list[Report] = []
     taken: dict[Path, Path] = {}  # port -> the source it comes from
     check_writable(config.output)
+    if config.verify:
+        from porter.verify.compile_worker import warm
+
+        warm()  # importing the DSL takes a second, and parsing can go on meanwhile
     for path in dict.fromkeys(paths):
         try:
             reports.append(port(path, config, progress, taken))
