@@ -17,7 +17,7 @@ from porter.patterns.names import declared
 from porter.source import NO_SPAN, Span
 
 _BUILTIN_GROUPS = {
-    "tid": "cute.arch.thread_idx()", "bid": "cute.arch.block_idx()", "bdim": "cute.arch.block_dim()", "gdim": "cute.arch.grid_dim()",
+    "tid": "cute.arch.thread_idx()", "bid": "cute.arch.block_idx()", "bdim": "lib.block_dim()", "gdim": "cute.arch.grid_dim()",
 }
 
 

@@ -2,22 +2,32 @@
 
 import cutlass
 import cutlass.cute as cute
-from cutlass import BFloat16, Float16, Float32, Float64
+from cutlass import BFloat16, Float16, Float32, Float64, Int32
 
 from porter.corpus.lib.floats import fmax, fmax64, fmin, fmin64
+from porter.corpus.lib.inline import pure
 from porter.corpus.lib.warp import shfl_up, warp_max, warp_min, warp_sum
+
+
+def block_dim():
+    """(x, y, z) of `blockDim`, Int32 (`mov.u32 %ntid.x`).
+
+    CuTeDSL 4.8's `cute.arch.block_dim()` tells the compiler that a dimension is below 1024; loops over the warps of a
+    1024-thread block then lose their last turns. Inline PTX carries no such promise.
+    """
+    return tuple(pure(f"mov.u32 $0, %ntid.{axis};", Int32) for axis in "xyz")
 
 
 def linear_thread():
     """Index of the thread in its block, x fastest, Int32."""
     tx, ty, tz = cute.arch.thread_idx()
-    bx, by, _ = cute.arch.block_dim()
+    bx, by, _ = block_dim()
     return tx + bx * (ty + by * tz)
 
 
 def block_threads():
     """Threads of the block, Int32."""
-    bx, by, bz = cute.arch.block_dim()
+    bx, by, bz = block_dim()
     return bx * by * bz
 
 
