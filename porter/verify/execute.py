@@ -94,7 +94,8 @@ def compare(
 ) -> None:
     """Fill in comparisons and findings of every buffer that the launch was given."""
     present = {n: b for n, b in before.items() if n not in trial.point.null}
-    truth = reference_values(subject, trial, before)
+    truth, trouble = reference_values(subject, trial, before)
+    result.findings += trouble
     canonical: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     for segments, members in groups(present).items():
         names = [b.name for b in members]
@@ -146,13 +147,32 @@ def _canonical_reference(
     return found
 
 
-def reference_values(subject: Subject, trial: Trial, before: Buffers) -> dict[str, np.ndarray]:
-    """The float64 reference at a trial, {} when the case names none."""
+def reference_values(subject: Subject, trial: Trial, before: Buffers) -> tuple[dict[str, np.ndarray], list[Finding]]:
+    """The float64 reference at a trial ({} when the case names none), and what is wrong with it."""
     if subject.reference is None:
-        return {}
+        return {}, []
     inputs = {n: read_buffer(b) for n, b in before.items() if b.spec.is_read and n not in trial.point.null}
-    found = subject.reference(inputs, trial.point.scalars, trial.point.sizes, dict(subject.values))
-    return {k: np.asarray(v) for k, v in found.items()}
+    try:
+        found = subject.reference(inputs, trial.point.scalars, trial.point.sizes, dict(subject.values))
+        arrays = {k: np.asarray(v) for k, v in found.items()}
+    except Exception as error:  # a case may name code of its author
+        return {}, [Finding("PRT806", "", f"the reference fails: {type(error).__name__}: {error}", is_port=False)]
+    trouble = []
+    for name in list(arrays):
+        buffer = before.get(name.removesuffix(":pre"))
+        if buffer is None or not _fits(arrays[name].shape, buffer.shape):
+            have = f"shape {list(arrays[name].shape)}, the buffer {list(buffer.shape)}" if buffer else "no such buffer"
+            text = f"the reference gives `{name}`: {have}"
+            trouble.append(Finding("PRT806", name.removesuffix(":pre"), text, is_port=False))
+            del arrays[name]
+    return arrays, trouble
+
+
+def _fits(shape: tuple[int, ...], want: tuple[int, ...]) -> bool:
+    try:
+        return np.broadcast_shapes(shape, want) == want
+    except ValueError:
+        return False
 
 
 def tolerance_of(subject: Subject, trial: Trial, buffer: HostBuffer) -> Tolerance:

@@ -235,6 +235,19 @@ def test_a_reference_that_is_not_the_kernel_is_an_error():
     assert answer.status is Status.ERROR and answer.diagnostics[0].code == "PRT806"
 
 
+@pytest.mark.parametrize(
+    ("reference", "text"),
+    [
+        (lambda i, s, z, a: {"out": np.ones((3, 7))}, "shape [3, 7], the buffer"),
+        (lambda i, s, z, a: {"outt": i["x"]}, "no such buffer"),
+        (lambda i, s, z, a: i["nothing"], "the reference fails: KeyError"),
+    ],
+)
+def test_a_reference_that_fails_is_an_error(reference, text):
+    answer = verdict(NumpyBackend(), reference=reference)
+    assert answer.status is Status.ERROR and text in answer.detail
+
+
 def test_a_null_buffer_has_no_results_to_compare():
     run = run_all(NumpyBackend())
     assert all("w" not in r.comparisons for r in run.results)
