@@ -30,7 +30,7 @@ class LanesKilled(Exception):
 
 @dataclass(slots=True)
 class Piece:
-    """Accesses that fall into one region. `positions` index the active lanes (None: all of them, or one address for all)."""
+    """Accesses to one region. `positions` index the active lanes (None: all of them, or one address for all)."""
 
     region: Region
     offsets: np.ndarray  # int64, from the start of region.data
@@ -88,7 +88,7 @@ class Resolver:
             return self.in_window(e, space, address, None)
         return self.generic(e, address)
 
-    # spaces ------------------------------------------------------------------------------------------------------------
+    # spaces
     def generic(self, e: Env, address: np.ndarray) -> Resolved:
         window = address >> np.uint64(WINDOW_BITS)
         first = int(window[0])
@@ -217,7 +217,7 @@ class Resolver:
         result.pieces.append(Piece(region, offsets, where))
         return result
 
-    # reports -----------------------------------------------------------------------------------------------------------
+    # reports
     def report(
         self, e: Env, kind: str, bad: np.ndarray, address: np.ndarray, positions: np.ndarray | None,
         region: Region | None, result: Resolved,
@@ -251,7 +251,8 @@ class Resolver:
                 )
                 message = f"{self.width}-byte {verb} at offset {offset} of {name or space} ({size} bytes)"
         elif kind == "misaligned":
-            message = f"{self.width}-byte {verb} at offset {offset} of {name or space}: the address is not a multiple of {self.width}"
+            where_text = f"offset {offset} of {name or space}"
+            message = f"{self.width}-byte {verb} at {where_text}: the address is not a multiple of {self.width}"
         else:
             message = f"{self.width}-byte write at offset {offset} of read-only {name or space}"
         wave.recorder.add(kind, self.instr, lanes, wave.coordinates, message, space, first, name, offset)
@@ -293,10 +294,7 @@ def _read(e: Env, instr: Instr, piece: Piece, width: int, check: bool) -> np.nda
     region = piece.region
     if region.shadow is not None and check and e.wave.checks.uninitialised:
         flags = region.shadow_view(width)[index]
-        if width == 16:
-            bad = (flags.view(np.uint64) != _ONES[8]).reshape(-1, 2).any(axis=1)
-        else:
-            bad = flags != _ONES[width]
+        bad = (flags.view(np.uint64) != _ONES[8]).reshape(-1, 2).any(axis=1) if width == 16 else flags != _ONES[width]
         if bad.any():
             report_uninitialised(e, instr, piece, bad, width)
     return region.view(width)[index]

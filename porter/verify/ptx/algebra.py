@@ -1,13 +1,14 @@
 """The small set of operations on vectors of values in which every PTX instruction is defined.
 
-An Algebra implements the primitives (numpy: numpy_algebra.py; LLVM IR: llvm_algebra.py). What is composed here is shared, so
-both backends compute the same bits. Integer values are unsigned, of 8/16/32/64 bits; booleans and f32/f64 are their own kind;
-16-bit floats travel as their bits. A value stands for one number per thread (an array, or an LLVM vector).
+An Algebra implements the primitives (numpy: numpy_algebra.py; LLVM IR: llvm_algebra.py). What is composed here is
+shared, so both backends compute the same bits. Integers are unsigned, of 8/16/32/64 bits; booleans, f32 and f64 are
+their own kind; 16-bit floats travel as their bits. A value stands for one number per thread.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 V = Any  # a value of the backend
@@ -16,7 +17,7 @@ ROUND_F32_TINY = 2.0**-126
 
 
 class Algebra(ABC):
-    """Primitives. Shift counts are below the width; divisors are not zero and INT_MIN / -1 does not occur: callers see to it."""
+    """Primitives. Callers see to it that shift counts are below the width, divisors not 0, and never INT_MIN / -1."""
 
     # constants and casts
     @abstractmethod
@@ -148,9 +149,9 @@ class Algebra(ABC):
         return exact
 
     # composed, the same for every backend
-    def is_any(self, c: V) -> bool:
-        """May `c` be true somewhere? A backend that cannot look answers yes."""
-        return True
+    @abstractmethod
+    def rarely(self, c: V, then: Callable[[], V], x: V) -> V:
+        """select(c, then(), x), where `c` is nearly always false everywhere: `then` is worth skipping."""
 
     def neg(self, a: V) -> V:
         return self.sub(self.zero_like(a), a)
@@ -204,9 +205,7 @@ class Algebra(ABC):
         """f32 with subnormals replaced by zeros of the same sign."""
         u = self.bits_of(x)
         tiny = self.eq(self.and_(u, self.const(32, 0x7F800000)), self.const(32, 0))
-        if not self.is_any(tiny):
-            return x
-        return self.as_f32(self.select(tiny, self.and_(u, self.const(32, 0x80000000)), u))
+        return self.as_f32(self.rarely(tiny, lambda: self.and_(u, self.const(32, 0x80000000)), u))
 
     def two_sum_odd(self, a: V, b: V) -> V:
         """a + b of f64 rounded to odd: exact sums stay, others get an odd last bit (so a later rounding is right)."""
@@ -259,12 +258,20 @@ class Algebra(ABC):
         u = self.bits_of(x)
         lsb = self.and_(self.lshr(u, self.const(32, 16)), self.const(32, 1))
         r = self.lshr(self.add(u, self.add(lsb, self.const(32, 0x7FFF))), self.const(32, 16))
-        r = self.trunc(r, 16)
-        nan = self.isnan(x)
-        return self.select(nan, self.const(16, 0x7FFF), r) if self.is_any(nan) else r
+        return self.rarely(self.isnan(x), lambda: self.const(16, 0x7FFF), self.trunc(r, 16))
 
     def canonical(self, x: V) -> V:
         """f32 as bits with every NaN replaced by 0x7fffffff."""
-        nan = self.isnan(x)
-        u = self.bits_of(x)
-        return self.select(nan, self.const(32, 0x7FFFFFFF), u) if self.is_any(nan) else u
+        return self.rarely(self.isnan(x), lambda: self.const(32, 0x7FFFFFFF), self.bits_of(x))
+
+    def canonical64(self, x: V, *operands: V) -> V:
+        """f64 result with hardware's NaN: the first NaN among `operands`, quieted, else 0xfff8000000000000."""
+
+        def nan() -> V:
+            value = self.const(64, 0xFFF8000000000000)
+            for operand in reversed(operands):
+                quiet = self.or_(self.bits_of(operand), self.const(64, 1 << 51))
+                value = self.select(self.isnan(operand), quiet, value)
+            return value
+
+        return self.as_f64(self.rarely(self.isnan(x), nan, self.bits_of(x)))

@@ -1,4 +1,4 @@
-"""atom and red of the numpy interpreter: lanes that meet at one address take turns, in lane order (or a seeded order)."""
+"""atom and red of the numpy interpreter: lanes that meet at one address take turns, in lane (or a seeded) order."""
 
 from __future__ import annotations
 
@@ -35,7 +35,6 @@ def combiner(op: str, t: PtxType, b: NumpyAlgebra) -> Combine:
         return lambda old, x: np.where((old == 0) | (old > x), x, old - raw.type(1))
     if op == "add":
         if t.name == "f32":
-            # atom.add.f32 on global memory flushes subnormals, on shared memory it does not; the difference is below any test here
             return lambda old, x: recast(old.view(dtype) + x.view(dtype), raw)
         if t.name == "f64":
             return lambda old, x: recast(old.view(dtype) + x.view(dtype), raw)
@@ -124,6 +123,7 @@ def run_atomic(
         if compare is not None:
             new = np.where(_same(current, compare[where]), operand[where], current)
         else:
+            assert combine is not None
             new = combine(current, operand[where])
         region_view[address] = new
     return old
@@ -198,10 +198,10 @@ def compile_atomic(step: Atomic, b: NumpyAlgebra) -> Runner:
                     operand[order],
                     None if expected is None else expected[order],
                     combine,
-                    fast,  # type: ignore[arg-type]
+                    fast,
                 )
             else:
-                got = run_atomic(view, index, operand, expected, combine, fast)  # type: ignore[arg-type]
+                got = run_atomic(view, index, operand, expected, combine, fast)
             after = view[index]
             if not _same(after, got).all():
                 wave.memory_version += 1

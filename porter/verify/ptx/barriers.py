@@ -115,7 +115,7 @@ class Barriers:
             instr = self.instructions[int(self.line[bad[0]])]
             wave.recorder.add(
                 "divergent-barrier", instr, bad, wave.coordinates,
-                f"lanes of one warp meet at barrier {id_} from different instructions (PTX lines {low[warp]} and {top[warp]})",
+                f"lanes of a warp meet at barrier {id_} from different places (PTX lines {low[warp]}, {top[warp]})",
             )  # fmt: skip
 
     def _reduce(self, lanes: np.ndarray) -> None:

@@ -12,7 +12,7 @@ from porter.verify.ptx.ir import Instr, Module
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """Switches. Out-of-bounds and misaligned accesses are always stopped; `bounds` and `alignment` say whether to report them."""
+    """Switches. Bad accesses are always stopped; `bounds` and `alignment` say whether they are reported."""
 
     bounds: bool = True
     alignment: bool = True

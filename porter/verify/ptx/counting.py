@@ -74,7 +74,7 @@ def _end_kind(segment: Segment) -> str:
 
 
 def summary(program: Program, executions: list[int], crossed: int) -> dict[str, Any]:
-    """`instructions` (thread-instructions; a guarded one counts for every thread that reaches it), `by_kind`, `barriers`."""
+    """`instructions` (by threads; a guarded one counts for every thread that reaches it), `by_kind`, `barriers`."""
     kinds: Counter[str] = Counter()
     for segment, threads in zip(program.segments, executions, strict=True):
         if not threads:

@@ -1,4 +1,4 @@
-"""One PTX instruction to Steps: memory, warp and special instructions by hand, everything else from the table of operations."""
+"""One PTX instruction to Steps: memory, warp and special instructions here, the rest from the table of operations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from porter.verify.ptx.program import (
     MatrixMove,
     MatrixMultiply,
     Mbarrier,
-    Place,
     Pure,
     RegSrc,
     Src,
@@ -34,8 +33,10 @@ Decoder = Callable[[Site, Frame, Instr], list[Step]]
 _DECODERS: dict[str, Decoder] = {}
 _SPACES = ("global", "shared", "local", "param", "const")
 _SCOPES = ("cta", "cluster", "gpu", "sys")
-_CACHE = frozenset("ca cg cs lu cv wb wt nc unified noftz".split())
-_REFUSED = frozenset("wgmma tcgen05 tex tld4 txq suld sust sured suq multimem clusterlaunchcontrol".split())
+_CACHE = frozenset(("ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc", "unified", "noftz"))
+_REFUSED = frozenset(
+    ("wgmma", "tcgen05", "tex", "tld4", "txq", "suld", "sust", "sured", "suq", "multimem", "clusterlaunchcontrol")
+)
 
 
 def decoder(*bases: str) -> Callable[[Decoder], Decoder]:

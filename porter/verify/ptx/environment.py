@@ -9,12 +9,11 @@ import numpy as np
 from porter.verify.ptx.types import TYPES
 from porter.verify.ptx.wave import Wave
 
-_F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
-_CANONICAL_64 = np.uint64(0x7FF8000000000000)
+_F32 = np.dtype(np.float32)
 
 
 def recast(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Values reinterpreted as a dtype of the same size. The NaN of an arithmetic result becomes the canonical one."""
+    """Values reinterpreted as a dtype of the same size. Any NaN of f32 arithmetic becomes the canonical 0x7fffffff."""
     have = x.dtype
     if have is dtype:
         return x
@@ -23,11 +22,6 @@ def recast(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
         x = x.view(np.uint32)
         if nan.any():
             x = np.where(nan, np.uint32(0x7FFFFFFF), x)
-    elif have is _F64:
-        nan = np.isnan(x)
-        x = x.view(np.uint64)
-        if nan.any():
-            x = np.where(nan, _CANONICAL_64, x)
     return x if x.dtype is dtype else x.view(dtype)
 
 
@@ -54,7 +48,10 @@ class Gathered(dict):  # type: ignore[type-arg]
 
 
 class Env:
-    """`v[r]` are register values. `lanes` None: every thread of the wave. `wide`: v holds all threads though only `lanes` are active."""
+    """`v[r]` are register values of `lanes` (None: every thread of the wave).
+
+    `wide`: v holds values of all threads though only `lanes` are active.
+    """
 
     __slots__ = ("lanes", "n", "v", "wave", "wide")
 

@@ -1,4 +1,4 @@
-"""Why PTX could not be loaded or launched. What a kernel does wrong while it runs is a Violation (checks.py), not an exception."""
+"""Why PTX could not be loaded or launched. What a kernel does wrong while it runs is a Violation (checks.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sources, destinations and pure operations of a Program as Python closures over an Env: the numpy interpreter's inner loop."""
+"""Sources, destinations and pure operations as Python closures over an Env: the numpy interpreter's inner loop."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def getter(source: Src, want: PtxType) -> Getter:
     """Reads a source as values of type `want` (wider registers are cut, narrower ones zero-extended)."""
     dtype = want.dtype
     if isinstance(source, Const):
-        return lambda e, a=constant(source.value, want): a  # type: ignore[misc]
+        fixed = constant(source.value, want)
+        return lambda e: fixed
     if isinstance(source, SpecialSrc):
         raw = want.raw
 

@@ -114,7 +114,8 @@ def compile_hostcall(step: HostCall, output: list[str]) -> Runner:
     def assert_failed(e: Env) -> None:
         message_at, file_at, line, function_at, _ = arguments(e)
         reader = _Reader(lane_env(e, 0), step)
-        text = f"{reader.string(int(file_at[0]))}:{int(line[0])}: {reader.string(int(function_at[0]))}: assertion `{reader.string(int(message_at[0]))}` failed"
+        place = f"{reader.string(int(file_at[0]))}:{int(line[0])}: {reader.string(int(function_at[0]))}"
+        text = f"{place}: assertion `{reader.string(int(message_at[0]))}` failed"
         e.wave.recorder.add("assert", step.source, e.ids, e.wave.coordinates, text)
         raise LanesKilled(np.array(e.ids))
 

@@ -1,4 +1,4 @@
-"""PTX as data: modules, functions, instructions, operands. Produced by parse.py, read by every backend; no behaviour."""
+"""PTX as data: modules, functions, instructions, operands. Produced by parse.py, read by every backend."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class Variable:
 
 @dataclass(slots=True)
 class Function:
-    """An entry or device function with its body parsed. `code` holds instructions; `labels` maps a name to an index into it."""
+    """An entry or device function with its body parsed. `labels` maps a name to an index into `code`."""
 
     name: str
     is_entry: bool

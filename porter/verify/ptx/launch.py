@@ -73,7 +73,7 @@ def encode_argument(value: object, parameter: Variable, addresses: dict[int, int
         value = 0
     if isinstance(value, (bytes, bytearray, memoryview)):
         data = bytes(value)
-    elif isinstance(value, np.ndarray) or isinstance(value, np.void):
+    elif isinstance(value, (np.ndarray, np.void)):
         data = value.tobytes()
     elif parameter.is_array:
         if isinstance(value, (bool, int)) and size in (1, 2, 4, 8):
@@ -178,7 +178,7 @@ def launch(
     envregs: dict[int, int] = {}
     if cooperative:
         workspace = space.place(Buffer(np.zeros(1024, np.uint8), "grid workspace"), False)
-        envregs = {1: workspace.base & 0xFFFFFFFF, 2: workspace.base >> 32}
+        envregs = {1: workspace.base >> 32, 2: workspace.base & 0xFFFFFFFF}
     recorder = Recorder(module)
     output: list[str] = []
     resident = interpret.resident_blocks(program, geometry, cooperative, resident)

@@ -1,4 +1,4 @@
-"""The emulated machine's address space: where generic addresses of each state space lie, and where module variables go."""
+"""The emulated machine's address space: where each state space lies, and where module variables go."""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ from porter.verify.ptx.program import (
     Guard,
     HostCall,
     Program,
+    RegSrc,
     Segment,
     Step,
     Switch,
@@ -160,7 +161,7 @@ def _call_parts(instr: Instr) -> tuple[tuple[Operand, ...], str, tuple[Operand, 
 
 
 def lower(module: Module, entry: str) -> Program:
-    """The program of one entry. Raises UnsupportedPtx (naming line and opcode) or PtxSyntaxError. Cached in the module."""
+    """The program of one entry, cached in the module. Raises UnsupportedPtx (line and opcode) or PtxSyntaxError."""
     key = ("program", entry)
     if key not in module.cache:
         module.cache[key] = _lower(module, entry)
@@ -376,9 +377,9 @@ def _barrier(cut: _Cutter, site: Site, frame: Frame, instr: Instr, guard: Guard 
             ids[0],
             ids[1] if len(ids) > 1 else None,
             combine,
-            value,
+            value if isinstance(value, RegSrc) else None,
             dst,
-            aligned,  # type: ignore[arg-type]
+            aligned,
         )
     if branching is not None:
         assert isinstance(branching.end, Branch)

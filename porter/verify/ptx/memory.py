@@ -9,7 +9,7 @@ import numpy as np
 from porter.verify.ptx.errors import LaunchError
 from porter.verify.ptx.layout import ALLOCATION_ALIGN, align_up
 
-RAW = {
+RAW: dict[int, np.dtype] = {
     1: np.dtype(np.uint8),
     2: np.dtype(np.uint16),
     4: np.dtype(np.uint32),
@@ -22,8 +22,8 @@ class Buffer:
     """Device memory over a C-contiguous numpy array, used in place: after the launch the array holds the result.
 
     `initialised`: True, False (reading before writing is reported), or a boolean mask of the array's shape.
-    `guard`: bytes of no-man's-land on both sides. Memory is never copied, so a lazily committed array (np.zeros, memmap)
-    of any extent is fine; the shadow of an uninitialised buffer is committed lazily too.
+    `guard`: bytes of no-man's-land on both sides. Memory is never copied, so a lazily committed array (np.zeros,
+    memmap) of any extent is fine; the shadow of an uninitialised buffer is committed lazily too.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The algebra over numpy arrays: the living definition. Arrays have one element per thread, or one element for all threads."""
+"""The algebra over numpy arrays, the living definition: one element per thread, or one element for all threads."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from porter.verify.ptx.algebra import Algebra
 from porter.verify.ptx.exact import round_fraction_f64, sqrt_f64
 
 A = np.ndarray
+_np: Any = np  # ufuncs as methods of the algebra: their own signatures are too narrow for it
 
 _UNSIGNED = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 _SIGNED = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
@@ -49,42 +50,42 @@ class NumpyAlgebra(Algebra):
 
     const = staticmethod(_constant)
     const_f = staticmethod(_constant_f)
-    add = staticmethod(np.add)
-    sub = staticmethod(np.subtract)
-    mul = staticmethod(np.multiply)
-    and_ = staticmethod(np.bitwise_and)
-    or_ = staticmethod(np.bitwise_or)
-    xor = staticmethod(np.bitwise_xor)
-    not_ = staticmethod(np.invert)
-    shl = staticmethod(np.left_shift)
-    lshr = staticmethod(np.right_shift)
-    udiv = staticmethod(np.floor_divide)
-    urem = staticmethod(np.remainder)
-    eq = staticmethod(np.equal)
-    ne = staticmethod(np.not_equal)
-    ult = staticmethod(np.less)
-    ule = staticmethod(np.less_equal)
-    select = staticmethod(np.where)
-    fadd = staticmethod(np.add)
-    fsub = staticmethod(np.subtract)
-    fmul = staticmethod(np.multiply)
-    fdiv = staticmethod(np.divide)
-    fsqrt = staticmethod(np.sqrt)
-    feq = staticmethod(np.equal)
-    flt = staticmethod(np.less)
-    fle = staticmethod(np.less_equal)
-    isnan = staticmethod(np.isnan)
-    ffloor = staticmethod(np.floor)
-    fceil = staticmethod(np.ceil)
-    ftrunc = staticmethod(np.trunc)
-    frint = staticmethod(np.rint)
-    zero_like = staticmethod(np.zeros_like)
-    neg = staticmethod(np.negative)
-    umin = staticmethod(np.minimum)
-    umax = staticmethod(np.maximum)
+    add = staticmethod(_np.add)
+    sub = staticmethod(_np.subtract)
+    mul = staticmethod(_np.multiply)
+    and_ = staticmethod(_np.bitwise_and)
+    or_ = staticmethod(_np.bitwise_or)
+    xor = staticmethod(_np.bitwise_xor)
+    not_ = staticmethod(_np.invert)
+    shl = staticmethod(_np.left_shift)
+    lshr = staticmethod(_np.right_shift)
+    udiv = staticmethod(_np.floor_divide)
+    urem = staticmethod(_np.remainder)
+    eq = staticmethod(_np.equal)
+    ne = staticmethod(_np.not_equal)
+    ult = staticmethod(_np.less)
+    ule = staticmethod(_np.less_equal)
+    select = staticmethod(_np.where)
+    fadd = staticmethod(_np.add)
+    fsub = staticmethod(_np.subtract)
+    fmul = staticmethod(_np.multiply)
+    fdiv = staticmethod(_np.divide)
+    fsqrt = staticmethod(_np.sqrt)
+    feq = staticmethod(_np.equal)
+    flt = staticmethod(_np.less)
+    fle = staticmethod(_np.less_equal)
+    isnan = staticmethod(_np.isnan)
+    ffloor = staticmethod(_np.floor)
+    fceil = staticmethod(_np.ceil)
+    ftrunc = staticmethod(_np.trunc)
+    frint = staticmethod(_np.rint)
+    zero_like = staticmethod(_np.zeros_like)
+    neg = staticmethod(_np.negative)
+    umin = staticmethod(_np.minimum)
+    umax = staticmethod(_np.maximum)
 
-    def is_any(self, c: A) -> bool:
-        return bool(c.any())
+    def rarely(self, c: A, then: Any, x: A) -> A:
+        return np.where(c, then(), x) if c.any() else x
 
     def zext(self, x: A, bits: int) -> A:
         return x.astype(_UNSIGNED[bits])
@@ -223,15 +224,15 @@ class NumpyAlgebra(Algebra):
 
     def exact64(self, op: str, mode: str, *args: A) -> A:
         arrays = np.broadcast_arrays(*args)
-        plain = {
+        formulas: dict[str, Any] = {
             "add": lambda x, y: x + y,
             "mul": lambda x, y: x * y,
             "div": lambda x, y: x / y,
             "fma": lambda x, y, z: x * y + z,
             "sqrt": np.sqrt,
             "rcp": lambda x: 1.0 / x,
-        }[op](*arrays)
-        result = np.array(plain, dtype=_F64)
+        }
+        result = np.array(formulas[op](*arrays), dtype=_F64)
         for i in range(result.size):
             values = [float(x.flat[i]) for x in arrays]
             if not all(np.isfinite(values)) or (op in ("div", "rcp") and values[-1] == 0):

@@ -1,4 +1,4 @@
-"""PTX text to ir.Module. The module is scanned once; the body of an entry or function is parsed when it is first asked for."""
+"""PTX text to ir.Module. The module is scanned once; the body of a function is parsed when it is first asked for."""
 
 from __future__ import annotations
 
@@ -51,11 +51,12 @@ _INTEGER = re.compile(r"(?:0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO]?[0-7]*|[1-9]\d*)U?
 _DECIMAL_FLOAT = re.compile(r"\d+\.\d*(?:[eE][+-]?\d+)?\Z|\d+[eE][+-]?\d+\Z")
 _FAMILY = re.compile(r"(.*?)(\d+)\Z")
 
+_SPECIAL_WORDS = """tid ntid laneid warpid nwarpid ctaid nctaid smid nsmid gridid is_explicit_cluster clusterid
+nclusterid cluster_ctaid cluster_nctaid cluster_ctarank cluster_nctarank lanemask_eq lanemask_le lanemask_lt lanemask_ge
+lanemask_gt clock clock_hi clock64 globaltimer globaltimer_lo globaltimer_hi total_smem_size aggr_smem_size
+dynamic_smem_size reserved_smem_offset_begin reserved_smem_offset_end reserved_smem_offset_cap current_graph_exec"""
 SPECIAL_NAMES = frozenset(
-    """tid ntid laneid warpid nwarpid ctaid nctaid smid nsmid gridid is_explicit_cluster clusterid nclusterid
-    cluster_ctaid cluster_nctaid cluster_ctarank cluster_nctarank lanemask_eq lanemask_le lanemask_lt lanemask_ge lanemask_gt
-    clock clock_hi clock64 globaltimer globaltimer_lo globaltimer_hi total_smem_size aggr_smem_size dynamic_smem_size
-    reserved_smem_offset_begin reserved_smem_offset_end reserved_smem_offset_cap current_graph_exec""".split()
+    _SPECIAL_WORDS.split()
     + [f"envreg{i}" for i in range(32)]
     + [f"pm{i}" for i in range(8)]
     + [f"pm{i}_64" for i in range(8)]

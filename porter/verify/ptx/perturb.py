@@ -25,7 +25,7 @@ class Perturbation:
             return exact
         kind, bound = BOUNDS[op]
         if isinstance(self.direction, str):
-            amount = self._random.choice(np.array([-1.0, 1.0]), exact.shape) * bound * self.scale
+            amount: np.ndarray = self._random.choice(np.array([-1.0, 1.0]), exact.shape) * bound * self.scale
         else:
-            amount = np.float64(self.direction * bound * self.scale)
+            amount = np.array(self.direction * bound * self.scale)
         return exact * (1.0 + amount) if kind == "relative" else exact + amount

@@ -1,7 +1,7 @@
 """A kernel made ready to run, the same for every backend: calls inlined, symbols resolved, code cut into segments.
 
-A segment is straight-line code. A warp-synchronising instruction starts a segment (its lanes must all be there first); a
-branch, barrier or exit ends one.
+A segment is straight-line code. A warp-synchronising instruction starts a segment (its lanes must all be there first);
+a branch, barrier or exit ends one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Runs a wave: which segment next, for which threads; divergence, waiting, spinning, deadlock.
 
-The lowest segment that some thread waits to run goes first, with all its threads: code laid out by a compiler reconverges
-that way. Threads that stay in one loop for long let the others go ahead, so spin waits end. When every runnable thread
-spins and the whole state repeats, nothing can ever change: that is reported as a deadlock.
+The lowest segment that some thread waits to run goes first, with all its threads: code laid out by a compiler
+reconverges that way. Threads that stay in one loop for long let the others go ahead, so spin waits end. When every
+runnable thread spins and the whole state repeats, nothing can ever change: that is reported as a deadlock.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Scheduler:
         self.seen_version = -1
         self.deadlocked = False
 
-    # the loop ----------------------------------------------------------------------------------------------------------
+    # the loop
     def run(self) -> None:
         wave, segments = self.wave, self.program.segments
         self.push(0, np.flatnonzero(wave.alive))
@@ -126,7 +126,7 @@ class Scheduler:
             else:
                 env = Env(wave, Gathered(wave.registers, lanes), lanes, False)
             try:
-                for k in range(at, len(steps)):  # noqa: B007
+                for k in range(at, len(steps)):
                     steps[k](env)
             except LanesKilled as killed:
                 # the rest of the segment runs without them
@@ -150,7 +150,7 @@ class Scheduler:
             if live < 0 or live >> index & 1:
                 registers[index] = scattered(registers[index], threads, env.v.lanes, env.v[index])
 
-    # the end of a segment ----------------------------------------------------------------------------------------------
+    # the end of a segment
     def finish(self, segment: Segment, lanes: np.ndarray) -> None:
         end = segment.end
         if isinstance(end, Goto):
@@ -196,7 +196,7 @@ class Scheduler:
         if self.barriers.waiting:
             self.release()
 
-    # barriers ----------------------------------------------------------------------------------------------------------
+    # barriers
     def barrier(self, end: Barrier, lanes: np.ndarray) -> None:
         wave, barriers = self.wave, self.barriers
         if end.kind == "cluster_arrive":
@@ -212,13 +212,12 @@ class Scheduler:
         id_ = self.value(lanes, end.id)
         if (id_ > 15).any():
             raise ValueError(f"PTX line {end.source.line}: barrier {int(id_.max())} does not exist")
-        if end.kind == "sync" and end.count is None and lanes.size == wave.alive_count and id_.size == 1:
-            # everyone is here: no need to wait
-            if not barriers.early[:, id_[0]].any():
-                barriers.crossed += wave.slots
-                self.crossed(lanes, int(id_[0]))
-                self.push(end.target, lanes)
-                return
+        everyone = end.kind == "sync" and end.count is None and lanes.size == wave.alive_count and id_.size == 1
+        if everyone and not barriers.early[:, id_[0]].any():
+            barriers.crossed += wave.slots  # no need to wait
+            self.crossed(lanes, int(id_[0]))
+            self.push(end.target, lanes)
+            return
         count = None
         if end.count is not None:
             count = np.broadcast_to(self.value(lanes, end.count).astype(np.int64), lanes.shape)
@@ -247,9 +246,9 @@ class Scheduler:
         for observer in self.wave.sync_observers:
             observer("barrier", lanes, id_)
 
-    # warp-synchronising instructions -----------------------------------------------------------------------------------
+    # warp-synchronising instructions
     def gather_warps(self, segment: Segment, lanes: np.ndarray) -> np.ndarray:
-        """Of the threads at a warp-synchronising segment, those whose partners are all here; the others are parked."""
+        """Of the threads at a warp-synchronising segment those whose partners are here; the others are parked."""
         wave = self.wave
         parked = self.parked.pop(segment.index, None)
         if parked is not None:
@@ -293,9 +292,7 @@ class Scheduler:
     def match_warp_syncs(self) -> bool:
         """bar.warp.sync may be reached at different instructions by the lanes of one mask."""
         segments = self.program.segments
-        plain = [
-            s for s in self.parked if isinstance(segments[s].warp_sync, Warp) and segments[s].warp_sync.kind == "sync"
-        ]  # type: ignore[union-attr]
+        plain = [s for s in self.parked if getattr(segments[s].warp_sync, "kind", "") == "sync"]
         if len(plain) < 2:
             return False
         wave = self.wave
@@ -319,7 +316,7 @@ class Scheduler:
                 self.execute(segments[s], lanes[go])
         return moved
 
-    # spinning and deadlock ---------------------------------------------------------------------------------------------
+    # spinning and deadlock
     def everyone_spins(self) -> None:
         """All runnable threads sit in loops. If the machine has been in exactly this state before, it always will be."""
         wave = self.wave
@@ -384,9 +381,8 @@ class Scheduler:
                 kind = "divergent-barrier"
             elif what.startswith("wait for"):
                 kind = "divergent-sync"
-            wave.recorder.add(
-                kind, instr, lanes, wave.coordinates, f"{lanes.size} threads {what}; {why}. All that wait: {summary}"
-            )
+            text = f"{lanes.size} threads {what}; {why}. All that wait: {summary}"
+            wave.recorder.add(kind, instr, lanes, wave.coordinates, text)
         self.ready.clear()
         self.parked.clear()
         left = np.flatnonzero(wave.alive)

@@ -9,7 +9,7 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True)
 class PtxType:
-    """`kind`: b bits, u unsigned, s signed, f IEEE float (f32, f64), h 16-bit float, x packed or narrow float, p predicate."""
+    """`kind`: b bits, u unsigned, s signed, f f32 or f64, h 16-bit float, x packed or narrow float, p predicate."""
 
     name: str
     bits: int

@@ -1,4 +1,4 @@
-"""Warp-level instructions of the numpy interpreter. Every lane that the mask names is here when they run (see scheduler.py)."""
+"""Warp-level instructions of the numpy interpreter. Every lane that the mask names is here when they run."""
 
 from __future__ import annotations
 
@@ -88,10 +88,9 @@ def _shfl(step: Warp, algebra: NumpyAlgebra) -> Runner:
 
     def run(e: Env) -> None:
         x = value_get(e)
-        if x.size == 1 and constant is not None:
-            if step.dsts[1] is None:
-                put(e, x)
-                return
+        if x.size == 1 and constant is not None and step.dsts[1] is None:
+            put(e, x)
+            return
         if constant is not None and e.lanes is None:
             m = np.broadcast_to(x, (e.wave.threads,)).reshape(-1, WARP)
             put(e, m[:, constant_j].reshape(-1))

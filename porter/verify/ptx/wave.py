@@ -1,4 +1,4 @@
-"""The threads that run together: registers as arrays over all their threads, shared and local memory, special registers."""
+"""The threads that run together: registers as arrays over all of them, shared and local memory, special registers."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Geometry:
 
 
 class Wave:
-    """State of the resident blocks. Thread t of the wave: block slot t // padded, lane t % 32; lanes that pad a block are dead."""
+    """State of the resident blocks. Thread t: block slot t // padded, lane t % 32; lanes that pad a block are dead."""
 
     def __init__(
         self,
@@ -176,10 +176,17 @@ class Wave:
         if name.startswith("envreg"):
             return one(self.envregs.get(int(name[6:]), 0))
         single = {
-            "nwarpid": g.warps, "nsmid": 132, "cluster_nctarank": g.cluster_blocks, "dynamic_smem_size": g.dynamic_shared,
-            "total_smem_size": g.shared_size, "aggr_smem_size": g.shared_size, "is_explicit_cluster": int(g.cluster_blocks > 1),
-            "reserved_smem_offset_begin": 0, "reserved_smem_offset_end": 0, "reserved_smem_offset_cap": 0,
-        }  # fmt: skip
+            "nwarpid": g.warps,
+            "nsmid": 132,
+            "cluster_nctarank": g.cluster_blocks,
+            "dynamic_smem_size": g.dynamic_shared,
+            "total_smem_size": g.shared_size,
+            "aggr_smem_size": g.shared_size,
+            "is_explicit_cluster": int(g.cluster_blocks > 1),
+            "reserved_smem_offset_begin": 0,
+            "reserved_smem_offset_end": 0,
+            "reserved_smem_offset_cap": 0,
+        }
         if name in single:
             value = one(single[name])
             return value != 0 if name == "is_explicit_cluster" else value

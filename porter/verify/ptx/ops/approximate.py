@@ -1,7 +1,7 @@
-"""The approximate instructions of f32: one deterministic, nearly correctly rounded result, computed by plain f64 arithmetic.
+"""The approximate instructions: one deterministic, nearly correctly rounded result, computed by plain f64 arithmetic.
 
-Hardware gives another result within the bounds of the PTX ISA; BOUNDS holds them so that a tolerance study can move every
-result to its bound. No library function is called, so that every host and backend gives the same bits.
+Hardware gives another result within the bounds of the PTX ISA; BOUNDS holds them so that a tolerance study can move
+every result to its bound. No library function is called, so every host and backend gives the same bits.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ _EX2 = (1.0, 0.6931471805599453, 0.2402265069591007, 0.05550410866482158, 0.0096
         0.0013333558146428443, 0.00015403530393381608, 1.525273380405984e-05, 1.3215486790144307e-06,
         1.0178086009239699e-07, 7.054911620801123e-09)  # ln(2)^k / k!  # fmt: skip
 _ATANH = (2.8853900817779268, 0.9617966939259756, 0.5770780163555854, 0.4121985831111324, 0.3205988979753252,
-          0.2623081892525388, 0.22195308321368668, 0.19235933878519512, 0.16972882833987804)  # 2/((2k+1) ln 2)  # fmt: skip
+          0.2623081892525388, 0.22195308321368668, 0.19235933878519512, 0.16972882833987804)  # fmt: skip
+# 2 / ((2k+1) ln 2)
 _SIN = (1.0, -1.0 / 6, 1.0 / 120, -1.0 / 5040, 1.0 / 362880, -1.0 / 39916800, 1.0 / 6227020800)
 _COS = (1.0, -0.5, 1.0 / 24, -1.0 / 720, 1.0 / 40320, -1.0 / 3628800, 1.0 / 479001600)
 _HALF_PI_HIGH, _HALF_PI_LOW = 1.5707963267341256, 6.077100506506192e-11

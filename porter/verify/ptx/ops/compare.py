@@ -11,7 +11,9 @@ from porter.verify.ptx.ops.table import Mods, PureOp, pure
 from porter.verify.ptx.types import B32, F32, F64, PRED, PtxType
 
 V = Any
-_COMPARES = "eq ne lt le gt ge lo ls hi hs equ neu ltu leu gtu geu num nan".split()
+_COMPARES = (
+    "eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"
+)  # fmt: skip
 _UNSIGNED_NAMES = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
 
 
@@ -63,7 +65,7 @@ def flush_half(b: Algebra, x: V) -> V:
     """An f32 that came from f16, with f16's subnormals flushed to signed zero."""
     u = b.bits_of(x)
     tiny = b.flt(b.fabs(x), b.const_f(32, 2.0**-14))
-    return b.as_f32(b.select(tiny, b.and_(u, b.const(32, 0x80000000)), u)) if b.is_any(tiny) else x
+    return b.as_f32(b.rarely(tiny, lambda: b.and_(u, b.const(32, 0x80000000)), u))
 
 
 def _combine(b: Algebra, how: str, p: V, q: V) -> V:
@@ -208,7 +210,7 @@ def testp(i: Instr) -> PureOp:
         if op == "notanumber":
             return b.ult(k_inf, a)
         if op == "normal":
-            return b.and_(b.ule(smallest, a), b.ult(a, k_inf))
+            return b.and_(b.or_(b.ule(smallest, a), b.eq(a, zero)), b.ult(a, k_inf))  # zero counts as normal
         return b.and_(b.ult(zero, a), b.ult(a, smallest))
 
     return PureOp((PRED,), (_raw(t),), fn)

@@ -9,6 +9,7 @@ from porter.verify.ptx.algebra import Algebra
 from porter.verify.ptx.ir import Instr
 from porter.verify.ptx.ops import narrow
 from porter.verify.ptx.ops.compare import flush_half, half_to_f32
+from porter.verify.ptx.ops.floating import flush_rounded_up
 from porter.verify.ptx.ops.table import Mods, PureOp, pure
 from porter.verify.ptx.types import B32, BF16X2, F16X2, F32, TYPES, PtxType
 
@@ -51,10 +52,12 @@ def float_to_int(d: PtxType, s: PtxType, mode: str, ftz: bool) -> Callable[..., 
         outside = b.or_(b.or_(too_low, too_high), nan)
         safe = b.select(outside, b.const_f(64, 0.0), r)
         value = b.f64_to_s64(safe) if d.signed or d.bits < 64 else b.f64_to_u64(safe)
-        if b.is_any(outside):
-            value = b.select(too_low, b.const(64, low), value)
-            value = b.select(too_high, b.const(64, high), value)
-            value = b.select(nan, b.const(64, nan_value), value)
+
+        def limit() -> V:
+            clamped = b.select(too_low, b.const(64, low), b.const(64, high))
+            return b.select(nan, b.const(64, nan_value), clamped)
+
+        value = b.rarely(outside, limit, value)
         return value if d.bits == 64 else b.trunc(value, d.bits)
 
     return fn
@@ -136,42 +139,85 @@ def int_to_int(d: PtxType, s: PtxType, sat: bool) -> Callable[..., V]:
     return fn
 
 
+def _widen_nan(b: Algebra, x32: V) -> V:
+    """f32 NaN bits as f64 NaN bits: payload kept, quieted."""
+    u = b.zext(b.bits_of(x32), 64)
+    sign = b.shl(b.and_(u, b.const(64, 0x80000000)), b.const(64, 32))
+    payload = b.shl(b.and_(u, b.const(64, 0x7FFFFF)), b.const(64, 29))
+    return b.or_(b.or_(sign, payload), b.const(64, 0x7FF8 << 48))
+
+
+def _narrow_nan(b: Algebra, x: V, d: PtxType) -> V:
+    """f64 NaN bits as NaN bits of a narrower type: the top of the payload kept, quieted."""
+    u = b.bits_of(x)
+    mantissa = {"f32": 23, "f16": 10, "bf16": 7}[d.name]
+    payload = b.and_(b.lshr(u, b.const(64, 52 - mantissa)), b.const(64, (1 << mantissa) - 1))
+    exponent = ((1 << (d.bits - 1 - mantissa)) - 1) << mantissa | 1 << (mantissa - 1)
+    sign = b.shl(b.lshr(u, b.const(64, 63)), b.const(64, d.bits - 1))
+    return b.trunc(b.or_(b.or_(sign, payload), b.const(64, exponent)), d.bits)
+
+
 def float_to_float(
     d: PtxType, s: PtxType, mode: str, ftz: bool, sat: bool, relu: bool, finite: bool
 ) -> Callable[..., V]:
+    """cvt between float types. Results may be bits, where a NaN's payload is kept."""
     integral = mode if mode in _INT_ROUNDINGS else ""
     rounding = "rn" if integral or not mode else mode
 
-    def fn(b: Algebra, x: V) -> V:
-        if s.name == "f64":
-            if integral:
-                x = _round_integral(b, integral, x)
-            if d.name == "f64":
-                return _saturate64(b, x) if sat else x
-            if d.name == "f32":
-                r = b.f64_to_f32(x, rounding)
-                r = b.ftz(r) if ftz else r
-                return _saturate32(b, r) if sat else r
-            x32 = b.f64_to_f32_odd(x)
-        else:
-            x32 = x if s.name == "f32" else half_to_f32(b, x, s.name)
-            if ftz and s.name == "f32":
-                x32 = b.ftz(x32)
-            if ftz and s.name == "f16" and d.name == "f16":
-                x32 = flush_half(b, x32)
-            if integral:
-                x32 = _round_integral(b, integral, x32)
+    def from_f64(b: Algebra, x: V) -> V:
+        if integral:
+            x = b.canonical64(_round_integral(b, integral, x), x)
+        if d.name == "f64":
+            return _saturate64(b, x) if sat else x
+        if d.name == "f32":
+            r = b.f64_to_f32(x, rounding)
+            r = b.ftz(r) if ftz else r
+            if ftz:
+                r = flush_rounded_up(b, r, lambda: x)
+            if sat:
+                return _saturate32(b, r)
+            return b.rarely(b.isnan(x), lambda: _narrow_nan(b, x, d), b.bits_of(r))
+        code = to_half(b, b.f64_to_f32_odd(x))
+        return code if sat or relu else b.rarely(b.isnan(x), lambda: _narrow_nan(b, x, d), code)
+
+    def to_half(b: Algebra, x32: V) -> V:
         if sat:
             x32 = _saturate32(b, x32)
         if relu:
             x32 = _relu(b, x32)
-        if d.name == "f32":
-            return b.ftz(x32) if ftz else x32
-        if d.name == "f64":
-            return b.fpext(x32)
         if rounding == "rn" and not finite:
             return b.f32_to_half(x32) if d.name == "f16" else b.f32_to_bf16(x32)
         return b.trunc(narrow.narrow(b, x32, narrow.FORMATS[d.name], rounding, finite), 16)
+
+    def fn(b: Algebra, x: V) -> V:
+        if s.name == "f64":
+            return from_f64(b, x)
+        x32 = x if s.name == "f32" else half_to_f32(b, x, s.name)
+        if d.name == "f64" and s.name in ("f16", "bf16", "f32"):
+            if ftz and s.name == "f32":
+                x32 = b.ftz(x32)
+                nan = lambda: b.const(64, 0x7FFFFFFFE0000000)  # noqa: E731
+            elif s.name == "f16":
+                bits = b.zext(x, 64)
+                sign = b.shl(b.and_(bits, b.const(64, 0x8000)), b.const(64, 48))
+                payload = b.shl(b.and_(bits, b.const(64, 0x3FF)), b.const(64, 42))
+                nan = lambda: b.or_(b.or_(sign, payload), b.const(64, 0x7FF8 << 48))  # noqa: E731
+            else:
+                nan = lambda: _widen_nan(b, x32)  # noqa: E731
+            return b.rarely(b.isnan(x32), nan, b.bits_of(b.fpext(x32)))
+        if s.name == "bf16" and d.name == "f32" and not (integral or sat or relu or ftz):
+            return b.bits_of(x32)
+        if ftz and s.name == "f32":
+            x32 = b.ftz(x32)
+        if ftz and s.name == "f16" and d.name == "f16":
+            x32 = flush_half(b, x32)
+        if integral:
+            x32 = _round_integral(b, integral, x32)
+        if d.name == "f32":
+            x32 = _saturate32(b, x32) if sat else x32
+            x32 = _relu(b, x32) if relu else x32
+            return b.ftz(x32) if ftz else x32
+        return to_half(b, x32)
 
     return fn
 
@@ -193,7 +239,9 @@ def _tf32(mode: str, relu: bool, finite: bool) -> Callable[..., V]:
         sign = b.and_(code, b.const(32, 0x40000))
         magnitude = b.and_(code, b.const(32, 0x3FFFF))
         u = b.or_(b.shl(magnitude, b.const(32, 13)), b.shl(sign, b.const(32, 13)))
-        return b.select(b.isnan(x), b.const(32, 0x7FFFFFFF), u)
+        if mode == "rna":
+            return b.rarely(b.isnan(x), lambda: b.and_(b.bits_of(x), b.const(32, 0xFFFFE000)), u)
+        return b.rarely(b.isnan(x), lambda: b.const(32, 0x7FFFE000), u)
 
     return fn
 
@@ -308,11 +356,10 @@ def _pack(i: Instr, m: Mods) -> PureOp:
     low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
 
     def one(b: Algebra, x: V) -> V:
+        clamped = b.umin(x, b.const(32, high))
         if source.signed:
-            x = b.smax(b.smin(x, b.const(32, high)), b.const(32, low))
-        else:
-            x = b.umin(x, b.const(32, high))
-        return b.and_(x, b.const(32, (1 << bits) - 1))
+            clamped = b.smax(b.smin(x, b.const(32, high)), b.const(32, low))
+        return b.and_(clamped, b.const(32, (1 << bits) - 1))
 
     def fn(b: Algebra, x: V, y: V, *c: V) -> V:
         r = b.or_(b.shl(one(b, x), b.const(32, bits)), one(b, y))

@@ -22,8 +22,12 @@ def saturate(b: Algebra, x: V) -> V:
     return b.select(b.flt(zero, x), b.select(b.flt(one, x), one, x), zero)
 
 
-def finish(ftz: bool, sat: bool, fn: Callable[..., V]) -> Callable[..., V]:
-    """f32 `fn` with inputs and output flushed (ftz) and the result clamped (sat)."""
+def finish(ftz: bool, sat: bool, fn: Callable[..., V], exact: Callable[..., V] | None = None) -> Callable[..., V]:
+    """f32 `fn` with inputs and output flushed (ftz) and the result clamped (sat).
+
+    Hardware flushes results that are subnormal before rounding: `exact` gives the f64 value that tells (correctly on
+    which side of 2^-126 it lies).
+    """
     if not ftz and not sat:
         return fn
 
@@ -33,9 +37,35 @@ def finish(ftz: bool, sat: bool, fn: Callable[..., V]) -> Callable[..., V]:
         r = fn(b, *args)
         if ftz:
             r = b.ftz(r)
+            if exact is not None:
+                r = flush_rounded_up(b, r, lambda: exact(b, *args))
         return saturate(b, r) if sat else r
 
     return wrapped
+
+
+def flush_rounded_up(b: Algebra, r: V, exact: Callable[[], V]) -> V:
+    """Results that rounding lifted to the smallest normal number become zero."""
+    u = b.bits_of(r)
+    smallest = b.eq(b.and_(u, b.const(32, 0x7FFFFFFF)), b.const(32, 0x00800000))
+
+    def flushed() -> V:
+        below = b.flt(b.fabs64(exact()), b.const_f(64, 2.0**-126))
+        return b.select(below, b.and_(u, b.const(32, 0x80000000)), u)
+
+    return b.as_f32(b.rarely(smallest, flushed, u))
+
+
+def exact_mul(b: Algebra, x: V, y: V) -> V:
+    return b.fmul(b.fpext(x), b.fpext(y))
+
+
+def exact_fma(b: Algebra, x: V, y: V, z: V) -> V:
+    return b.two_sum_odd(exact_mul(b, x, y), b.fpext(z))
+
+
+def exact_div(b: Algebra, x: V, y: V) -> V:
+    return b.fdiv(b.fpext(x), b.fpext(y))
 
 
 def directed(b: Algebra, mode: str, exact: V, zero_needs_minus: V = None) -> V:
@@ -80,7 +110,7 @@ def fma32(mode: str) -> Callable[..., V]:
 
 
 def _nudge(b: Algebra, q: V, mode: str, remainder: V, positive_means_below: V) -> V:
-    """q (nearest) moved to the directed result: `remainder` is exact - q in sign, once `positive_means_below` is applied."""
+    """q (nearest) moved to the directed result; `remainder` has the sign of exact - q if `positive_means_below`."""
     zero = b.const_f(64, 0.0)
     above = b.select(positive_means_below, b.flt(remainder, zero), b.flt(zero, remainder))  # q > exact
     below = b.select(positive_means_below, b.flt(zero, remainder), b.flt(remainder, zero))  # q < exact
@@ -135,16 +165,27 @@ def sqrt32(mode: str) -> Callable[..., V]:
 
 
 def f64_op(op: str, mode: str) -> Callable[..., V]:
-    if mode != "rn":
-        return lambda b, *a: b.exact64(op, mode, *a)
-    return {
+    """f64 arithmetic. Of several NaN operands the last is passed on (of a division the first)."""
+    nearest: dict[str, Callable[..., V]] = {
         "add": lambda b, x, y: b.fadd(x, y),
+        "sub": lambda b, x, y: b.fsub(x, y),
         "mul": lambda b, x, y: b.fmul(x, y),
         "fma": lambda b, x, y, z: b.fma(x, y, z),
         "div": lambda b, x, y: b.fdiv(x, y),
         "sqrt": lambda b, x: b.fsqrt(x),
         "rcp": lambda b, x: b.fdiv(b.const_f(64, 1.0), x),
-    }[op]
+    }
+
+    def fn(b: Algebra, *args: V) -> V:
+        if mode == "rn":
+            r = nearest[op](b, *args)
+        elif op == "sub":
+            r = b.exact64("add", mode, args[0], b.as_f64(b.xor(b.bits_of(args[1]), b.const(64, 1 << 63))))
+        else:
+            r = b.exact64(op, mode, *args)
+        return b.canonical64(r, *(args if op == "div" else reversed(args)))
+
+    return fn
 
 
 def _mixed(m: Mods, i: Instr, mode: str, sat: bool) -> PureOp | None:
@@ -178,12 +219,7 @@ def add(i: Instr) -> PureOp:
     if "f64" in m.left:
         t = m.type()
         m.done()
-        if not subtract:
-            return PureOp((t,), (t, t), f64_op("add", mode))
-        if mode == "rn":
-            return PureOp((t,), (t, t), lambda b, x, y: b.fsub(x, y))
-        flip = lambda b, y: b.as_f64(b.xor(b.bits_of(y), b.const(64, 1 << 63)))  # noqa: E731
-        return PureOp((t,), (t, t), lambda b, x, y: b.exact64("add", mode, x, flip(b, y)))
+        return PureOp((t,), (t, t), f64_op(i.base, mode))
     if "f32x2" in m.left:
         return packed.arithmetic(m, 2, add32(mode, subtract))
     if half.is_half(m):
@@ -199,7 +235,7 @@ def mul(i: Instr) -> PureOp:
         ftz, sat = m.flag("ftz"), m.flag("sat")
         t = m.type()
         m.done()
-        return PureOp((t,), (t, t), finish(ftz, sat, mul32(mode)))
+        return PureOp((t,), (t, t), finish(ftz, sat, mul32(mode), exact_mul))
     if "f64" in m.left:
         t = m.type()
         m.done()
@@ -222,7 +258,7 @@ def fma(i: Instr) -> PureOp:
             return mixed
         t = m.type()
         m.done()
-        return PureOp((t,), (t, t, t), finish(ftz, sat, fma32(mode)))
+        return PureOp((t,), (t, t, t), finish(ftz, sat, fma32(mode), exact_fma))
     if "f64" in m.left:
         t = m.type()
         m.done()
@@ -239,14 +275,14 @@ def _div_approx(b: Algebra, x: V, y: V) -> V:
     q = b.fptrunc(exact)
     huge = b.flt(b.const_f(32, 2.0**126), b.fabs(y))
     huge = b.and_(huge, b.flt(b.fabs(y), b.const_f(32, float("inf"))))
-    if not b.is_any(huge):
-        return q
-    # ISA: for 2^126 < |y| < 2^128 the result is 0, or NaN if x is infinite
-    sign = b.and_(b.xor(b.bits_of(x), b.bits_of(y)), b.const(32, 0x80000000))
-    infinite = b.eq(b.and_(b.bits_of(x), b.const(32, 0x7FFFFFFF)), b.const(32, 0x7F800000))
-    nan_in = b.or_(b.isnan(x), infinite)
-    value = b.select(nan_in, b.const(32, 0x7FFFFFFF), sign)
-    return b.select(huge, b.as_f32(value), q)
+
+    def beyond() -> V:
+        # ISA: for 2^126 < |y| < 2^128 the result is 0, or NaN if x is infinite
+        sign = b.and_(b.xor(b.bits_of(x), b.bits_of(y)), b.const(32, 0x80000000))
+        infinite = b.eq(b.and_(b.bits_of(x), b.const(32, 0x7FFFFFFF)), b.const(32, 0x7F800000))
+        return b.select(b.or_(b.isnan(x), infinite), b.const(32, 0x7FFFFFFF), sign)
+
+    return b.as_f32(b.rarely(huge, beyond, b.bits_of(q)))
 
 
 def _div_full(b: Algebra, x: V, y: V) -> V:
@@ -262,7 +298,7 @@ def div(i: Instr) -> PureOp:
         t = m.type()
         m.done()
         fn = {"approx": _div_approx, "full": _div_full}.get(mode) or div32(mode or "rn")
-        return PureOp((t,), (t, t), finish(ftz, False, fn))
+        return PureOp((t,), (t, t), finish(ftz, False, fn, exact_div))
     if "f64" in m.left:
         t = m.type()
         m.done()
@@ -287,7 +323,9 @@ def rcp_sqrt(i: Instr) -> PureOp:
         return PureOp((t,), (t,), finish(ftz, False, lambda b, x: b.fptrunc(approximate(b, base, b.fpext(x)))))
     if base == "rcp":
         op = div32(mode)
-        return PureOp((t,), (t,), finish(ftz, False, lambda b, x: op(b, b.const_f(32, 1.0), x)))
+        reciprocal = lambda b, x: op(b, b.const_f(32, 1.0), x)  # noqa: E731
+        exact = lambda b, x: b.fdiv(b.const_f(64, 1.0), b.fpext(x))  # noqa: E731
+        return PureOp((t,), (t,), finish(ftz, False, reciprocal, exact))
     return PureOp((t,), (t,), finish(ftz, False, sqrt32(mode)))
 
 
@@ -295,7 +333,8 @@ def _gross64(b: Algebra, x: V) -> V:
     """f64 cut to its high word, subnormals flushed: what rcp/rsqrt.approx.ftz.f64 read and give."""
     u = b.and_(b.bits_of(x), b.const(64, 0xFFFFFFFF00000000))
     tiny = b.eq(b.and_(u, b.const(64, 0x7FF << 52)), b.const(64, 0))
-    return b.as_f64(b.select(tiny, b.and_(u, b.const(64, 1 << 63)), u))
+    u = b.select(tiny, b.and_(u, b.const(64, 1 << 63)), u)
+    return b.as_f64(b.select(b.isnan(b.as_f64(u)), b.const(64, 0x7FFFFFFF00000000), u))
 
 
 @pure("rsqrt", "ex2", "lg2", "sin", "cos", "tanh")
@@ -309,7 +348,7 @@ def special(i: Instr) -> PureOp:
     base = i.base
     if t.name == "f64" and base == "rsqrt":
         if not ftz:
-            return PureOp((F64,), (F64,), lambda b, x: b.fdiv(b.const_f(64, 1.0), b.fsqrt(x)))
+            return PureOp((F64,), (F64,), lambda b, x: b.canonical64(b.fdiv(b.const_f(64, 1.0), b.fsqrt(x)), x))
         return PureOp((F64,), (F64,), lambda b, x: _gross64(b, b.fdiv(b.const_f(64, 1.0), b.fsqrt(_gross64(b, x)))))
     if t.name == "f32":
         return PureOp((t,), (t,), finish(ftz, False, lambda b, x: b.fptrunc(approximate(b, base, b.fpext(x)))))
@@ -331,7 +370,10 @@ def abs_neg(i: Instr) -> PureOp:
         def fn(b: Algebra, x: V) -> V:
             if ftz:
                 x = b.bits_of(b.ftz(b.as_f32(x)))
-            return b.and_(x, b.const(t.bits, sign - 1)) if i.base == "abs" else b.xor(x, b.const(t.bits, sign))
+            r = b.and_(x, b.const(t.bits, sign - 1)) if i.base == "abs" else b.xor(x, b.const(t.bits, sign))
+            if t is F32:
+                return b.rarely(b.isnan(b.as_f32(x)), lambda: b.const(32, 0x7FFFFFFF), r)
+            return b.rarely(b.isnan(b.as_f64(x)), lambda: b.or_(x, b.const(64, 1 << 51)), r)
 
         return PureOp((raw,), (raw,), fn)
     if t.kind == "h" or t.name in ("f16x2", "bf16x2"):
@@ -355,12 +397,11 @@ def min_max32(op: str, nan: bool, xorsign: bool) -> Callable[..., V]:
         r = b.select(first, ux, uy)
         nan_x, nan_y = b.isnan(x), b.isnan(y)
         either = b.or_(nan_x, nan_y)
-        if b.is_any(either):
-            if nan:
-                r = b.select(either, b.const(32, 0x7FFFFFFF), r)
-            else:
-                r = b.select(nan_x, uy, b.select(nan_y, ux, r))
-                r = b.select(b.and_(nan_x, nan_y), b.const(32, 0x7FFFFFFF), r)
+        canonical = b.const(32, 0x7FFFFFFF)
+        if nan:
+            r = b.rarely(either, lambda: canonical, r)
+        else:
+            r = b.rarely(either, lambda: b.select(nan_x, b.select(nan_y, canonical, uy), ux), r)
         if sign is not None:
             r = b.or_(r, sign) if not nan else b.select(either, r, b.or_(r, sign))
         return b.as_f32(r)
@@ -378,7 +419,8 @@ def _min_max64(op: str) -> Callable[..., V]:
         kx, ky = (b.xor(u, b.lshr(b.ashr(u, b.const(64, 63)), b.const(64, 1))) for u in (ux, uy))
         r = b.select(b.slt(kx, ky) if op == "min" else b.slt(ky, kx), ux, uy)
         nan_x, nan_y = b.isnan(x), b.isnan(y)
-        r = b.select(nan_x, uy, b.select(nan_y, ux, r))
+        quiet = b.or_(uy, b.const(64, 1 << 51))
+        r = b.select(nan_x, b.select(nan_y, quiet, uy), b.select(nan_y, ux, r))
         return b.as_f64(r)
 
     return fn

@@ -46,7 +46,7 @@ def lift(t: PtxType, fn: Callable[..., V]) -> PureOp | Callable[..., V]:
 def _flush_code(b: Algebra, x: V) -> V:
     """An f16 code with subnormals replaced by signed zeros."""
     tiny = b.eq(b.and_(x, b.const(16, 0x7C00)), b.const(16, 0))
-    return b.select(tiny, b.and_(x, b.const(16, 0x8000)), x) if b.is_any(tiny) else x
+    return b.rarely(tiny, lambda: b.and_(x, b.const(16, 0x8000)), x)
 
 
 def _saturate(b: Algebra, s: PtxType, r: V) -> V:
@@ -100,10 +100,14 @@ def arithmetic(m: Mods, op: str, mode: str) -> PureOp:
 
 def abs_neg(m: Mods, op: str, t: PtxType, ftz: bool) -> PureOp:
     m.done()
+    s = scalar_of(t) if t.name.endswith("x2") else t
 
     def scalar(b: Algebra, x: V) -> V:
         x = _flush_code(b, x) if ftz else x
-        return b.and_(x, b.const(16, 0x7FFF)) if op == "abs" else b.xor(x, b.const(16, 0x8000))
+        magnitude = b.and_(x, b.const(16, 0x7FFF))
+        r = magnitude if op == "abs" else b.xor(x, b.const(16, 0x8000))
+        nan = b.ult(b.const(16, 0x7C00 if s.name == "f16" else 0x7F80), magnitude)
+        return b.rarely(nan, lambda: b.const(16, 0x7FFF), r)
 
     return PureOp((t,), (t,), lift(t, scalar))  # type: ignore[arg-type]
 

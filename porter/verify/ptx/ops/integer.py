@@ -250,10 +250,8 @@ def min_max_int(i: Instr, m: Mods, t: PtxType) -> PureOp:
         return PureOp((t,), (t, t), packed)
 
     def fn(b: Algebra, x: V, y: V) -> V:
-        if t.signed:
-            r = (b.smin if i.base == "min" else b.smax)(x, y)
-        else:
-            r = (b.umin if i.base == "min" else b.umax)(x, y)
+        signed, unsigned = (b.smin, b.umin) if i.base == "min" else (b.smax, b.umax)
+        r = (signed if t.signed else unsigned)(x, y)
         return b.smax(r, b.const(t.bits, 0)) if relu else r
 
     return PureOp((t,), (t, t), fn)

@@ -1,4 +1,4 @@
-"""Rounding of f32 to every narrower float format, and back. Exact: the input may be rounded to odd from something wider."""
+"""Rounding of f32 to every narrower float format, and back. The input may be rounded to odd from something wider."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FORMATS = {f.name: f for f in (F16, BF16, TF32, E4M3, E5M2, E2M1, E2M3, E3M2)}
 
 
 def narrow(b: Algebra, x: V, fmt: Format, mode: str, saturate: bool) -> V:
-    """f32 value `x` as the code of `fmt` in a 32-bit integer. `mode`: rn rz rm rp rna; saturate: to the largest finite."""
+    """f32 `x` as the code of `fmt` in a 32-bit integer. `mode`: rn rz rm rp rna; saturate: to the largest finite."""
     c = lambda value: b.const(32, value)  # noqa: E731
     u = b.bits_of(x)
     sign = b.ne(b.lshr(u, c(31)), c(0))

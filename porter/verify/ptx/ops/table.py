@@ -47,7 +47,7 @@ def supported_bases() -> frozenset[str]:
 
 
 def resolve(instr: Instr) -> PureOp | None:
-    """The typed operation, or None when the base is no pure instruction. Raises UnsupportedPtx for unknown modifiers."""
+    """The typed operation, or None if the base is no pure instruction. Raises UnsupportedPtx for unknown modifiers."""
     builder = _TABLE.get(instr.base)
     return builder(instr) if builder else None
 
