@@ -62,6 +62,7 @@ class Scope:
     memory: set[str] = field(default_factory=set)  # locals that live in an array and are reached by pointer
     static: set[str] = field(default_factory=set)  # Python numbers at trace time
     bounds: dict[str, int] = field(default_factory=dict)
+    constants: dict[str, tuple[Any, ...]] = field(default_factory=dict)  # values of static variables by instance
     used_builtins: set[str] = field(default_factory=set)
     holes: list[Hole] = field(default_factory=list)
     patterns: set[str] = field(default_factory=set)
@@ -178,9 +179,16 @@ class ExprWriter:
         return any(v == value for v in col) and len(set(map(str, col))) == 1 or all(v == value for v in col)
 
     def _constvariants(self, e: ConstVariants) -> Text:
+        if e.origin and e.origin in self.s.static and self._same_constants(e):
+            return Text(self.name(e.origin), static=True)
         text = self.s.params.const_text(e.values, e.origin)
         simple = text.isidentifier() or text.isdigit() or text.startswith("(")
         return Text(text, ATOM if simple else MUL, static=True)
+
+    def _same_constants(self, e: ConstVariants) -> bool:
+        """True when the trace-time variable named by the constant's origin has these values."""
+        known = self.s.constants.get(str(e.origin))
+        return known is not None and all(v is None or v == k for v, k in zip(e.values, known, strict=True))
 
     def _builtin(self, e: ir.Builtin) -> Text:
         if e.name == "warpSize":

@@ -235,7 +235,14 @@ class ModuleWriter:
             self.put(f"{n}: cutlass.Constexpr,", span, 1)
         self.put("stream,", span, 1)
         self.put("):", span)
-        self.put(f"{p.name}({', '.join([*names, *p.generic.names])}).launch(", span, 1)
+        call = f"{p.name}({', '.join([*names, *p.generic.names])}).launch("
+        if len(call) <= 110:
+            self.put(call, span, 1)
+        else:
+            self.put(f"{p.name}(", span, 1)
+            for n in (*names, *p.generic.names):
+                self.put(f"{n},", span, 2)
+            self.put(").launch(", span, 1)
         self.put("grid=(grid_x, grid_y, grid_z),", span, 2)
         self.put("block=(block_x, block_y, block_z),", span, 2)
         if any(isinstance(n, ir.SharedDecl) and n.dynamic for n in ir.walk(p.body)):

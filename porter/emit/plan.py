@@ -18,6 +18,7 @@ from porter.patterns.library import drop_handles, lower_library
 from porter.patterns.names import Names, declared
 from porter.patterns.references import resolve_references
 from porter.patterns.shared_params import hoist_shared
+from porter.patterns.tidy_names import tidy_names
 from porter.source import Source
 
 
@@ -83,7 +84,7 @@ def rewrite_kernel(kernel: ir.Kernel) -> ir.Kernel:
     body = _body(k.body, names)
     body = single_exit(body, None, names)
     k = replace(k, body=body, functions=functions)
-    return hoist_shared(k, names)
+    return tidy_names(hoist_shared(k))
 
 
 def _body(body: tuple[ir.Stmt, ...], names: Names) -> tuple[ir.Stmt, ...]:

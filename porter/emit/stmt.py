@@ -121,6 +121,7 @@ class BodyWriter:
             v = _value(init, i, self.env.get(i, {}))
             if v is not None:
                 self.env.setdefault(i, {})[name] = v
+        self.scope.constants[name] = tuple(self.env.get(i, {}).get(name) for i in range(self.scope.params.count))
 
     def _declare_zero(self, s: ir.Decl, name: str) -> None:
         t = s.type

@@ -9,12 +9,13 @@ from dataclasses import replace
 from typing import Any
 
 from porter import ir
-from porter.patterns.names import Names, substitute
+from porter.patterns.names import Names, declared, substitute
 
 
-def hoist_shared(kernel: ir.Kernel, names: Names) -> ir.Kernel:
+def hoist_shared(kernel: ir.Kernel) -> ir.Kernel:
     """Functions take their shared arrays as parameters (their own and those of the functions they call)."""
     own: dict[str, list[ir.SharedDecl]] = {}
+    names = Names([*(p.name for p in kernel.params), *declared(kernel.body)])
     functions: dict[str, ir.Function] = {}
     for key, fn in kernel.functions.items():
         decls = [n for n in ir.walk(fn.body) if isinstance(n, ir.SharedDecl)]
