@@ -1,4 +1,4 @@
-"""A readable, C-like print of the IR, stable for snapshot tests (`porter port --emit ir`). Not meant to be parsed back."""
+"""A readable, C-like print of the IR, stable for snapshot tests (`porter port --emit ir`). Not to be parsed back."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ def format_kernel(k: ir.Kernel) -> str:
     names = _function_names(k)
     out: list[str] = []
     for s in _structs(k):
-        out += _struct(s) + [""]
+        out += [*_struct(s), ""]
     for g in k.globals:
         out += [f"const {declarator(g.type, g.name)} = {_global_value(g.value)};", ""]
     for key in names:
-        out += _function(k.functions[key], names) + [""]
+        out += [*_function(k.functions[key], names), ""]
     if k.comment:
         out += [f"// {line}" for line in k.comment.splitlines()]
     if k.targs:

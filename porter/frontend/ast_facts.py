@@ -157,13 +157,16 @@ _SCOPES = {
 }  # fmt: skip
 
 
+_TEMPLATE_PARAMETERS = {
+    CursorKind.TEMPLATE_TYPE_PARAMETER, CursorKind.TEMPLATE_NON_TYPE_PARAMETER,
+    CursorKind.TEMPLATE_TEMPLATE_PARAMETER,
+}  # fmt: skip
+
+
 def template_parameters(c: Cursor) -> list[Cursor]:
     """The template parameter cursors of the template that a specialisation came from (or of a template itself)."""
     template = c.specialized_template or c
-    wanted = (
-        CursorKind.TEMPLATE_TYPE_PARAMETER, CursorKind.TEMPLATE_NON_TYPE_PARAMETER, CursorKind.TEMPLATE_TEMPLATE_PARAMETER,
-    )  # fmt: skip
-    return [k for k in template.get_children() if k.kind in wanted]
+    return [k for k in template.get_children() if k.kind in _TEMPLATE_PARAMETERS]
 
 
 def is_closure(t: ClangType) -> bool:

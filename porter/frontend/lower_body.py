@@ -303,9 +303,8 @@ def fill_spans(node: Any, span: Span) -> None:
     """Give `span` to this node and to those below that have none yet."""
     if span is NO_SPAN:
         return
-    if isinstance(node, ir.Node):
-        if node.span is NO_SPAN:
-            object.__setattr__(node, "span", span)
+    if isinstance(node, ir.Node) and node.span is NO_SPAN:
+        object.__setattr__(node, "span", span)
     for c in ir.children(node):
         if c.span is NO_SPAN:
             fill_spans(c, span)

@@ -108,10 +108,8 @@ def unroll_of(fx: FunctionLowering, wrapper: Cursor, loop: Cursor) -> int | None
         # A macro that expands to _Pragma: its use stands here or on the line before.
         line = data.rfind(b"\n", 0, max(0, data.rfind(b"\n", 0, start.offset))) + 1
         text = data[line : end.offset].decode("utf-8", "replace") + text
-    found = None
-    for found in _UNROLL.finditer(text):
-        pass
-    if found is None:
+    pragmas = list(_UNROLL.finditer(text))
+    if not pragmas:
         macro = re.findall(r"\b(\w*UNROLL\w*)\b\s*(?:\(\s*(\w+)\s*\))?", text)
         if not macro:
             return None if "[[" in text else 0
@@ -119,9 +117,9 @@ def unroll_of(fx: FunctionLowering, wrapper: Cursor, loop: Cursor) -> int | None
         if argument:
             return _count(fx, argument)
         return 1 if name.upper().startswith("NO") else 0
-    if found.group(1):
+    if pragmas[-1].group(1):
         return 1
-    return _count(fx, found.group(2))
+    return _count(fx, pragmas[-1].group(2))
 
 
 def _count(fx: FunctionLowering, text: str) -> int:

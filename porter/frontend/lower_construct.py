@@ -1,4 +1,4 @@
-"""Constructor calls: values of scalar classes and vectors, copies, and the user's constructors as functions on `this`."""
+"""Constructor calls: values of scalar classes and vectors, copies, the user's constructors as functions on `this`."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def _vector_value(fx: FunctionLowering, t: ClangType, ctor: Cursor, args: list[C
 
 
 def _declared_only(fx: FunctionLowering, c: Cursor, t: ClangType, args: list[Cursor]) -> ir.Expr:
-    """A prelude constructor without a body (`half2(raw)`, `__nv_fp8x2_e4m3(float2)`): an intrinsic named like the class."""
+    """A prelude constructor without a body (`__nv_fp8x2_e4m3(float2)`): an intrinsic named like the class."""
     it = fx.type(t)
     name = ast.qualified_name(t.get_declaration())
     return ir.Intrinsic(name, tuple(fx.expr(a) for a in args), type=it)
@@ -163,15 +163,12 @@ def member_initialisers(fx: FunctionLowering, ctor: Cursor) -> None:
     record = ctor.semantic_parent.type.get_canonical()
     this = ir.Var("this", type=fx.type(record))
     written = written_initialisers(ctor)
-    for kind, init in written:
-        if isinstance(kind, str):
-            continue
     delegated = [v for k, v in written if k == "self"]
     if delegated:
         _initialise(fx, this, record, delegated[0])
         return
     by_base = {ast.bare(v.type): v for k, v in written if k == "base"}
-    by_field = {k.spelling if not isinstance(k, str) else "": v for k, v in written if not isinstance(k, str)}
+    by_field = {k.spelling: v for k, v in written if isinstance(k, Cursor)}
     from porter.frontend.lower_convert import upcast
 
     for base in record.get_bases():

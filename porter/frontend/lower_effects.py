@@ -15,26 +15,36 @@ from porter.frontend.lower_body import FunctionLowering, KernelLowering, Untrans
 from porter.frontend.lower_convert import condition, const, to_type
 from porter.frontend.lower_types import usual_arithmetic
 
-# Intrinsics that change memory, synchronise or stop: name prefixes.
-EFFECTS = (
-    "atomic", "__st", "__sync", "__threadfence", "__trap", "__brkpt", "printf", "__assert", "assert", "mem", "__pipeline",
-    "cub::", "cooperative_groups::", "nvcuda::", "cuda::", "curand", "sincos", "__sincos", "frexp", "modf", "remquo",
-    "__nanosleep", "cuda", "free", "malloc", "__red", "__match_all", "copy", "fill", "sort", "swap", "__barrier",
-    "__grid", "__cluster", "__builtin_nontemporal_store", "thrust::", "__prof", "vprintf", "clock", "globaltimer",
+# Intrinsics that change memory, synchronise, stop, or ask for the time: by prefix and by name.
+_EFFECT_PREFIXES = (
+    "atomic", "__st", "__sync", "__threadfence", "__trap", "__brkpt", "printf", "vprintf", "__assert", "__pipeline",
+    "cub::", "cooperative_groups::", "nvcuda::", "cuda::", "thrust::", "curand", "cuda", "__nanosleep", "__barrier",
+    "__match_all", "__builtin_nontemporal_store", "__prof", "clock", "globaltimer",
+)  # fmt: skip
+_EFFECT_NAMES = frozenset(
+    [
+        "assert", "memcpy", "memset", "memmove", "malloc", "free", "copy", "copy_n", "fill", "fill_n", "sort", "swap",
+        "exchange", "sincos", "sincosf", "__sincosf", "sincospi", "sincospif", "frexp", "frexpf", "modf", "modff",
+        "remquo", "remquof",
+    ]
 )  # fmt: skip
 # Methods and functions of cooperative groups that only ask or exchange values.
 _QUESTIONS = frozenset(
-    "thread_rank size num_threads meta_group_rank meta_group_size thread_index group_index group_dim dim_threads"
-    " block_rank num_blocks block_index dim_blocks shfl shfl_up shfl_down shfl_xor any all ballot match_any match_all"
-    " reduce this_thread_block tiled_partition coalesced_threads this_grid this_cluster binary_partition"
-    " labeled_partition inclusive_scan exclusive_scan".split()  # noqa: SIM905
-)
+    [
+        "thread_rank", "size", "num_threads", "meta_group_rank", "meta_group_size", "thread_index", "group_index",
+        "group_dim", "dim_threads", "block_rank", "num_blocks", "block_index", "dim_blocks", "shfl", "shfl_up",
+        "shfl_down", "shfl_xor", "any", "all", "ballot", "match_any", "match_all", "reduce", "this_thread_block",
+        "tiled_partition", "coalesced_threads", "this_grid", "this_cluster", "binary_partition", "labeled_partition",
+        "inclusive_scan", "exclusive_scan",
+    ]
+)  # fmt: skip
 
 
 def intrinsic_has_effect(name: str) -> bool:
+    """Whether a call of the intrinsic does more than compute a value from its arguments."""
     if name.startswith("cooperative_groups::") and name.split("::")[-1] in _QUESTIONS:
         return False
-    return name.startswith(EFFECTS)
+    return name in _EFFECT_NAMES or name.startswith(_EFFECT_PREFIXES)
 
 
 def has_effect(fx: FunctionLowering, x: ir.Expr) -> bool:
@@ -161,7 +171,7 @@ def short_circuit(fx: FunctionLowering, c: Cursor, op: str, a: Cursor, b: Cursor
 
 
 def select(fx: FunctionLowering, c: Cursor, test: Cursor, yes: Cursor, no: Cursor) -> ir.Expr:
-    """`test ? yes : no`. Arms that need statements become an if with a temporary (a pointer to the arm's place for lvalues)."""
+    """`test ? yes : no`. Arms that need statements of their own become an if with a temporary."""
     cond = condition(fx.expr(test))
     with fx.collect() as pre_a:
         a = fx.expr(yes)

@@ -43,7 +43,7 @@ def lower_function(caller: FunctionLowering, d: Cursor) -> ir.Function:
 
 
 def _by_value(p: ir.FunctionParam, source: Cursor, function: ir.Function, written: frozenset[str]) -> ir.FunctionParam:
-    """References that are as good as values: `const T&` where nothing others can see is written, `T&&` not written to."""
+    """References as good as values: `const T&` where nothing others can see is written, `T&&` not written to."""
     if not p.by_ref or function.ret_ref or isinstance(function.ret, ir.Pointer):
         return p
     if not isinstance(p.type, (ir.Scalar, ir.Pointer, ir.Struct)):
@@ -196,7 +196,7 @@ def _mentioned_closure(kernel: KernelLowering, t: ClangType, depth: int) -> Clos
 
 
 def template_arguments(kernel: KernelLowering, d: Cursor, named: bool = True) -> list[tuple[str, Any]]:
-    """(parameter name, type or int) of a specialisation, those of its classes first. Packs and templates are left out."""
+    """(parameter name, type or int) of a specialisation, its classes' first. Packs and templates are left out."""
     out: list[tuple[str, Any]] = []
     parent = d.semantic_parent
     if parent is not None and parent.kind in (CursorKind.STRUCT_DECL, CursorKind.CLASS_DECL):

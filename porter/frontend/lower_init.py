@@ -166,10 +166,7 @@ def has_defaults(fx: FunctionLowering, t: ClangType) -> bool:
         return True
     if any(has_defaults(fx, b.type) for b in t.get_bases()):
         return True
-    for f in t.get_fields():
-        if default_member_value_exists(fx, f) or has_defaults(fx, f.type):
-            return True
-    return False
+    return any(default_member_value_exists(fx, f) or has_defaults(fx, f.type) for f in t.get_fields())
 
 
 def default_member_value_exists(fx: FunctionLowering, f: Cursor) -> bool:

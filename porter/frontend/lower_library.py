@@ -360,7 +360,7 @@ def _scalar_conversion(fx: FunctionLowering, x: ir.Expr, c: Cursor) -> ir.Expr:
 
 
 def opaque_value(fx: FunctionLowering, c: Cursor, t: ClangType, args: list[Cursor]) -> ir.Expr | None:
-    """Construction of a library handle: `cub::BlockReduce<float, 256>(storage)`; a default one is just a declaration."""
+    """A library handle built: `cub::BlockReduce<float, 256>(storage)`; None when it is default-constructed."""
     args = [a for a in args if not ast.is_default_argument(a)]
     ctor = c.referenced
     if len(args) == 1 and ctor is not None and (ctor.is_copy_constructor() or ctor.is_move_constructor()):

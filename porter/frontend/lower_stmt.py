@@ -130,7 +130,7 @@ def _constexpr_condition(fx: FunctionLowering, c: Cursor, head: Cursor) -> tuple
             return False, None
         data = fx.kernel.texts.data(start.file.name)
         gap = data[start.offset : start.offset + 40].decode("utf-8", "replace")
-        if not gap.replace("\n", " ").split("(")[0].split() == ["if", "constexpr"]:
+        if gap.replace("\n", " ").split("(")[0].split() != ["if", "constexpr"]:
             return False, None
     value = ast.evaluate(head)
     return (True, bool(value)) if value is not None else (False, None)

@@ -15,7 +15,8 @@ SCALAR_KINDS: dict[TypeKind, ir.Scalar] = {
     TypeKind.CHAR_S: ir.I8, TypeKind.SCHAR: ir.I8, TypeKind.SHORT: ir.I16, TypeKind.USHORT: ir.U16,
     TypeKind.INT: ir.I32, TypeKind.UINT: ir.U32, TypeKind.LONG: ir.I64, TypeKind.ULONG: ir.U64,
     TypeKind.LONGLONG: ir.I64, TypeKind.ULONGLONG: ir.U64, TypeKind.FLOAT: ir.F32, TypeKind.DOUBLE: ir.F64,
-    TypeKind.HALF: ir.F16, TypeKind.FLOAT16: ir.F16, TypeKind.CHAR16: ir.U16, TypeKind.CHAR32: ir.U32, TypeKind.WCHAR: ir.I32,
+    TypeKind.HALF: ir.F16, TypeKind.FLOAT16: ir.F16,
+    TypeKind.CHAR16: ir.U16, TypeKind.CHAR32: ir.U32, TypeKind.WCHAR: ir.I32,
 }  # fmt: skip
 
 # Classes that CUDA and PyTorch give for one number. Qualified name -> scalar.
