@@ -52,6 +52,7 @@ class Backend(Protocol):
     """Runs builds. Launches write into the HostBuffers they are given."""
 
     name: str
+    checked: tuple[str, ...]  # kinds of violations that it looks for; what is not listed has not been checked
 
     def run(
         self, build: Build, shape: LaunchShape, arguments: Sequence[Argument], schedule: int = 0, checks: bool = True

@@ -106,8 +106,11 @@ def loosened(case: Case) -> list[Diagnostic]:
     return notes
 
 
-def sanitizer_verdict(case: Case, runs: Sequence[InstanceRun]) -> Verdict:
-    """PASS when neither side did anything forbidden. A port may not even do what its original does."""
+def sanitizer_verdict(case: Case, runs: Sequence[InstanceRun], checked: Sequence[str]) -> Verdict:
+    """PASS when neither side did anything forbidden. A port may not even do what its original does.
+
+    `checked` are the kinds of violations that were looked for; the verdict claims nothing about others.
+    """
     port: list[Diagnostic] = []
     original: list[Diagnostic] = []
     launches = 0
@@ -117,7 +120,7 @@ def sanitizer_verdict(case: Case, runs: Sequence[InstanceRun]) -> Verdict:
             port += [_violation(v, "PRT840", "the port", run, result) for v in result.port.violations]
             original += [_violation(v, "PRT841", "the original", run, result) for v in result.original.violations]
     port, original = _distinct(port), _distinct(original)
-    data = {"launches": launches, "port": len(port), "original": len(original)}
+    data = {"launches": launches, "port": len(port), "original": len(original), "checked": list(checked)}
     if original:
         detail = f"the original itself: {original[0].message}"
         return Verdict("sanitizer", Status.ERROR, detail, _most([*original, *port]), data)
@@ -125,7 +128,7 @@ def sanitizer_verdict(case: Case, runs: Sequence[InstanceRun]) -> Verdict:
         return Verdict("sanitizer", Status.FAIL, port[0].message, _most(port), data)
     if not launches:
         return Verdict("sanitizer", Status.ERROR, "nothing was run", (), data)
-    return Verdict("sanitizer", Status.PASS, f"nothing found in {launches} launches", (), data)
+    return Verdict("sanitizer", Status.PASS, f"no {', '.join(checked)} in {launches} launches", (), data)
 
 
 def determinism_verdict(findings: Sequence[Finding], repeats: int, schedules: int) -> Verdict:

@@ -244,7 +244,7 @@ def _launch(state: _Verification) -> None:
         repeats += [(subject, trial, pair[1]) for trial, pair in _to_repeat(ready)]
     scenarios = sorted({t.scenario for _, _, trials, _ in plans for t in trials})
     state.add(numerics_verdict(request.case, state.runs, state.seed, scenarios), start)
-    state.add(sanitizer_verdict(request.case, state.runs), start)
+    state.add(sanitizer_verdict(request.case, state.runs, backend.checked), start)
     start = time.perf_counter()
     findings = []
     for at, (subject, trial, shape) in enumerate(repeats):
