@@ -114,7 +114,6 @@ def port_files(paths: Sequence[Path], config: PortConfig, progress: Progress = s
 def port(path: Path, config: PortConfig, progress: Progress = silent, taken: dict[Path, Path] | None = None) -> Report:
     """Port the kernels of one file. Raises PorterError when the file as a whole cannot be ported."""
     start = time.perf_counter()
-    progress(StageEvent(path.name, "parse", "running"))
     unit = parse(path, config)
     parsed = time.perf_counter() - start
     kernels = choose_kernels(unit, config)
@@ -219,7 +218,7 @@ def show_stage(path: Path, config: PortConfig, stage: str) -> tuple[str, tuple[D
 
 
 def compile_to_ptx(made: Translation, config: PortConfig) -> list[str]:
-    """The PTX of a translated kernel at each instance and architecture. Raises PorterError PRT810 when one fails."""
+    """The PTX of a translated kernel at each instance and architecture. Raises PorterError PRT811 when one fails."""
     from porter.verify.compile_worker import CompileRequest, compile_port
 
     requests = [CompileRequest(instance_values(made.info, i), a) for i in made.instances for a in config.arch]
@@ -230,7 +229,7 @@ def compile_to_ptx(made: Translation, config: PortConfig) -> list[str]:
     for result in results:
         if not result.ok:
             span = cuda_span(made.module.line_map, result.line)
-            raise PorterError(Diagnostic("PRT810", f"the port does not compile: {result.error}", span))
+            raise PorterError(Diagnostic("PRT811", f"the port does not compile: {result.error}", span))
     return [f"// {made.info.name} {dict(r.request.constexprs)} {r.request.arch}\n{r.ptx}" for r in results]
 
 
@@ -274,7 +273,8 @@ def judge(
     verdicts = tuple(verify_port(request))
     for v in verdicts:
         seconds = float(v.data.get("seconds", 0.0))
-        run.progress(StageEvent(run.kernel, v.check, STATES[v.status], v.detail, seconds))
+        note = "" if v.status is Status.PASS else v.detail
+        run.progress(StageEvent(run.kernel, v.check, STATES[v.status], note, seconds))
         if v.check in TIMED:
             run.seconds[v.check] = seconds
     return verdicts

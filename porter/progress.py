@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-COLUMNS = ("parse", "plan", "emit", "compile", "resources", "numerics", "sanitizer")
+COLUMNS = ("parse", "plan", "emit", "compile", "resources", "numerics", "sanitizer", "determinism")
 LOOK = {"done": "green", "failed": "bold red", "skipped": "yellow", "running": "cyan"}
 MARK = {"done": "ok", "failed": "FAIL", "skipped": "skip", "running": "..."}
 
@@ -44,26 +44,27 @@ def _plain(out: Console, event: StageEvent) -> None:
 
 
 class ProgressTable:
-    """One row per kernel, one column per stage, in the order the stages are first heard of (the usual ones first)."""
+    """One row per kernel, one column per stage. Stages without a column show up only when they fail, as a note."""
 
     def __init__(self) -> None:
         self.rows: dict[str, dict[str, StageEvent]] = {}
-        self.columns = list(COLUMNS)
 
     def add(self, event: StageEvent) -> None:
         self.rows.setdefault(event.kernel, {})[event.stage] = event
-        if event.stage not in self.columns:
-            self.columns.append(event.stage)
 
     def draw(self) -> Table:
         from rich.table import Table
+        from rich.text import Text
 
         table = Table(box=None, pad_edge=False)
         table.add_column("kernel", style="bold", no_wrap=True)
-        for column in self.columns:
+        for column in COLUMNS:
             table.add_column(column, no_wrap=True)
+        table.add_column("")
         for kernel, stages in self.rows.items():
-            table.add_row(kernel, *(self.cell(stages.get(c)) for c in self.columns))
+            failed = [s for s in stages.values() if s.state == "failed" and s.stage not in COLUMNS]
+            note = Text(", ".join(s.stage for s in failed), LOOK["failed"])
+            table.add_row(kernel, *(self.cell(stages.get(c)) for c in COLUMNS), note)
         return table
 
     def cell(self, event: StageEvent | None) -> Text:

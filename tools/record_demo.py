@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -20,7 +21,7 @@ SOURCE = Path("reference_kernels/norm/rms_norm.cu")
 
 def main() -> int:
     out = Console(
-        record=True, width=108, file=io.StringIO(), force_terminal=True, color_system="truecolor", highlight=False
+        record=True, width=120, file=io.StringIO(), force_terminal=True, color_system="truecolor", highlight=False
     )
     table = ProgressTable()
     with tempfile.TemporaryDirectory() as folder:
@@ -32,6 +33,7 @@ def main() -> int:
         print_report(report, out)
         print_diagnostics(report.diagnostics, out)
         svg = out.export_svg(title="porter port").replace(f"{folder}/", "")
+        svg = re.sub(r"\s*@font-face \{.*?\}", "", svg, flags=re.DOTALL)  # no fonts from the network
     target = ROOT / "docs/img/port-rms-norm.svg"
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(svg, encoding="utf-8")

@@ -94,13 +94,24 @@ def test_the_live_table_has_a_row_a_kernel_and_a_column_a_stage() -> None:
     table = ProgressTable()
     table.add(StageEvent("a", "parse", "done", seconds=0.2))
     table.add(StageEvent("b", "numerics", "running", "4/12 [x]"))
-    table.add(StageEvent("b", "agent", "skipped"))
+    table.add(StageEvent("b", "names", "failed"))
+    table.add(StageEvent("b", "performance", "skipped"))
     out = io.StringIO()
     console(out, "never").print(table.draw())
     rows = [line.split() for line in out.getvalue().splitlines()]
-    assert rows[0] == ["kernel", "parse", "plan", "emit", "compile", "resources", "numerics", "sanitizer", "agent"]
+    assert rows[0] == [
+        "kernel",
+        "parse",
+        "plan",
+        "emit",
+        "compile",
+        "resources",
+        "numerics",
+        "sanitizer",
+        "determinism",
+    ]
     assert rows[1][:4] == ["a", "0.20", "s", "-"]
-    assert "4/12 [x]" in out.getvalue() and rows[2][-1] == "skip"
+    assert "4/12 [x]" in out.getvalue() and rows[2][-1] == "names"
 
 
 def test_the_live_table_leaves_nothing_behind() -> None:
