@@ -80,9 +80,13 @@ def _sequential_ufunc(op: str, t: PtxType) -> tuple[np.ufunc, np.dtype] | None:
 
 
 def run_atomic(
-    region_view: np.ndarray, index: np.ndarray, operand: np.ndarray, compare: np.ndarray | None, combine: Combine,
+    region_view: np.ndarray,
+    index: np.ndarray,
+    operand: np.ndarray,
+    compare: np.ndarray | None,
+    combine: Combine | None,
     fast: tuple[np.ufunc, np.dtype] | None,
-) -> np.ndarray:  # fmt: skip
+) -> np.ndarray:
     """Applies the operation lane by lane; returns what each lane read. `index` has one element per lane."""
     n = index.size
     old = np.empty(n, region_view.dtype)

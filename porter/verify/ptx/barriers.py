@@ -16,8 +16,7 @@ class Barriers:
         self.wave = wave
         n = wave.threads
         self.waits_on = np.full(n, -1, np.int8)  # barrier id; 16: the cluster barrier
-        self.goes_to = np.zeros(n, np.int32)  # segment to continue with
-        self.line = np.zeros(n, np.int32)  # PTX line of the barrier instruction
+        self.goes_to = np.zeros(n, np.int32)  # segment to continue with: tells the barrier instruction too
         self.value = np.zeros(n, bool)  # operand of bar.red
         self.instructions: dict[int, Instr] = {}
         self.reductions: dict[int, tuple[str, Dst | None]] = {}
@@ -32,8 +31,7 @@ class Barriers:
     ) -> None:
         self.waits_on[lanes] = id_
         self.goes_to[lanes] = target
-        self.line[lanes] = instr.line
-        self.instructions[instr.line] = instr
+        self.instructions[target] = instr
         self.waiting += lanes.size
         if count is not None:
             ids = np.broadcast_to(np.asarray(id_), lanes.shape)
@@ -95,7 +93,7 @@ class Barriers:
         self.waiting -= lanes.size
         targets = self.goes_to[lanes]
         return [
-            (int(t), part, id_, self.instructions[int(self.line[part[0]])])
+            (int(t), part, id_, self.instructions[int(t)])
             for t in np.unique(targets)
             for part in (lanes[targets == t],)
         ]
@@ -103,19 +101,19 @@ class Barriers:
     def _check_divergence(self, lanes: np.ndarray, id_: int) -> None:
         """Lanes of one warp that wait at different instructions."""
         wave = self.wave
-        lines = np.full(wave.threads, -1, np.int32)
-        lines[lanes] = self.line[lanes]
-        m = lines.reshape(-1, WARP)
+        targets = np.full(wave.threads, -1, np.int32)
+        targets[lanes] = self.goes_to[lanes]
+        m = targets.reshape(-1, WARP)
         top = m.max(axis=1)
         low = np.where(m < 0, np.iinfo(np.int32).max, m).min(axis=1)
         split = (top >= 0) & (low != top)
         if split.any():
             warp = int(np.flatnonzero(split)[0])
             bad = np.flatnonzero((m[warp] >= 0) & (m[warp] != low[warp])) + warp * WARP
-            instr = self.instructions[int(self.line[bad[0]])]
+            first, instr = (self.instructions[int(t)] for t in (low[warp], self.goes_to[bad[0]]))
             wave.recorder.add(
                 "divergent-barrier", instr, bad, wave.coordinates,
-                f"lanes of a warp meet at barrier {id_} from different places (PTX lines {low[warp]}, {top[warp]})",
+                f"lanes of a warp meet at barrier {id_} from different places (PTX lines {first.line}, {instr.line})",
             )  # fmt: skip
 
     def _reduce(self, lanes: np.ndarray) -> None:
@@ -123,14 +121,14 @@ class Barriers:
         from porter.verify.ptx.environment import scattered
 
         wave = self.wave
-        for line in np.unique(self.line[lanes]):
-            reduction = self.reductions.get(int(line))
+        for target in np.unique(self.goes_to[lanes]):
+            reduction = self.reductions.get(int(target))
             if reduction is None:
                 continue
             combine, dst = reduction
             if dst is None:
                 continue
-            mine = lanes[self.line[lanes] == line]
+            mine = lanes[self.goes_to[lanes] == target]
             slots = wave.slot_of[mine]
             yes = np.bincount(slots, weights=self.value[mine], minlength=wave.slots).astype(np.int64)
             size = np.bincount(slots, minlength=wave.slots)

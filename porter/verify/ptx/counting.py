@@ -74,7 +74,7 @@ def _end_kind(segment: Segment) -> str:
 
 
 def summary(program: Program, executions: list[int], crossed: int) -> dict[str, Any]:
-    """`instructions` (by threads; a guarded one counts for every thread that reaches it), `by_kind`, `barriers`."""
+    """`thread_instructions` (a guarded one counts for every thread that reaches it), `by_kind`, `barriers`."""
     kinds: Counter[str] = Counter()
     for segment, threads in zip(program.segments, executions, strict=True):
         if not threads:
@@ -84,4 +84,4 @@ def summary(program: Program, executions: list[int], crossed: int) -> dict[str, 
         end = _end_kind(segment)
         if end:
             kinds[end] += threads
-    return {"instructions": sum(kinds.values()), "by_kind": dict(sorted(kinds.items())), "barriers": crossed}
+    return {"thread_instructions": sum(kinds.values()), "by_kind": dict(sorted(kinds.items())), "barriers": crossed}

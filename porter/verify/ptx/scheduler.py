@@ -228,7 +228,7 @@ class Scheduler:
             self.push(end.target, lanes)
         else:
             if end.kind == "red":
-                barriers.reductions[end.source.line] = (end.combine, end.dst)
+                barriers.reductions[end.target] = (end.combine, end.dst)
                 assert isinstance(end.value, RegSrc) or end.value is not None
                 barriers.value[lanes] = self.value(lanes, end.value, PRED)
             barriers.wait(lanes, id_.astype(np.int64), end.target, end.source, count)
@@ -318,7 +318,7 @@ class Scheduler:
 
     # spinning and deadlock
     def everyone_spins(self) -> None:
-        """All runnable threads sit in loops. If the machine has been in exactly this state before, it always will be."""
+        """All runnable threads sit in loops. If the machine was in exactly this state before, it always will be."""
         wave = self.wave
         if self.seen_version != wave.memory_version:
             self.seen_version = wave.memory_version
@@ -357,16 +357,17 @@ class Scheduler:
         wave, segments = self.wave, self.program.segments
         waiting: list[tuple[Instr | None, np.ndarray, str]] = []
         on_barrier = self.barriers.waits_on >= 0
-        for line in np.unique(self.barriers.line[on_barrier]):
-            lanes = np.flatnonzero(on_barrier & (self.barriers.line == line))
-            waiting.append((self.barriers.instructions[int(line)], lanes, "wait at this barrier"))
+        for target in np.unique(self.barriers.goes_to[on_barrier]):
+            lanes = np.flatnonzero(on_barrier & (self.barriers.goes_to == target))
+            waiting.append((self.barriers.instructions[int(target)], lanes, "wait at this barrier"))
         for index, lanes in self.parked.items():
             sync = segments[index].warp_sync
             waiting.append((sync.source if sync else None, lanes, "wait for the other lanes of their warp"))
         for index, pieces in self.ready.items():
             waiting.append((_first_instruction(segments, index), np.sort(np.concatenate(pieces)), "spin in this loop"))
         summary = "; ".join(
-            f"{lanes.size} threads of {np.unique(wave.slot_of[lanes]).size} blocks {what} (PTX line {instr.line if instr else 0})"
+            f"{lanes.size} threads of {np.unique(wave.slot_of[lanes]).size} blocks {what}"
+            + (f" (PTX line {instr.line})" if instr else "")
             for instr, lanes, what in waiting
         )
         parts = np.full(wave.threads, -1)

@@ -106,7 +106,7 @@ def _tanh(b: Algebra, x: V) -> V:
 
 
 def approximate(b: Algebra, op: str, x: V) -> V:
-    """f64 result of approximate instruction `op` for an f64 argument that came from f32 (f16, bf16), perturbed if asked."""
+    """f64 result of approximate instruction `op`, of an f64 that came from a narrower type; perturbed if asked."""
     zero = b.const_f(64, 0.0)
     if op == "ex2":
         r = exp2_f64(b, x)
