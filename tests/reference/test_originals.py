@@ -122,7 +122,8 @@ def test_original_and_reference_agree(path: Path) -> None:
             launched += 1
             assert not result.error, f"{trial}: {result.error}"
             wrong += [f"{trial}: {v.kind}: {v.message}" for v in result.violations]
-            truth = reference_values(subject, trial, before)
+            truth, trouble = reference_values(subject, trial, before)
+            wrong += [f"{trial}: {f.message}" for f in trouble]
             wrong += check_sets(trial, buffers, truth)
             for name, buffer in buffers.items():
                 if name in trial.point.null:

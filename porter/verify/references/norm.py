@@ -9,6 +9,7 @@ from porter.verify.references.rounding import (
     FP8_MIN_SCALE,
     clamp_fp8,
     codes_through_element,
+    nearby,
     to_element,
     to_f32,
 )
@@ -79,10 +80,12 @@ def rms_norm_static_fp8_quant(inputs: Arrays, scalars: Scalars, sizes: Sizes, ar
 def rms_norm_dynamic_fp8_quant(inputs: Arrays, scalars: Scalars, sizes: Sizes, args: Args) -> dict[str, np.ndarray]:
     """Normalised, rounded, weighted, rounded; then one scale a token from the largest of the rounded values."""
     x = inputs["input"]
-    normalised = to_element(x * reciprocal_rms(x, scalars["epsilon"]), args)
-    exact = normalised * inputs["weight"]
+    weight = inputs["weight"]
+    unrounded = x * reciprocal_rms(x, scalars["epsilon"])
+    exact = to_element(unrounded, args) * weight
+    others = [n * weight for n in nearby(unrounded, args)]
     rounded = to_element(exact, args)
     largest = np.fmax.reduce(np.abs(rounded), axis=-1, keepdims=True, initial=0.0)
     scale = np.fmax(to_f32(largest / 448.0), FP8_MIN_SCALE)
-    found = codes_through_element("out", exact, args, lambda y: clamp_fp8(y / scale))
+    found = codes_through_element("out", exact, args, lambda y: clamp_fp8(y / scale), others)
     return {**found, "scales": scale}

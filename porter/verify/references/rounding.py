@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -45,16 +45,27 @@ def int8_codes(name: str, pre: np.ndarray) -> dict[str, np.ndarray]:
     return {name: codes, f"{name}:pre": pre}
 
 
+def nearby(x: np.ndarray, args: Args) -> tuple[np.ndarray, np.ndarray]:
+    """x rounded to the element type from slightly below and above: they differ where float32 decides by chance."""
+    return to_element(x * (1.0 - SLACK), args), to_element(x * (1.0 + SLACK), args)
+
+
 def codes_through_element(
-    name: str, exact: np.ndarray, args: Args, to_pre: Callable[[np.ndarray], np.ndarray]
+    name: str,
+    exact: np.ndarray,
+    args: Args,
+    to_pre: Callable[[np.ndarray], np.ndarray],
+    others: Sequence[np.ndarray] = (),
 ) -> dict[str, np.ndarray]:
     """An e4m3 buffer whose values were rounded to the element type before `to_pre` scaled and clamped them.
 
-    Where `exact` is so near a rounding boundary of the element type that float32 decides by chance, and the two
-    outcomes have different codes, `name:pre` is put half way between these codes.
+    Where `exact` is so near a rounding boundary of the element type that float32 decides by chance, and the outcomes
+    have different codes, `name:pre` is put half way between these codes. `others` are values that `exact` may have
+    instead, because of such a boundary earlier on.
     """
     found = fp8_codes(name, to_pre(to_element(exact, args)))
-    low, high = (round_to(to_pre(to_element(exact * (1.0 + s), args)), "e4m3") for s in (-SLACK, SLACK))
+    outcomes = [round_to(to_pre(y), "e4m3") for value in (exact, *others) for y in nearby(value, args)]
+    low, high = np.minimum.reduce(outcomes), np.maximum.reduce(outcomes)
     undecided = (low != high) & np.isfinite(low) & np.isfinite(high)
     found[f"{name}:pre"] = np.where(undecided, (low + high) / 2.0, found[f"{name}:pre"])
     return found
