@@ -10,6 +10,7 @@ from porter.emit import spelling
 from porter.emit.entry import entry_lines
 from porter.emit.expr import BUILTIN_NAMES, ExprWriter, Scope
 from porter.emit.generic import Params
+from porter.emit.layout import leaf
 from porter.emit.plan import Helper, PortPlan
 from porter.emit.stmt import BodyWriter, Line, assigned_variables, memory_names
 from porter.model import Hole, LineMapEntry, PortedModule
@@ -95,10 +96,22 @@ class ModuleWriter:
         self.put("")
         self.put("")
         for g in p.globals:
-            self._global(g)
+            if isinstance(g.type, ir.Scalar):
+                self.put(f"{spelling.identifier(g.name)} = {_number(g.value, g.type)}")
 
-    def _global(self, g: ir.GlobalConst) -> None:
-        self.put(f"{spelling.identifier(g.name)} = {g.value!r}")
+    def _tables(self, w: BodyWriter, body: tuple[ir.Stmt, ...], span: Span) -> None:
+        """Constant tables of the source that the body reads."""
+        used = {n.name for n in ir.walk(body) if isinstance(n, ir.Var)}
+        for g in self.plan.globals:
+            if g.name not in used:
+                continue
+            if isinstance(g.type, ir.Scalar):
+                w.scope.static.add(g.name)
+                continue
+            scalar = leaf(g.type).scalar
+            values = ", ".join(_number(v, scalar) for v in _flatten(g.value))
+            w.scope.memory.add(g.name)
+            w.put(f"{spelling.identifier(g.name)} = lib.table({spelling.memory_dtype(scalar)}, ({values},))", span)
 
     # ---- functions
 
@@ -144,6 +157,7 @@ class ModuleWriter:
             leaves = e.leaves(p.type)
             w.put(f"{name} = lib.local({e.leaf_dtype(leaves)}, 1)", h.span)
             w.put(f"{name}[0] = {name}_value", h.span)
+        self._tables(w, h.body, h.span)
         self._pointer_params(w, h.params, assigned)
         w.body(h.body)
         self._builtins(scope, h.span)
@@ -201,6 +215,7 @@ class ModuleWriter:
                 w.put(f"{name}_value = {name}", span)
                 w.put(f"{name} = lib.local({e.leaf_dtype(leaves)}, 1)", span)
                 w.put(f"{name}[0] = {name}_value", span)
+        self._tables(w, p.body, span)
         self._pointer_params(w, p.params, w.assigned)
         w.body(p.body)
         self._builtins(scope, span)
@@ -288,6 +303,14 @@ class ModuleWriter:
         if len(kinds) == 1 and (len(e.s.params.values) != 1 or e.leaf_dtype(leaves) not in e.s.params.names):
             return kinds.pop()
         return e.leaf_dtype(leaves)
+
+
+def _flatten(value: object) -> list[object]:
+    return [x for v in value for x in _flatten(v)] if isinstance(value, tuple | list) else [value]
+
+
+def _number(value: object, t: ir.Scalar) -> str:
+    return spelling.float_text(float(value), t.name) if t.is_float and isinstance(value, int | float) else repr(value)
 
 
 def licence_lines(text: str) -> list[str]:

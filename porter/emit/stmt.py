@@ -170,7 +170,8 @@ class BodyWriter:
             self.put(f"{name} = {self.typed(self.e.expr(s.value), t.type).text}", s.span)
             return
         value = self.e.value(s.value) if not self.e.is_pointer(t.type) else self.e.expr(s.value)
-        if self.e.kinds(t.type) <= {"f32", "i32"}:
+        volatile = isinstance(t, ir.Deref) and t.volatile
+        if self.e.kinds(t.type) <= {"f32", "i32"} and not volatile:
             value = self.e.operand(s.value)
         self.put(self.e.store(t, value), s.span)
 

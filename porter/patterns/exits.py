@@ -407,7 +407,7 @@ def single_exit(body: tuple[ir.Stmt, ...], result: ir.Expr | None, names: Names)
     out = worker.run(body, None)
     if worker.done is not None:
         out = _Exits(names, result, worker.done).run(body, None)
-        out = [ir.Decl(worker.done, ir.BOOL, FALSE), *out]
+        out = [ir.Decl(worker.done, ir.BOOL, FALSE, span=body[0].span), *out]
     return tuple(out)
 
 
@@ -422,4 +422,5 @@ def function_exits(fn_body: tuple[ir.Stmt, ...], ret: ir.Type, names: Names) -> 
         return single_exit(fn_body, None, names)
     name = names.fresh("result")
     var = ir.Var(name, type=ret)
-    return (ir.Decl(name, ret), *single_exit(fn_body, var, names), ir.Return(var))
+    span = fn_body[0].span
+    return (ir.Decl(name, ret, span=span), *single_exit(fn_body, var, names), ir.Return(var, span=span))

@@ -50,7 +50,7 @@ def combine(a, b, op):
         return fmax(a, b) if op == "max" else fmin(a, b)
     if type(a) is Float64:
         return fmax64(a, b) if op == "max" else fmin64(a, b)
-    return max(a, b) if op == "max" else min(a, b)
+    return cute.math.max(a, b) if op == "max" else cute.math.min(a, b)
 
 
 def _warp(v, op):

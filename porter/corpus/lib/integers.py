@@ -117,17 +117,17 @@ def sad(a, b, c):
 
 def imin(a, b):
     """Integer minimum (`min.s32`, `min.u32`, 64-bit forms)."""
-    return min(a, b)
+    return min(a, b) if _is_static(a, b) else cute.math.min(*_same(a, b))
 
 
 def imax(a, b):
     """Integer maximum (`max.s32`, `max.u32`, 64-bit forms)."""
-    return max(a, b)
+    return max(a, b) if _is_static(a, b) else cute.math.max(*_same(a, b))
 
 
 def iabs(x):
     """Absolute value of a signed integer (`abs.s32`)."""
-    return max(x, type(x)(0) - x)
+    return cute.math.max(x, type(x)(0) - x)
 
 
 def smid():

@@ -13,6 +13,14 @@ def local(dtype, count=1):
     return cute.make_rmem_tensor(cute.make_layout(count), dtype).iterator
 
 
+def table(dtype, values):
+    """A constant table private to the thread, as a pointer; run-time indices make it local memory."""
+    out = local(dtype, len(values))
+    for i, v in enumerate(values):
+        out[i] = dtype(v)
+    return out
+
+
 def shared(dtype, count, align=16):
     """`count` elements of static shared memory as a pointer (`.shared .align`); `align` in bytes."""
     return cute.arch.alloc_smem(dtype, count, alignment=align)

@@ -5,6 +5,7 @@ import cutlass.cute as cute
 from cutlass import BFloat16, Float16, Float32, Float64, Int32, Int64, Uint16, Uint32, Uint64
 
 from porter.corpus.lib.inline import asm
+from porter.corpus.lib.warp import as_predicate
 
 
 def _suffix(dtype):
@@ -23,7 +24,7 @@ def sync_threads():
 def sync_threads_count(pred):
     """`__syncthreads_count`: how many threads of the block pass a true predicate, Int32 (`bar.red.popc.u32`)."""
     return cute.arch.inline_ptx(
-        "bar.red.popc.u32 {$w0}, 0, {$r0};", write_only_types=[Int32], read_only_args=[pred]
+        "bar.red.popc.u32 {$w0}, 0, {$r0};", write_only_types=[Int32], read_only_args=[as_predicate(pred)]
     )
 
 
@@ -34,7 +35,7 @@ def sync_threads_or(pred):
 
 def sync_threads_and(pred):
     """`__syncthreads_and`: true in every thread when all pass true, Boolean."""
-    return sync_threads_count(pred == cutlass.Boolean(False)) == 0
+    return sync_threads_count(as_predicate(pred) == cutlass.Boolean(False)) == 0
 
 
 def barrier(barrier_id, threads):

@@ -66,19 +66,24 @@ def shfl(v, lane, mask=FULL, width=32):
     return _shuffle(cute.arch.shuffle_sync, v, lane, mask, _segment(width) | 31)
 
 
+def as_predicate(x):
+    """A Boolean from a Boolean or an integer (C's test against zero)."""
+    return Boolean(x) if isinstance(x, bool | int) or type(x) is Boolean else x != type(x)(0)
+
+
 def ballot(pred, mask=FULL):
     """`__ballot_sync` (`vote.sync.ballot.b32`), Uint32."""
-    return Uint32(cute.arch.vote_ballot_sync(pred, _mask(mask)))
+    return Uint32(cute.arch.vote_ballot_sync(as_predicate(pred), _mask(mask)))
 
 
 def any_sync(pred, mask=FULL):
     """`__any_sync` (`vote.sync.any.pred`), Boolean."""
-    return Boolean(cute.arch.vote_any_sync(pred, _mask(mask)))
+    return Boolean(cute.arch.vote_any_sync(as_predicate(pred), _mask(mask)))
 
 
 def all_sync(pred, mask=FULL):
     """`__all_sync` (`vote.sync.all.pred`), Boolean."""
-    return Boolean(cute.arch.vote_all_sync(pred, _mask(mask)))
+    return Boolean(cute.arch.vote_all_sync(as_predicate(pred), _mask(mask)))
 
 
 def activemask():
@@ -120,7 +125,7 @@ def warp_max(v, width=32):
     offset = width // 2
     while cutlass.const_expr(offset > 0):
         other = shfl_xor(v, offset, width=width)
-        v = fmax(v, other) if type(v) is Float32 else max(v, other)
+        v = fmax(v, other) if type(v) is Float32 else cute.math.max(v, other)
         offset //= 2
     return v
 
@@ -130,7 +135,7 @@ def warp_min(v, width=32):
     offset = width // 2
     while cutlass.const_expr(offset > 0):
         other = shfl_xor(v, offset, width=width)
-        v = fmin(v, other) if type(v) is Float32 else min(v, other)
+        v = fmin(v, other) if type(v) is Float32 else cute.math.min(v, other)
         offset //= 2
     return v
 

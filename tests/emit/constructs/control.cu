@@ -1,0 +1,109 @@
+// Control flow: every kind of loop and exit.
+__global__ void loops(int* i, unsigned* u, float* f, int n) {
+  int t = threadIdx.x;
+  int sum = 0;
+  for (int k = t; k < n; k += blockDim.x) sum += i[k];
+  for (int k = n; k > 0; k /= 2) sum = sum * 3 + k;
+  for (unsigned k = 0; k < (unsigned)n; ++k) sum ^= u[k % 64];
+  int k = 0;
+  while (k < 10) { sum += k * t; k += 3; }
+  do { sum -= k; --k; } while (k > 5);
+  for (int j = 7; j >= 0; j--) sum += j << 1;
+  for (long long j = 0; j < n; j += 5) sum += (int)j;
+  i[t + 256] = sum;
+  i[t + 320] = k;
+}
+__global__ void exits(int* i, unsigned* u, float* f, int n) {
+  int t = threadIdx.x;
+  if (t >= 60) return;
+  int found = -1;
+  for (int k = 0; k < n; ++k) {
+    if (i[k] % 5 == 0) continue;
+    if (i[k] % 7 == t % 7) { found = k; break; }
+    found -= 1;
+  }
+  i[t + 256] = found;
+  if (found < 0) { i[t + 320] = 5; return; }
+  for (int k = 0; k < 4; ++k) {
+    for (int j = 0; j < 4; ++j) {
+      if (i[k * 4 + j] > 1000000000) { i[t + 320] = k * 4 + j; return; }
+      if (j == k) break;
+    }
+  }
+  i[t + 320] = 77;
+}
+__global__ void switches(int* i, unsigned* u, float* f, int n) {
+  int t = threadIdx.x;
+  int r = 0;
+  switch (t % 6) {
+    case 0: r = 1; break;
+    case 1:
+    case 2: r = 2;
+    case 3: r += 10; break;
+    default: r = 100;
+  }
+  for (int k = 0; k < 6; ++k) {
+    switch (i[k] & 3) {
+      case 0: continue;
+      case 1: r += 3; break;
+      case 2: if (t > 9) break; r *= 2; break;
+    }
+    r += 1;
+  }
+  i[t + 256] = r;
+}
+__device__ int classify(int x) {
+  if (x < 0) return -1;
+  if (x == 0) return 0;
+  for (int k = 1; k < 8; ++k) {
+    if (x % k == 3) return k;
+  }
+  return 9;
+}
+__device__ void twice(int& a, float* b) { a *= 2; *b += 1.0f; }
+template <int W> __device__ int tree(int v) {
+#pragma unroll
+  for (int o = W / 2; o > 0; o >>= 1) v += __shfl_xor_sync(0xffffffffu, v, o, W);
+  return v;
+}
+__global__ void functions(int* i, unsigned* u, float* f, int n) {
+  int t = threadIdx.x;
+  int a = classify(i[t] % 50);
+  float b = 0.5f;
+  twice(a, &b);
+  twice(i[t], &f[t]);
+  i[t + 256] = a + tree<32>(t) + 1000 * tree<8>(t * t);
+  f[t + 64] = b;
+}
+__global__ void unrolled(int* i, unsigned* u, float* f, int n) {
+  int t = threadIdx.x;
+  int local[8];
+#pragma unroll
+  for (int k = 0; k < 8; ++k) local[k] = i[(t + k * 5) % 64];
+#pragma unroll
+  for (int k = 0; k < 8; ++k) {
+    if (local[k] % 3 == 0) break;
+    local[k] = local[7 - k] + k;
+  }
+#pragma unroll 2
+  for (int k = 0; k < 8; ++k) i[t + 64 * (k + 1)] = local[k];
+  int dyn[4] = {1, 2, 3};
+  dyn[t & 3] += 5;
+  i[t + 640] = dyn[0] + 10 * dyn[1] + 100 * dyn[2] + 1000 * dyn[3] + dyn[(t + 1) & 3];
+}
+__global__ void effects(int* i, unsigned* u, float* f, int n) {
+  int t = threadIdx.x;
+  int k = t, p = 0;
+  int a = k++ + ++k;
+  p += (a > 5) ? (k -= 2, k * 2) : k;
+  int* q = i + 256;
+  q += t;
+  *q++ = p;
+  q += 63;
+  *q = a;
+  const int* r = i + 10;
+  for (int m = 0; m < 5; ++m) { a += *r; r += 2; }
+  i[t + 384] = a + (int)(r - i);
+  int x = 3, y = x = k;
+  i[t + 448] = x + y;
+}

@@ -1,0 +1,116 @@
+// Pointers, structs, unions, vector types, shared memory, atomics, warp and block operations.
+struct alignas(16) Pack { float data[4]; };
+struct Stat { float m; int n; __device__ void add(float x) { m += x; ++n; } __device__ float mean() const { return m / n; } };
+union Bits { float f; unsigned u; unsigned short h[2]; };
+template <typename T, int N> struct Array {
+  T v[N];
+  __device__ T& operator[](int k) { return v[k]; }
+  __device__ void fill(T x) {
+#pragma unroll
+    for (int k = 0; k < N; ++k) v[k] = x;
+  }
+};
+__global__ void vectors(int* i, unsigned* u, float* f, int n) {
+  int t = threadIdx.x;
+  float4 a = reinterpret_cast<const float4*>(f)[t];
+  float4 b = *reinterpret_cast<float4*>(&f[256 + 4 * t]);
+  a.x += b.w;
+  a.y *= 2.0f;
+  float4 c = make_float4(a.x, b.y, a.z - b.z, (float)t);
+  reinterpret_cast<float4*>(f)[64 + t] = c;
+  Pack p = *reinterpret_cast<Pack*>(f + 4 * t);
+#pragma unroll
+  for (int k = 0; k < 4; ++k) p.data[k] = p.data[k] * 0.5f + k;
+  *(Pack*)(f + 4 * t) = p;
+  uint4 w = *(const uint4*)(u + 4 * t);
+  w.x ^= w.w;
+  *(uint4*)(u + 4 * t) = w;
+  int2 z = reinterpret_cast<int2*>(i)[t];
+  i[t + 256] = z.x - z.y;
+  float2 pair = t & 1 ? make_float2(1.0f, 2.0f) : make_float2(3.0f, 4.0f);
+  f[768 + t] = pair.x * 10.0f + pair.y;
+}
+__global__ void structs(int* i, unsigned* u, float* f, int n) {
+  int t = threadIdx.x;
+  Stat s{0.0f, 0};
+  for (int k = 0; k < 5; ++k) s.add(f[(t + k) % 64]);
+  f[t + 64] = s.mean();
+  Stat w = s;
+  w.add(100.0f);
+  i[t] = w.n * 10 + s.n;
+  f[t + 128] = w.m - s.m;
+  Bits b;
+  b.f = f[t];
+  i[t + 64] = b.h[0] ^ b.h[1];
+  b.u &= 0xffff0000u;
+  f[t + 192] = b.f;
+  Array<float, 4> arr;
+  arr.fill(1.5f);
+  arr[2] = f[t];
+  arr[t & 3] += 2.0f;
+  f[t + 256] = arr[0] + arr[1] * 2.0f + arr[2] * 4.0f + arr[3] * 8.0f;
+  auto scale = [&](float x) { return x * arr[2] + (float)n; };
+  f[t + 320] = scale(2.0f) - scale(f[t]);
+}
+__global__ void shared(int* i, unsigned* u, float* f, int n) {
+  __shared__ float buf[64];
+  __shared__ int counter;
+  __shared__ float grid[8][9];
+  int t = threadIdx.x;
+  if (t == 0) counter = 0;
+  buf[t] = f[t];
+  grid[t / 8][t % 8] = f[t + 64];
+  __syncthreads();
+  atomicAdd(&counter, t);
+  f[t + 128] = buf[63 - t] + grid[t % 8][t / 8];
+  __syncthreads();
+  i[t] = counter;
+  volatile float* v = buf;
+  v[t] = 2.0f;
+  f[t + 192] = v[t] + buf[t ^ 1] * 0.0f;
+}
+__global__ void atomics(int* i, unsigned* u, float* f, int n) {
+  int t = threadIdx.x;
+  atomicAdd(&i[t % 4], t);
+  atomicMax(&i[8 + t % 4], i[t + 64] % 1000);
+  atomicMin(&u[8 + t % 4], u[t + 64]);
+  atomicOr(&u[16], 1u << (t & 31));
+  atomicXor(&u[17], u[t + 64]);
+  atomicAnd(&u[18], ~(1u << (t & 7)));
+  atomicExch(&i[t + 128], t * 3);
+  int old = atomicCAS(&i[t + 192], i[t + 192], 7);
+  i[t + 256] = old;
+  atomicInc(&u[20], 40u);
+  atomicAdd(&f[t + 64], 0.5f);
+}
+__global__ void warps(int* i, unsigned* u, float* f, int n) {
+  int t = threadIdx.x;
+  float v = f[t];
+  v += __shfl_xor_sync(0xffffffff, v, 16);
+  v = fmaxf(v, __shfl_down_sync(0xffffffff, v, 3));
+  v += __shfl_up_sync(0xffffffff, v, 1, 8);
+  f[t + 64] = v + __shfl_sync(0xffffffff, v, 5, 16);
+  unsigned m = __ballot_sync(0xffffffffu, i[t] > 0);
+  u[t] = m;
+  i[t + 64] = __any_sync(0xffffffffu, i[t] > 2000000000) + 2 * __all_sync(0xffffffffu, i[t] != 0);
+  i[t + 128] = __reduce_add_sync(0xffffffffu, i[t] & 15);
+  u[t + 64] = __match_any_sync(0xffffffffu, i[t] & 3);
+  i[t + 192] = __syncthreads_count(i[t] > 0);
+  unsigned lane;
+  asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+  int y;
+  asm("add.s32 %0, %1, %2;" : "=r"(y) : "r"(i[t]), "r"(5));
+  i[t + 256] = (int)lane + y;
+  long long z = __shfl_xor_sync(0xffffffffu, (long long)i[t] << 20, 1);
+  i[t + 320] = (int)(z >> 20);
+}
+__constant__ const float table[4] = {1.0f, 2.0f, 4.0f, 8.0f};
+constexpr int kOffset = 12;
+enum Mode { kA = 3, kB = 5 };
+__device__ __forceinline__ float pick(float x, float y, Mode m) { return m == kA ? x : y; }
+__global__ void constants(int* i, unsigned* u, float* f, int n) {
+  int t = threadIdx.x;
+  f[t + 64] = table[t & 3] * f[t];
+  i[t] = kOffset + sizeof(Pack) + kB;
+  f[t + 128] = pick(f[t], 9.0f, t & 1 ? kA : kB);
+}
