@@ -235,6 +235,12 @@ class Case:
             points += [replace(p, null=optional) for p in points]
         return sorted(points, key=lambda p: p.elements)
 
+    def with_scalar(self, point: Point, name: str, value: int, values: Mapping[str, Value]) -> Point:
+        """The point with another value of one scalar, strides and shapes following."""
+        scalars = {k: str(value) if k == name else str(v) for k, v in point.scalars.items()}
+        base = {k: v for k, v in point.sizes.items() if k in self.base_sizes}
+        return replace(self._point(base, scalars, dict(values)), null=point.null)
+
     def choose(self, points: list[Point], limit: int | None, seed: int) -> list[Point]:
         """At most `limit` of the points, by `seed`, cheapest first, covering what `points()` promises to cover."""
         if limit is None or limit >= len(points):

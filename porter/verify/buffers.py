@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -14,6 +15,7 @@ from porter.ir import SCALAR_BYTES
 from porter.verify.formats import encode
 
 GUARD_BYTES = 256  # both sides of a buffer; a multiple of every alignment a kernel may rely on
+SPARSE = 1 << 26  # elements from which only the rows of a strided buffer get memory
 # Poison of floats is a quiet NaN with a payload that no arithmetic makes, so "never written" can be told from "NaN".
 _POISON = {
     "f64": 0xFFFB5A5A5A5A5A5A, "f32": 0xFFEB5A5A, "bf16": 0xFFEB, "f16": 0xFEEB,
@@ -59,6 +61,7 @@ class HostBuffer:
     guard: int = 0x5C  # the byte that fills the guard zones
     poison: int = 0  # the word that fills what is not to be read
     initialised: np.ndarray | bool = field(default=True, repr=False)  # one flag a word of raw, or one for all
+    sparse: bool = False  # rows so far apart that only they are filled and compared; the rest is never committed
 
     @property
     def name(self) -> str:
@@ -75,9 +78,13 @@ class HostBuffer:
         byte_strides = tuple(s * self.itemsize for s in self.strides)
         return np.lib.stride_tricks.as_strided(self.raw, self.shape, byte_strides)
 
+    def words(self) -> np.ndarray:
+        """Every word that is compared: all of raw, of a sparse buffer its elements."""
+        return self.view() if self.sparse else self.raw
+
     def element_mask(self) -> np.ndarray | None:
-        """One flag a word of raw: does it belong to an element? None when every word does."""
-        if self.raw.size == int(np.prod(self.shape, dtype=np.int64)):
+        """One flag a word of raw: does it belong to an element? None when every word does, and for sparse buffers."""
+        if self.sparse or self.raw.size == int(np.prod(self.shape, dtype=np.int64)):
             return None
         mask = np.zeros(self.raw.size, bool)
         np.lib.stride_tricks.as_strided(mask, self.shape, self.strides)[...] = True
@@ -86,10 +93,15 @@ class HostBuffer:
     def copy(self) -> HostBuffer:
         """An independent buffer with the same bytes, guards included, at the same alignment."""
         offset = self.raw.ctypes.data - self.allocation.ctypes.data if self.raw.size else 0
-        allocation = _aligned_bytes(self.allocation.size)
-        allocation[:] = self.allocation
+        allocation = (_lazy_bytes if self.sparse else _aligned_bytes)(self.allocation.size)
         raw = allocation[offset : offset + self.raw.nbytes].view(self.raw.dtype)
-        return replace(self, allocation=allocation, raw=raw)
+        twin = replace(self, allocation=allocation, raw=raw)
+        if self.sparse:
+            twin.view()[...] = self.view()
+            allocation[:offset], allocation[offset + raw.nbytes :] = self.guard, self.guard
+        else:
+            allocation[:] = self.allocation
+        return twin
 
     def broken_guards(self) -> int:
         """How many guard bytes were changed."""
@@ -105,6 +117,12 @@ def _aligned_bytes(size: int, alignment: int = GUARD_BYTES) -> np.ndarray:
     block = np.empty(size + alignment, np.uint8)
     start = -block.ctypes.data % alignment
     return block[start : start + size]
+
+
+def _lazy_bytes(size: int) -> np.ndarray:
+    """Zeroed memory that takes no room before it is written to, and does not count as promised. Raises OSError."""
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0x4000)
+    return np.frombuffer(mmap.mmap(-1, size, flags=flags), np.uint8)
 
 
 def poison_word(dtype: str, rng: np.random.Generator) -> int:
@@ -130,16 +148,21 @@ def allocate(
         word = storage(dtype)
         nbytes = span_of(shape, strides) * np.dtype(word).itemsize
         offset = GUARD_BYTES + (np.dtype(word).itemsize if spec.name in misaligned else 0)
-        allocation = _aligned_bytes(offset + nbytes + GUARD_BYTES)
+        sparse = span_of(shape, strides) > SPARSE
+        allocation = (_lazy_bytes if sparse else _aligned_bytes)(offset + nbytes + GUARD_BYTES)
         guard = int(rng.integers(1, 255))
-        allocation[:] = guard
         raw = allocation[offset : offset + nbytes].view(word)
         poison = poison_word(dtype, rng)
-        raw[:] = poison
-        buffer = HostBuffer(spec, dtype, shape, strides, allocation, raw, guard, poison, initialised=False)
+        buffer = HostBuffer(spec, dtype, shape, strides, allocation, raw, guard, poison, sparse, sparse)
+        if sparse:
+            buffer.view()[...] = poison
+            allocation[:offset], allocation[offset + nbytes :] = guard, guard
+        else:
+            allocation[:] = guard
+            raw[:] = poison
         if spec.init is not None:
             buffer.view()[...] = init_word(dtype, spec.init)
-        if spec.init is not None or spec.is_read:
+        if not sparse and (spec.init is not None or spec.is_read):
             mask = buffer.element_mask()
             buffer.initialised = True if mask is None else mask
         made[spec.name] = buffer

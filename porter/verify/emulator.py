@@ -21,7 +21,9 @@ class EmulatorBackend:
 
     name = "emulator"
     # Races are asked for below, and belong here once the emulator looks for them.
-    checked = ("out-of-bounds", "misaligned", "uninitialised-read", "read-only-write", "divergent-barrier", "deadlock")
+    checked: tuple[str, ...] = (
+        "out-of-bounds", "misaligned", "uninitialised-read", "read-only-write", "divergent-barrier", "deadlock",
+    )  # fmt: skip
 
     def run(
         self, build: Build, shape: LaunchShape, arguments: Sequence[Argument], schedule: int = 0, checks: bool = True

@@ -75,9 +75,19 @@ def run_trial(
             result.findings.append(Finding("PRT807", "", f"{side} launches no block at {trial.point}, the other does"))
         result.skipped = "a launch without blocks"
         return result
-    before = make_inputs(subject.case, trial.point, subject.values, trial.scenario, trial.seed, trial.misaligned)
-    original, port = _copies(before), _copies(before)
+    try:
+        before = make_inputs(subject.case, trial.point, subject.values, trial.scenario, trial.seed, trial.misaligned)
+        original, port = _copies(before), _copies(before)
+    except (OSError, MemoryError) as error:
+        if not trial.far:
+            raise
+        result.skipped = f"no address space for rows that far apart ({error})"
+        return result
     result.original = backend.run(subject.original, shapes[0], arguments(subject, trial, original), 0, checks)
+    if trial.far and (result.original.error or result.original.violations):
+        result.original = RunResult()
+        result.skipped = "the original does not take rows that far apart"
+        return result
     if result.original.error:
         result.error, result.error_in_port = f"the original: {result.original.error}", False
         return result

@@ -116,10 +116,10 @@ def check_input(before: HostBuffer, original: HostBuffer, port: HostBuffer) -> l
     """A read-only input must be as it was, gaps included."""
     found = []
     for buffer, who in ((original, False), (port, True)):
-        changed = np.flatnonzero(buffer.raw != before.raw)
+        changed = np.flatnonzero(buffer.words() != before.words())
         if changed.size:
             name = "the port" if who else "the original"
-            text = f"{name} changed {changed.size} of {buffer.raw.size} words of a read-only input"
+            text = f"{name} changed {changed.size} of {buffer.words().size} words of a read-only input"
             found.append(Finding("PRT803", buffer.name, text, index=(int(changed[0]),), is_port=who))
     return found
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,18 +16,18 @@ from porter.expr import Value
 from porter.instances import instance_values
 from porter.model import Diagnostic, KernelInfo, PorterError, Severity, Status, Verdict
 from porter.source import Source, Span
-from porter.verify import compile_worker, names
+from porter.verify import names
 from porter.verify.backend import Backend, Build
 from porter.verify.compile_worker import CompileRequest, CompileResult, compile_port
 from porter.verify.conclude import InstanceRun, determinism_verdict, numerics_verdict, sanitizer_verdict
 from porter.verify.execute import Reference, Subject, repeat_trial, run_trial
 from porter.verify.honesty import check_honesty
 from porter.verify.port_launch import port_launches
-from porter.verify.ptx_stats import ptx_stats
+from porter.verify.ptx_stats import function_texts, ptx_stats
 from porter.verify.reference_of import load_reference
 from porter.verify.resources import Usage, as_data, compare_resources, summary
 from porter.verify.tolerance import approximations, has_reduction
-from porter.verify.trials import LAUNCHES, Trial, choose_trials
+from porter.verify.trials import LAUNCHES, Trial, choose_trials, far_trial
 
 if TYPE_CHECKING:
     from porter.frontend.parse import ParsedUnit, ParseOptions
@@ -93,7 +94,6 @@ def verify_port(request: VerifyRequest) -> list[Verdict]:
     seed = request.seed if request.seed is not None else secrets.randbelow(1 << 31)
     state = _Verification(request, seed)
     state.instances = [(i, dict(instance_values(request.info, i.instance))) for i in request.case.instances]
-    compile_worker.warm()
     if _honesty(state).status is not Status.PASS:
         return _rest(state, "the port is not run: see honesty")
     start = time.perf_counter()
@@ -273,6 +273,8 @@ def _plan(state: _Verification) -> list[_Plan]:
     for n, (instance, values) in enumerate(state.instances):
         if state.compiled[n, arch].ok:
             trials = choose_trials(request.case, instance, values, state.seed, request.launches, request.thorough)
+            far = far_trial(request.case, instance, values, request.info, state.seed)
+            trials += [far] if far else []
             if not trials:
                 request.case.fail("PRT904", f"no point of the case is for {instance.instance}", "instances", str(n))
             drafts.append((n, values, trials))
@@ -282,6 +284,7 @@ def _plan(state: _Verification) -> list[_Plan]:
         for n, values, _ in drafts
         for point in request.case.instance_points(state.instances[n][0], values)
     ]
+    wanted += [(values, t.point) for _, values, trials in drafts for t in trials if t.far]
     shapes: dict[tuple[int, str], LaunchShape] = {}
     launches = port_launches(request.port_path, request.case, wanted, SM_COUNT)
     for (values, point), shape in zip(wanted, launches, strict=True):
@@ -307,9 +310,12 @@ def _subject(state: _Verification, n: int, values: Mapping[str, Value], referenc
 
 def _kernel_text(build: Build) -> str:
     """The kernel's PTX without its neighbours in the module (all instances of an original share one)."""
-    from porter.verify.ptx_stats import function_texts
+    return _functions(build.ptx).get(build.entry, build.ptx)
 
-    return function_texts(build.ptx).get(build.entry, build.ptx)
+
+@lru_cache(maxsize=16)
+def _functions(ptx: str) -> dict[str, str]:
+    return function_texts(ptx)
 
 
 def _emulator() -> Backend:

@@ -8,14 +8,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from porter import expr
-from porter.case import Case, CaseInstance, Point
+from porter.case import Case, CaseInstance, Point, span_of
+from porter.cxx_types import scalar_name
 from porter.expr import ExprError, Value
+from porter.model import KernelInfo
 from porter.verify.inputs import scenarios
 
 LAUNCHES = 12  # an instance, when not thorough: enough for each scenario and each size once
 LARGE = 60_000  # elements of a point from which one launch with ordinary inputs must do
 SMALL = 64  # written elements below which a point shows little of a distribution
 EMPTY_LAUNCHES = 2  # points at which nothing is to be written
+FAR_STRIDE = (1 << 30) + 4096  # elements: the third row starts past 2^31
+MOST_FAR = 1 << 36  # elements of address space
 PLANTED = ("nonfinite", "nan_rows", "neg_inf", "bad_ids", "equal", "ties")
 THOROUGH_LAUNCHES = 2_000
 
@@ -28,6 +32,7 @@ class Trial:
     scenario: str
     seed: int
     misaligned: frozenset[str] = frozenset()
+    far: bool = False  # element offsets pass 2^31
 
     def __str__(self) -> str:
         shift = f" misaligned {','.join(sorted(self.misaligned))}" if self.misaligned else ""
@@ -118,6 +123,34 @@ def _asks_alignment(instance: CaseInstance, buffer: str) -> bool:
         return expr.uses_aligned(instance.when) and buffer in expr.names_in(instance.when)
     except ExprError:
         return True
+
+
+def far_trial(
+    case: Case, instance: CaseInstance, values: Mapping[str, Value], info: KernelInfo, seed: int
+) -> Trial | None:
+    """A launch with more than 2^31 elements from the first row to the last, where a 64-bit parameter sets the stride.
+
+    The memory between the rows is never committed. None when no parameter does, or `when` does not allow it.
+    """
+    wide = {p.name for p in info.params if scalar_name(p.type) in ("i64", "u64")}
+    strided = [b for b in case.buffers if b.strides and b.strides[0] in wide]
+    if not strided:
+        return None
+    points = [p for p in case.instance_points(instance, values) if all(p.shapes[b.name][0] >= 3 for b in strided)]
+    points = [p for p in points if 0 < _outputs(case, p) < LARGE]
+    if not points:
+        return None
+    point = points[0]
+    for name in dict.fromkeys(b.strides[0] for b in strided if b.strides):
+        point = case.with_scalar(point, name, FAR_STRIDE, values)
+    if max(span_of(point.shapes[b.name], point.strides[b.name]) for b in strided) >= MOST_FAR:
+        return None
+    try:
+        if instance.when and not expr.evaluate(instance.when, point.names(values)):
+            return None
+    except ExprError:
+        return None
+    return Trial(point, "normal", random.Random(f"far {seed}").randrange(1 << 31), far=True)
 
 
 def covered(trials: Sequence[Trial]) -> str:

@@ -1,5 +1,6 @@
 """Which launches are chosen, and one trial on a backend made of numpy functions: what it compares, what it reports."""
 
+import resource
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from porter.verify.conclude import InstanceRun, determinism_verdict, loosened, n
 from porter.verify.execute import Subject, arguments, repeat_trial, run_trial
 from porter.verify.formats import decode, encode
 from porter.verify.inputs import scenarios
-from porter.verify.trials import choose_trials, covered, may_misalign
+from porter.verify.trials import choose_trials, covered, far_trial, may_misalign
 
 TEXT = """kernel = "scale"
 [[instances]]
@@ -289,6 +290,38 @@ def test_a_port_that_launches_nothing_is_found():
     empty = LaunchShape((0, 1, 1), (128, 1, 1))
     result = run_trial(subject(), trial, NumpyBackend(), (shapes(trial)[0], empty))
     assert result.findings[0].code == "PRT807" and "the port launches no block" in result.findings[0].message
+
+
+def far_subject():
+    wide = tuple(replace(p, type="int64_t") if p.name == "stride" else p for p in INFO.params)
+    return replace(subject(), info=replace(INFO, params=wide))
+
+
+def test_rows_past_2_31_elements_take_no_memory():
+    wide = far_subject()
+    assert far_trial(CASE, CASE.instances[1], F32, INFO, 1) is None  # its stride is an int
+    trial = far_trial(CASE, CASE.instances[1], F32, wide.info, 1)
+    assert trial.far and trial.point.strides["x"][0] * 2 > 1 << 31 and trial.point.shapes["x"][0] >= 3
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    result = run_trial(wide, trial, NumpyBackend(), shapes(trial))
+    assert result.comparisons["out"].different == 0 and not result.findings and not result.skipped
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # KiB
+
+    def narrow(arguments, shape, schedule):
+        """Row offsets computed in 32 bits: the rows after the first are somewhere else."""
+        out, factor, x, w, stride = arguments
+        near = x.copy()
+        near.view()[1:] = 0
+        kernel((out, factor, near, w, stride), shape, schedule)
+
+    result = run_trial(wide, trial, NumpyBackend(port=narrow), shapes(trial))
+    assert result.comparisons["out"].failed
+
+    def refuses(arguments, shape, schedule):
+        return RunResult((Violation("out-of-bounds", "an offset of 32 bits"),))
+
+    result = run_trial(wide, trial, NumpyBackend(original=refuses), shapes(trial))
+    assert result.skipped and not result.error and not result.original.violations
 
 
 def test_results_that_depend_on_the_schedule_are_found():
