@@ -142,6 +142,24 @@ def instances_asked(info: KernelInfo, config: PortConfig) -> tuple[Instance, ...
     return tuple(dict.fromkeys(i for name, i in asked if name in (info.name, info.qualified_name)))
 
 
+def instances_without_when(case: Case, info: KernelInfo, config: PortConfig) -> list[Diagnostic]:
+    """A warning for every --instantiate of a kernel that its case does not know: no `when` limits where it is tried."""
+    if not case.path.is_file():
+        return []
+    known = {i.args for i in load_case(case.path).instances}
+    return [
+        Diagnostic(
+            "PRT911",
+            f"{info.name}{instance} is not an instance of {case.path}: it is tried at every point of the case",
+            Span(str(case.path), 0),
+            Severity.WARNING,
+            "add it to the case, with a `when` if it does not take every size",
+        )
+        for instance in instances_asked(info, config)
+        if instance.args not in known
+    ]
+
+
 def unused_instantiations(kernels: tuple[KernelReport, ...], config: PortConfig) -> Iterator[Diagnostic]:
     """A message for every --instantiate that names no kernel of the run."""
     from porter.frontend.instances import parse_instantiation

@@ -22,6 +22,7 @@ from porter.inputs import (
     choose_kernels,
     file_messages,
     find_case,
+    instances_without_when,
     parse,
     unused_instantiations,
     with_instances,
@@ -136,6 +137,7 @@ def port_kernel(
         if info.errors:
             raise PorterError(*info.errors)
         case = find_case(unit, info, config)
+        run.diagnostics += instances_without_when(case, info, config)
         made = translate(unit, info, case, config, run)
         module, instances = made.module, made.instances
         if not config.force:
@@ -288,12 +290,12 @@ def placed(verdict: Verdict, draft: Path, target: Path, line_map: tuple[LineMapE
     """A verdict whose places in the draft are places in the CUDA source, with the line of the port in a note."""
 
     def place(d: Diagnostic) -> Diagnostic:
-        if d.span.file != str(draft):
+        if not d.span.file or os.path.realpath(d.span.file) != os.path.realpath(draft):
             return d
         note = f"port: {target}:{d.span.line}" if d.span.line else f"port: {target}"
         return replace(d, span=cuda_span(line_map, d.span.line), notes=(note, *d.notes))
 
-    detail = verdict.detail.replace(str(draft), str(target))
+    detail = verdict.detail.replace(os.path.realpath(draft), str(target)).replace(str(draft), str(target))
     return replace(verdict, detail=detail, diagnostics=tuple(place(d) for d in verdict.diagnostics))
 
 
