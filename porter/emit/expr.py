@@ -162,7 +162,7 @@ class ExprWriter:
     # ---- leaves
 
     def _const(self, e: ir.Const) -> Text:
-        if isinstance(e.type, ir.Pointer):
+        if self.is_pointer(e.type):
             return Text(f"lib.pointer({self.pointer_dtype(e.type)}, {int(e.value or 0)})")
         if e.origin in self.s.params.names and self._follows(e.origin, e.value):
             return Text(str(e.origin), static=True)

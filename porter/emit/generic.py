@@ -203,6 +203,17 @@ def _ratio(values: tuple[Any, ...], base: tuple[Any, ...], present: list[int]) -
 # ---------------------------------------------------------------- merging
 
 
+def _with_identity_casts(nodes: list[Any]) -> list[Any]:
+    """Where some instances convert a value and others hold it in that type already, all convert."""
+    targets = {n.type for n in nodes if isinstance(n, ir.Cast)}
+    if len(targets) != 1 or not all(isinstance(n, ir.Expr) for n in nodes):
+        raise Mismatch
+    to = targets.pop()
+    if any(n.type != to for n in nodes) or not isinstance(to, ir.Scalar):
+        raise Mismatch
+    return [n if isinstance(n, ir.Cast) else ir.Cast(n, type=to, span=n.span) for n in nodes]
+
+
 class Mismatch(Exception):
     """The nodes differ in more than a type or a constant."""
 
@@ -344,7 +355,8 @@ class Merger:
             return ConstVariants(self.spread(where, [n.value for n in nodes]), origins.pop() if len(origins) == 1 else None, type=t, span=first.span)
         if isinstance(first, ir.Node):
             if any(type(n) is not type(first) for n in nodes):
-                raise Mismatch
+                nodes = _with_identity_casts(nodes)
+                first = nodes[0]
             return self._dataclass(nodes, where)
         if any(n != first for n in nodes):
             raise Mismatch
@@ -395,6 +407,8 @@ class Merger:
             return vs[0]
         if all(isinstance(v, ir.Type) for v in vs):
             return Variants(self.spread(where, vs))
+        if all(isinstance(v, ir.Const) for v in vs):
+            return ConstVariants(self.spread(where, [v.value for v in vs]), type=vs[0].type)
         if all(isinstance(v, int) for v in vs):
             return ConstVariants(self.spread(where, vs))
         raise Mismatch

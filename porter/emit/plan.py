@@ -18,6 +18,7 @@ from porter.patterns.library import drop_handles, lower_library
 from porter.patterns.names import Names, declared
 from porter.patterns.references import resolve_references
 from porter.patterns.shared_params import hoist_shared
+from porter.patterns.struct_params import flatten_params
 from porter.patterns.tidy_names import tidy_names
 from porter.source import Source
 
@@ -78,7 +79,7 @@ def rewrite_kernel(kernel: ir.Kernel) -> ir.Kernel:
     """One concrete instance through all rewrites: what remains is what the emitter can print."""
     names = Names([p.name for p in kernel.params])
     names.taken |= {n for f in kernel.functions.values() for n in declared(f.body)} | set(declared(kernel.body))
-    k = lower_library(kernel, names)
+    k = lower_library(flatten_params(kernel, names), names)
     k = inline(k, names)
     functions = {key: _rewrite_body(fn, names) for key, fn in k.functions.items()}
     body = _body(k.body, names)

@@ -67,8 +67,13 @@ def _fp8_to_half(w: ExprWriter, e: ir.Intrinsic) -> Text:
     return _text(f"lib.bits(Float16(Float32(lib.bits({w.value(e.args[0]).text}, {t}))), Uint16)")
 
 
+def _bits(w: ExprWriter, e: ir.Intrinsic) -> Text:
+    x = w.value(e.args[0]).text
+    return _text(x if e.args[0].type == e.type else f"lib.bits({x}, {w.dtype(e.type)})")
+
+
 _HANDLERS: dict[str, Any] = {
-    "printf": _printf, "assert": _assert, "__assert": _assert,
+    "porter.bits": _bits, "printf": _printf, "assert": _assert, "__assert": _assert,
     "__cvta_generic_to_shared": _to_shared, "__cvta_generic_to_global": _same_pointer,
     "__builtin_assume_aligned": _same_pointer, "__nv_cvt_float_to_fp8": _saturating_fp8,
     "__nv_cvt_fp8_to_halfraw": _fp8_to_half,

@@ -13,9 +13,11 @@ from typing import Any
 
 from porter import ir
 from porter.patterns.names import Names
+from porter.patterns.shared_params import SCRATCH
 
 CG = "cooperative_groups::"
 _OPAQUE = ("cooperative_groups::", "cub::")
+_PLAIN = ("c10::cuda::compat::", "c10::", "at::", "cuda::std::", "std::")
 _SUM = {"plus", "Sum", "std::plus"}
 _MAX = {"greater", "maximum", "Max"}
 _MIN = {"less", "minimum", "Min"}
@@ -26,7 +28,7 @@ def is_opaque(t: ir.Type) -> bool:
     if isinstance(t, ir.Array):
         return is_opaque(t.elem)
     if isinstance(t, ir.Struct):
-        if t.name.startswith(_OPAQUE):
+        if t.name.startswith(_OPAQUE) and not t.fields:
             return True
         return bool(t.fields) and all(is_opaque(f.type) for f in t.fields)
     return False
@@ -146,7 +148,7 @@ class Rewriter:
 
     def _scratch(self, t: ir.Type) -> ir.Expr:
         if t not in self.scratch:
-            name = self.names.fresh(f"reduce_{t.name}" if isinstance(t, ir.Scalar) else "reduce_scratch")
+            name = f"{SCRATCH}{t.name}" if isinstance(t, ir.Scalar) else f"{SCRATCH}scratch"
             self.scratch[t] = ir.SharedDecl(name, ir.Array(t, 33))
         d = self.scratch[t]
         return ir.Decay(ir.Var(d.name, type=d.type), type=ir.Pointer(t, "shared"))
@@ -158,6 +160,11 @@ class Rewriter:
             return e.place.ptr
         if not isinstance(e, ir.Intrinsic):
             return e
+        for prefix in _PLAIN:
+            if e.name.startswith(prefix):
+                e = replace(e, name=e.name.removeprefix(prefix))
+        if e.name == "bit_cast" and isinstance(e.type, ir.Scalar) and e.args and isinstance(e.args[0].type, ir.Scalar):
+            return replace(e, name="porter.bits")
         for prefix, method in (("cub::", self._cub), (CG, self._cg)):
             if e.name.startswith(prefix):
                 return method(e)

@@ -11,6 +11,8 @@ from typing import Any
 from porter import ir
 from porter.patterns.names import Names, declared, substitute
 
+SCRATCH = "reduce_"  # names of the scratch arrays that patterns make: one serves all functions of a kernel
+
 
 def hoist_shared(kernel: ir.Kernel) -> ir.Kernel:
     """Functions take their shared arrays as parameters (their own and those of the functions they call)."""
@@ -22,7 +24,8 @@ def hoist_shared(kernel: ir.Kernel) -> ir.Kernel:
         values: dict[str, ir.Expr] = {}
         mine = []
         for d in decls:
-            name = d.name if d.dynamic and any(d.name == x.name for v in own.values() for x in v) else names.fresh(d.name)
+            again = any(d.name == x.name and d.type == x.type for v in own.values() for x in v)
+            name = d.name if again and (d.dynamic or d.name.startswith(SCRATCH)) else names.fresh(d.name)
             values[d.name] = ir.Var(name, type=d.type)
             mine.append(replace(d, name=name))
         own[key] = mine

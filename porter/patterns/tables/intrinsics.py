@@ -121,7 +121,7 @@ ROWS: list[Row] = [
         ("__hfma", "lib.fma_half({0}, {1}, {2})"), ("__hmax", "lib.hmax({0}, {1})"), ("__hmin", "lib.hmin({0}, {1})"),
         ("__hisnan", "lib.isnan({0})"), ("__hisinf", "Int32(lib.isinf({0}))"),
         ("hexp", "{A}(cute.math.exp(Float32({0})))"), ("hexp2", "{A}(cute.math.exp2(Float32({0})))"),
-        ("hlog", "{A}(cute.math.log(Float32({0})))"), ("hsqrt", "{A}(cute.math.sqrt(Float32({0})))"),
+        ("hlog", "{A}(cute.math.log(Float32({0})))"), ("hlog2", "{A}(cute.math.log2(Float32({0})))"), ("hlog10", "{A}(cute.math.log10(Float32({0})))"), ("hsqrt", "{A}(cute.math.sqrt(Float32({0})))"),
         ("hrsqrt", "{A}(lib.rsqrt(Float32({0})))"), ("hrcp", "{A}(lib.rcp_rn(Float32({0})))"),
         ("htanh", "{A}(cute.math.tanh(Float32({0})))"), ("hsin", "{A}(cute.math.sin(Float32({0})))"),
         ("hcos", "{A}(cute.math.cos(Float32({0})))"), ("hfloor", "{A}(cute.math.floor(Float32({0})))"),
@@ -200,6 +200,8 @@ def find(name: str, arg0: str) -> Row | None:
 
 def has_effect(name: str) -> bool:
     """True when a call of `name` must stay where it is."""
+    if name == "porter.bits":
+        return False
     if name.startswith("lib."):
         return name not in ("lib.linear_thread", "lib.tile_mask")
     rows = _INDEX.get(name)
