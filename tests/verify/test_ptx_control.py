@@ -1,4 +1,5 @@
 """The emulated machine's control: divergence, barriers, warp instructions, spinning, deadlock, calls."""
+# ruff: noqa: E501 (lines of PTX)
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ def test_divergent_loops_reconverge() -> None:
         NEXT: add.u32 %r3, %r3, 1; bra LOOP;
         DONE: activemask.b32 %r6;
         """
-        + store32("%r4") + "add.u64 %rd31, %rd31, 256; st.global.u32 [%rd31], %r6;"
+        + store32("%r4")
+        + "add.u64 %rd31, %rd31, 256; st.global.u32 [%rd31], %r6;"
     )
     out = np.zeros(128, np.uint32)
     result = run(text, out, block=64)
@@ -90,7 +92,8 @@ def test_named_barriers_producer_and_consumer() -> None:
         st.shared.u32 [%r4], %r5; bar.arrive 3, 64; bra END;
         CONSUMER: bar.sync 3, 64; ld.shared.u32 %r6, [%r4];
         """
-        + store32("%r6") + "END: bar.sync 0;"
+        + store32("%r6")
+        + "END: bar.sync 0;"
     )
     out = np.zeros(64, np.uint32)
     result = run(text, out, block=64)
@@ -103,7 +106,8 @@ def test_barrier_reductions(combine: str, expected: int) -> None:
     target = "%r3" if "u32" in combine else "%p1"
     text = kernel(
         f"setp.lt.u32 %p0, %r0, 20; bar.red.{combine} {target}, 0, %p0;"
-        + ("" if "u32" in combine else "selp.u32 %r3, 1, 0, %p1;") + store32("%r3")
+        + ("" if "u32" in combine else "selp.u32 %r3, 1, 0, %p1;")
+        + store32("%r3")
     )
     out = np.zeros(64, np.uint32)
     assert run(text, out, block=64).ok
@@ -199,12 +203,19 @@ def test_lock_taken_by_every_lane_of_a_warp() -> None:
 def test_infinite_loop_is_a_deadlock_and_a_counting_one_a_budget() -> None:
     result = run(kernel("L: bra L;"), np.zeros(1, np.uint32))
     assert kinds(result) == ["deadlock"]
-    result = run(kernel("mov.u32 %r3, 0; L: add.u32 %r3, %r3, 1; mov.u32 %r4, %clock; bra L;"), np.zeros(1, np.uint32), budget=3_000_000)
+    result = run(
+        kernel("mov.u32 %r3, 0; L: add.u32 %r3, %r3, 1; mov.u32 %r4, %clock; bra L;"),
+        np.zeros(1, np.uint32),
+        budget=3_000_000,
+    )
     assert kinds(result) == ["budget"]
 
 
 def test_clock_waits_end() -> None:
-    text = kernel("mov.u64 %rd2, %clock64; L: mov.u64 %rd3, %clock64; sub.u64 %rd4, %rd3, %rd2; setp.lt.u64 %p0, %rd4, 5000; @%p0 bra L;" + store32("1"))
+    text = kernel(
+        "mov.u64 %rd2, %clock64; L: mov.u64 %rd3, %clock64; sub.u64 %rd4, %rd3, %rd2; setp.lt.u64 %p0, %rd4, 5000; @%p0 bra L;"
+        + store32("1")
+    )
     out = np.zeros(32, np.uint32)
     assert run(text, out).ok and out.all()
 
@@ -222,7 +233,8 @@ def test_shfl_against_its_definition(mode: str, constant: bool) -> None:
         if not constant:
             setup += "setp.gt.u32 %p3, %r0, 1000; @%p3 mov.u32 %r5, 1;"
         text = kernel(
-            setup + f"shfl.sync.{mode}.b32 %r4|%p0, %r3, {operands}, 0xffffffff; selp.u32 %r7, 1000, 0, %p0; add.u32 %r4, %r4, %r7;"
+            setup
+            + f"shfl.sync.{mode}.b32 %r4|%p0, %r3, {operands}, 0xffffffff; selp.u32 %r7, 1000, 0, %p0; add.u32 %r4, %r4, %r7;"
             + store32("%r4")
         )
         out = np.zeros(64, np.uint32)
@@ -276,7 +288,8 @@ def test_votes_and_matches() -> None:
         selp.u32 %r13, 16, 0, %p5; selp.u32 %r14, 32, 0, %p6;
         or.b32 %r9, %r9, %r10; or.b32 %r9, %r9, %r11; or.b32 %r9, %r9, %r12; or.b32 %r9, %r9, %r13; or.b32 %r9, %r9, %r14;
         """
-        + store32("%r4") + "st.global.u32 [%rd31+128], %r5; st.global.u32 [%rd31+256], %r9; st.global.u32 [%rd31+384], %r7;"
+        + store32("%r4")
+        + "st.global.u32 [%rd31+128], %r5; st.global.u32 [%rd31+256], %r9; st.global.u32 [%rd31+384], %r7;"
     )
     out = np.zeros(128, np.uint32)
     assert run(text, out).ok

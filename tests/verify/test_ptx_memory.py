@@ -1,4 +1,5 @@
 """The emulated machine's memory: spaces, vectors, atomics, asynchronous copies, and what the sanitizer says."""
+# ruff: noqa: E501, RUF021 (lines of PTX)
 
 from __future__ import annotations
 
@@ -130,11 +131,18 @@ def test_dynamic_shared_memory() -> None:
     assert "out-of-bounds" in kinds(result)
 
 
-@pytest.mark.parametrize("t", ["u32", "s32", "u64", "s64", "f32", "f64", "f16", "bf16", "f16x2", "bf16x2", "b32", "b64"])
+@pytest.mark.parametrize(
+    "t", ["u32", "s32", "u64", "s64", "f32", "f64", "f16", "bf16", "f16x2", "bf16x2", "b32", "b64"]
+)
 @pytest.mark.parametrize("op", ["add", "min", "max", "inc", "dec", "and", "or", "xor", "exch"])
 def test_atomics_against_a_loop(op: str, t: str) -> None:
     integer = t[0] in "us"
-    if (op in ("inc", "dec") and t != "u32") or (op in ("and", "or", "xor", "exch") and t[0] != "b") or t == "bf16" and op == "exch":
+    if (
+        (op in ("inc", "dec") and t != "u32")
+        or (op in ("and", "or", "xor", "exch") and t[0] != "b")
+        or t == "bf16"
+        and op == "exch"
+    ):
         return
     if t[:2] == "bf" and op not in ("add", "min", "max"):
         return
@@ -149,7 +157,11 @@ def test_atomics_against_a_loop(op: str, t: str) -> None:
         values = rng.standard_normal(96).astype({4: np.float32, 8: np.float64}[width]).view(raw)
     else:
         halves = rng.standard_normal(96 * (2 if "x2" in t else 1)).astype(np.float32)
-        codes = halves.astype(np.float16).view(np.uint16) if t[0] == "f" else (halves.view(np.uint32) >> 16).astype(np.uint16)
+        codes = (
+            halves.astype(np.float16).view(np.uint16)
+            if t[0] == "f"
+            else (halves.view(np.uint32) >> 16).astype(np.uint16)
+        )
         values = codes.view(raw)
     register = {2: "%h0", 4: "%r3", 8: "%rd5"}[width]
     result = {2: "%h1", 4: "%r4", 8: "%rd6"}[width]
@@ -285,7 +297,10 @@ def test_printf_assert_and_trap() -> None:
 
 # --- the sanitizer -----------------------------------------------------------------------------------------------------
 
-COPY = kernel("mul.wide.u32 %rd2, %r1, 4; add.u64 %rd3, %rd1, %rd2; ld.global.u32 %r3, [%rd3];" + store32("%r3"), ("u64 out", "u64 in"))
+COPY = kernel(
+    "mul.wide.u32 %rd2, %r1, 4; add.u64 %rd3, %rd1, %rd2; ld.global.u32 %r3, [%rd3];" + store32("%r3"),
+    ("u64 out", "u64 in"),
+)
 
 
 def test_reading_past_the_end() -> None:
@@ -301,7 +316,9 @@ def test_reading_past_the_end() -> None:
 def test_writing_past_the_end_and_before_the_start() -> None:
     result = run(COPY, np.zeros(32, np.uint32), np.zeros(64, np.uint32), grid=2)
     assert [(v.kind, v.buffer, v.offset) for v in result.violations] == [("out-of-bounds", "out", 128)]
-    result = ptx.launch(ptx.load(COPY), "k", 1, 32, [ptx.Buffer(np.zeros(32, np.uint32)), ptx.Buffer(np.zeros(32, np.uint32)).at(-4)])
+    result = ptx.launch(
+        ptx.load(COPY), "k", 1, 32, [ptx.Buffer(np.zeros(32, np.uint32)), ptx.Buffer(np.zeros(32, np.uint32)).at(-4)]
+    )
     assert [(v.kind, v.offset) for v in result.violations] == [("out-of-bounds", -4)]
 
 
@@ -313,7 +330,9 @@ def test_null_and_wild_pointers() -> None:
 
 
 def test_misaligned() -> None:
-    result = ptx.launch(ptx.load(COPY), "k", 1, 8, [ptx.Buffer(np.zeros(32, np.uint32)), ptx.Buffer(np.zeros(64, np.uint8)).at(2)])
+    result = ptx.launch(
+        ptx.load(COPY), "k", 1, 8, [ptx.Buffer(np.zeros(32, np.uint32)), ptx.Buffer(np.zeros(64, np.uint8)).at(2)]
+    )
     assert [(v.kind, v.count, v.offset) for v in result.violations] == [("misaligned", 8, 2)]
 
 
@@ -321,27 +340,40 @@ def test_vector_access_is_checked_as_a_whole() -> None:
     text = kernel("ld.global.v4.u32 {%r3, %r4, %r5, %r6}, [%rd1];" + store32("%r3"), ("u64 out", "u64 in"))
     result = run(text, np.zeros(1, np.uint32), np.zeros(3, np.uint32), block=1)
     assert kinds(result) == ["out-of-bounds"]
-    wide = kernel("ld.global.v8.b32 {%r3, %r4, %r5, %r6, %r7, %r8, %r9, %r10}, [%rd1+16];" + store32("%r3"), ("u64 out", "u64 in"))
+    wide = kernel(
+        "ld.global.v8.b32 {%r3, %r4, %r5, %r6, %r7, %r8, %r9, %r10}, [%rd1+16];" + store32("%r3"), ("u64 out", "u64 in")
+    )
     result = run(wide, np.zeros(1, np.uint32), np.zeros(32, np.uint32), block=1)
     assert kinds(result) == ["misaligned"]
 
 
 def test_uninitialised_global_shared_local() -> None:
     out = np.zeros(32, np.uint32)
-    result = ptx.launch(ptx.load(COPY), "k", 1, 32, [ptx.Buffer(out), ptx.Buffer(np.zeros(32, np.uint32), initialised=False)])
+    result = ptx.launch(
+        ptx.load(COPY), "k", 1, 32, [ptx.Buffer(out), ptx.Buffer(np.zeros(32, np.uint32), initialised=False)]
+    )
     assert [(v.kind, v.buffer, v.count) for v in result.violations] == [("uninitialised-read", "in", 32)]
     mask = np.arange(32) != 17
-    result = ptx.launch(ptx.load(COPY), "k", 1, 32, [ptx.Buffer(out), ptx.Buffer(np.zeros(32, np.uint32), initialised=mask)])
+    result = ptx.launch(
+        ptx.load(COPY), "k", 1, 32, [ptx.Buffer(out), ptx.Buffer(np.zeros(32, np.uint32), initialised=mask)]
+    )
     assert [(v.kind, v.count, v.offset) for v in result.violations] == [("uninitialised-read", 1, 68)]
-    shared = kernel(".shared .align 4 .b32 s[8]; mov.u32 %r3, s; @%p0 st.shared.u32 [%r3], 1; ld.shared.u32 %r4, [%r3+4];" + store32("%r4"))
+    shared = kernel(
+        ".shared .align 4 .b32 s[8]; mov.u32 %r3, s; @%p0 st.shared.u32 [%r3], 1; ld.shared.u32 %r4, [%r3+4];"
+        + store32("%r4")
+    )
     (violation,) = run(shared, out).violations
     assert (violation.kind, violation.space, violation.offset) == ("uninitialised-read", "shared", 4)
-    local = kernel(".local .align 4 .b8 l[8]; mov.u64 %rd3, l; st.local.u32 [%rd3], 1; ld.local.u64 %rd4, [%rd3];" + store32("%r0"))
+    local = kernel(
+        ".local .align 4 .b8 l[8]; mov.u64 %rd3, l; st.local.u32 [%rd3], 1; ld.local.u64 %rd4, [%rd3];" + store32("%r0")
+    )
     assert [(v.kind, v.space) for v in run(local, out).violations] == [("uninitialised-read", "local")]
 
 
 def test_written_buffers_count_as_initialised() -> None:
-    text = kernel("mul.wide.u32 %rd2, %r1, 4; add.u64 %rd3, %rd0, %rd2; st.global.u16 [%rd3], 1; st.global.u16 [%rd3+2], 2; ld.global.u32 %r3, [%rd3];")
+    text = kernel(
+        "mul.wide.u32 %rd2, %r1, 4; add.u64 %rd3, %rd0, %rd2; st.global.u16 [%rd3], 1; st.global.u16 [%rd3+2], 2; ld.global.u32 %r3, [%rd3];"
+    )
     out = np.zeros(32, np.uint32)
     assert ptx.launch(ptx.load(text), "k", 1, 32, [ptx.Buffer(out, initialised=False)]).ok
     assert (out == 0x20001).all()
@@ -349,7 +381,9 @@ def test_written_buffers_count_as_initialised() -> None:
 
 def test_read_only_buffers() -> None:
     out = np.arange(32, dtype=np.uint32)
-    result = ptx.launch(ptx.load(COPY), "k", 1, 32, [ptx.Buffer(out, "w", writable=False), ptx.Buffer(np.zeros(32, np.uint32))])
+    result = ptx.launch(
+        ptx.load(COPY), "k", 1, 32, [ptx.Buffer(out, "w", writable=False), ptx.Buffer(np.zeros(32, np.uint32))]
+    )
     assert [(v.kind, v.buffer, v.count) for v in result.violations] == [("read-only-write", "w", 32)]
     assert out.tolist() == list(range(32))
 
@@ -360,7 +394,10 @@ def test_checks_can_be_switched_off_but_never_touch_foreign_memory() -> None:
 
 
 def test_shared_and_local_bounds() -> None:
-    text = kernel(".shared .align 4 .b32 s[8]; mov.u32 %r3, s; shl.b32 %r4, %r0, 2; add.u32 %r3, %r3, %r4; st.shared.u32 [%r3], 1;" + store32("%r0"))
+    text = kernel(
+        ".shared .align 4 .b32 s[8]; mov.u32 %r3, s; shl.b32 %r4, %r0, 2; add.u32 %r3, %r3, %r4; st.shared.u32 [%r3], 1;"
+        + store32("%r0")
+    )
     (violation,) = run(text, np.zeros(32, np.uint32)).violations
     assert (violation.kind, violation.space, violation.count, violation.offset) == ("out-of-bounds", "shared", 24, 32)
     text = kernel(".local .align 4 .b8 l[16]; mov.u64 %rd3, l; st.local.u32 [%rd3+16], 1;" + store32("%r0"))

@@ -265,8 +265,12 @@ def report_uninitialised(e: Env, instr: Instr, piece: Piece, bad: np.ndarray, wi
     else:
         where = np.flatnonzero(bad)
         lanes = e.ids[where if piece.positions is None else piece.positions[where]]
-    offset = int(piece.offsets[np.flatnonzero(bad)[0]])
     region = piece.region
+    if region.space == "shared":
+        lanes = lanes[~wave.tainted[wave.slot_of[lanes]]]
+        if not lanes.size:
+            return
+    offset = int(piece.offsets[np.flatnonzero(bad)[0]])
     stride = {"shared": wave.geometry.shared_stride, "local": wave.geometry.local_stride}.get(region.space)
     local_offset = offset % stride if stride else offset
     name = region.name or region.space

@@ -9,6 +9,7 @@ import numpy as np
 from porter.verify.ptx.access import compile_copy, compile_load, compile_store
 from porter.verify.ptx.atomics import compile_atomic
 from porter.verify.ptx.checks import Checks, Recorder
+from porter.verify.ptx.environment import Env
 from porter.verify.ptx.errors import UnsupportedPtx
 from porter.verify.ptx.evaluate import Runner, compile_move, compile_pure, guarded
 from porter.verify.ptx.hostcalls import compile_hostcall
@@ -31,11 +32,17 @@ from porter.verify.ptx.program import (
     Store,
     Warp,
 )
+from porter.verify.ptx.races import RaceChecker
 from porter.verify.ptx.scheduler import Budget, Scheduler
 from porter.verify.ptx.warps import compile_warp
 from porter.verify.ptx.wave import Geometry, Wave
 
 WAVE_THREADS = 16384  # registers of a wave this size stay in a core's cache
+
+
+def _fence(e: Env) -> None:
+    for observer in e.wave.sync_observers:
+        observer("fence", e.ids, 0)
 
 
 def compile_step(step: Step, algebra: NumpyAlgebra, output: list[str]) -> Runner | None:
@@ -62,7 +69,9 @@ def compile_step(step: Step, algebra: NumpyAlgebra, output: list[str]) -> Runner
             from porter.verify.ptx.matrices import compile_matrix
 
             run = compile_matrix(step, algebra)
-        case Hint() | Fence():
+        case Fence():
+            run = _fence
+        case Hint():
             return None
         case _:
             raise UnsupportedPtx(step.source.opcode, step.source.line)
@@ -106,10 +115,13 @@ def run(
         order = rng.permutation(order)
     grid = Grid(order)
     crossed, deadlocked = 0, False
+    race_memory: dict[object, object] = {}
     with np.errstate(all="ignore"):
         while (blocks := grid.take(resident)).size:
             wave = Wave(geometry, program, blocks, params, space, checks, recorder, envregs)
             wave.random = rng
+            if checks.shared_races or checks.global_races:
+                RaceChecker(program, wave, checks.shared_races, checks.global_races, race_memory)
 
             def refill(free: np.ndarray, wave: Wave = wave) -> np.ndarray:
                 per = geometry.cluster_blocks

@@ -68,6 +68,8 @@ def compile_mbarrier(step: Mbarrier) -> Runner:
             from porter.verify.ptx.access import fetch
 
             resolved = resolver(e, address_of(e))
+            if e.wave.observers:
+                e.wave.observe(e, step, resolved, 8)
             words = fetch(e, step.source, resolved, 8)
             phase = words >> np.uint64(63)
             t = e.active(token(e))

@@ -84,6 +84,8 @@ class Scheduler:
                 lanes = self.gather_warps(segment, lanes)
                 if not lanes.size:
                     continue
+                for observer in wave.sync_observers:
+                    observer("warp", lanes, 0)
             self.execute(segment, lanes)
 
     def push(self, index: int, lanes: np.ndarray) -> None:
@@ -132,6 +134,7 @@ class Scheduler:
                 # the rest of the segment runs without them
                 self.flush(env, -1)
                 self.retire(killed.lanes)
+                wave.tainted[wave.slot_of[killed.lanes]] = True
                 lanes = np.setdiff1d(lanes, killed.lanes, assume_unique=True)
                 at = k + 1
                 if lanes.size:

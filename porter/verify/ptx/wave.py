@@ -92,6 +92,7 @@ class Wave:
         self.local = Region("local", "local", 0, np.zeros(size, np.uint8), np.zeros(size, np.uint8) if track else None)
         self.local_base = self.ids * g.local_stride
         self.clock = 0
+        self.tainted = np.zeros(self.slots, bool)  # blocks that lost threads: what they miss is no new mistake
         self.memory_version = 0  # grows when memory changes
         self.observers: list[Observer] = []
         self.sync_observers: list[Callable[[str, np.ndarray, int], None]] = []
@@ -116,12 +117,15 @@ class Wave:
         self.blocks = self.blocks.copy()
         self.blocks[slots] = blocks
         self._specials.clear()
+        self.tainted[slots] = False
         for slot in slots:
             for region, size in ((self.shared, g.shared_stride), (self.local, g.padded * g.local_stride)):
                 region.data[slot * size : (slot + 1) * size] = 0
                 if region.shadow is not None:
                     region.shadow[slot * size : (slot + 1) * size] = 0
         lanes = np.flatnonzero(np.isin(self.slot_of, slots) & (self.ids % g.padded < g.block_threads))
+        for observer in self.sync_observers:
+            observer("restart", lanes, 0)
         self.alive[lanes] = True
         self.alive_count += int(lanes.size)
         return lanes
