@@ -128,7 +128,7 @@ def sanitizer_verdict(case: Case, runs: Sequence[InstanceRun], checked: Sequence
         return Verdict("sanitizer", Status.FAIL, port[0].message, _most(port), data)
     if not launches:
         return Verdict("sanitizer", Status.ERROR, "nothing was run", (), data)
-    return Verdict("sanitizer", Status.PASS, f"no {', '.join(checked)} in {launches} launches", (), data)
+    return Verdict("sanitizer", Status.PASS, f"{launches} launches without {', '.join(checked)}", (), data)
 
 
 def determinism_verdict(findings: Sequence[Finding], repeats: int, schedules: int) -> Verdict:

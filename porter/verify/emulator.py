@@ -20,9 +20,9 @@ class EmulatorBackend:
     """Runs builds on the CPU with every check of the emulator on."""
 
     name = "emulator"
-    # Races are asked for below, and belong here once the emulator looks for them.
     checked: tuple[str, ...] = (
-        "out-of-bounds", "misaligned", "uninitialised-read", "read-only-write", "divergent-barrier", "deadlock",
+        "out-of-bounds", "misaligned", "uninitialised-read", "read-only-write", "shared-race", "global-race",
+        "divergent-barrier", "deadlock",
     )  # fmt: skip
 
     def run(
