@@ -5,9 +5,12 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import porter.corpus
+from porter.config import PortConfig
+from porter.patterns.catalogue import Pattern
+from porter.patterns.tables.intrinsics import ROWS
+from porter.source import Source
 
 
 @dataclass(frozen=True)
@@ -49,25 +52,43 @@ def _entries(text: str, module: str) -> list[CorpusEntry]:
     return found
 
 
-def patterns() -> list[Any]:
-    """All patterns: objects with name, code, title, exact or assumes, before and after."""
-    from porter.patterns import all_patterns
-
-    return list(all_patterns())
+def pattern_line(pattern: Pattern, width: int) -> str:
+    return f"{pattern.name:<{width}}  {pattern.title} ({promise(pattern)})"
 
 
-def pattern_line(pattern: Any, width: int) -> str:
-    return f"{pattern.code}  {pattern.name:<{width}}  {pattern.title}  ({_promise(pattern)})"
-
-
-def pattern_page(pattern: Any) -> str:
-    """One pattern as Markdown: title, whether it is exact, before and after."""
+def pattern_page(pattern: Pattern) -> str:
+    """One pattern as Markdown: what it does, whether it is exact, its kernel and the port of it."""
     return (
-        f"## {pattern.name}\n\n{pattern.code}: {pattern.title}. {_promise(pattern).capitalize()}.\n\n"
-        f"```cuda\n{pattern.before.strip()}\n```\n\n```python\n{pattern.after.strip()}\n```\n"
+        f"## {pattern.name}\n\n{pattern.title[0].upper()}{pattern.title[1:]}. {promise(pattern).capitalize()}."
+        f" In `porter/{pattern.module}`.\n\n"
+        f"```cuda\n{pattern.before.strip()}\n```\n\n```python\n{ported(pattern)}\n```\n"
     )
 
 
-def _promise(pattern: Any) -> str:
-    assumes = getattr(pattern, "assumes", "")
-    return f"assumes {assumes}" if assumes else "exact"
+def promise(pattern: Pattern) -> str:
+    return f"assumes {pattern.assumes}" if pattern.assumes else "exact"
+
+
+def ported(pattern: Pattern) -> str:
+    """The pattern's kernel as porter translates it now: its functions, without launcher. Raises PorterError."""
+    from porter.emit.module import emit_module
+    from porter.emit.plan import PlanOptions, make_plan
+    from porter.frontend.parse import ParseOptions, parse_source
+    from porter.inputs import choose_instances
+    from porter.pipeline import lower
+
+    unit = parse_source(Source(Path(f"{pattern.name}.cu"), pattern.before), ParseOptions())
+    (info,) = unit.kernels
+    instances = choose_instances(unit, info, None, PortConfig(instantiate=pattern.instances))
+    plan = make_plan(list(lower(unit, info, instances)), info, None, PlanOptions(False, unit.source, instances))
+    text = emit_module(plan).text
+    return text[text.index("\n@cute.") : text.index(f"@cute.jit\ndef _launch_{info.name}(")].strip()
+
+
+def function_rows() -> list[tuple[str, str]]:
+    """(CUDA function, CuTeDSL expression) of the table of one-to-one equivalents; {0}, {1} are the arguments."""
+    rows: dict[tuple[str, str], None] = {}
+    for row in ROWS:
+        kinds = f" ({', '.join(row.when)})" if row.when else ""
+        rows[row.cuda + kinds, row.emit] = None
+    return sorted(rows)

@@ -12,24 +12,29 @@ def add(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "patterns",
         help="list the rewrites the translator knows",
-        description="List the rewrite patterns; with a NAME, show what it does before and after.",
+        description="List the rewrite patterns; with a NAME, show a kernel before and after.",
         formatter_class=Help,
         allow_abbrev=False,
     )
     parser.add_argument("name", nargs="?", metavar="NAME", help="one pattern, by name")
+    parser.add_argument(
+        "--functions", action="store_true", help="the CUDA functions with a CuTeDSL equivalent, a row each"
+    )
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    from porter.catalogue import pattern_line, pattern_page, patterns
-
-    found = patterns()
-    if args.name is None:
-        width = max((len(p.name) for p in found), default=0)
-        for p in found:
-            print(pattern_line(p, width))
-        return 0
+    from porter.catalogue import function_rows, pattern_line, pattern_page
     from porter.explain import named
+    from porter.patterns.catalogue import all_patterns
 
-    print(pattern_page(named(args.name, {p.name: p for p in found}, "pattern", "porter patterns")), end="")
+    if args.functions:
+        for cuda, dsl in function_rows():
+            print(f"{cuda:<40}  {dsl}")
+    elif args.name is None:
+        width = max(len(p.name) for p in all_patterns())
+        for p in all_patterns():
+            print(pattern_line(p, width))
+    else:
+        print(pattern_page(named(args.name, {p.name: p for p in all_patterns()}, "pattern", "porter patterns")), end="")
     return 0

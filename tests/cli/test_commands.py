@@ -138,6 +138,15 @@ def test_the_corpus_is_listed_and_shown(porter) -> None:
     assert wrong.returncode == 2 and "did you mean dyn_shared" in wrong.stderr
 
 
+def test_patterns_are_listed_and_shown(porter) -> None:
+    listing = porter("patterns").stdout
+    assert "guard" in listing and "(exact)" in listing
+    page = porter("patterns", "guard").stdout
+    assert "if (i >= n) return;" in page and "if i < n:" in page
+    assert "__expf" in porter("patterns", "--functions").stdout
+    assert "did you mean guard" in porter("patterns", "gaurd").stderr
+
+
 # ---------------------------------------------------------------- new
 
 

@@ -1,0 +1,41 @@
+"""Every pattern of the catalogue is what the translator does today: its kernel is ported and shows the rewrite."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from porter.catalogue import function_rows, pattern_page, ported
+from porter.patterns.catalogue import Pattern, all_patterns
+
+
+@pytest.mark.parametrize("pattern", all_patterns(), ids=lambda p: p.name)
+def test_the_port_shows_the_pattern(pattern: Pattern) -> None:
+    text = ported(pattern)
+    ast.parse(text)
+    assert "hole(" not in text
+    for shown in pattern.shows:
+        assert shown in text
+
+
+def test_names_are_unique_and_modules_exist() -> None:
+    from pathlib import Path
+
+    import porter
+
+    root = Path(porter.__path__[0])
+    names = [p.name for p in all_patterns()]
+    assert len(set(names)) == len(names)
+    for pattern in all_patterns():
+        assert (root / pattern.module).is_file()
+
+
+def test_a_page_says_whether_the_pattern_is_exact() -> None:
+    pages = {p.name: pattern_page(p) for p in all_patterns()}
+    assert " Exact. " in pages["guard"] and "Assumes that the order" in pages["cub_block_reduce"]
+
+
+def test_rows_of_functions_are_unique() -> None:
+    rows = function_rows()
+    assert len(rows) > 100 and len({cuda for cuda, _ in rows}) > 100
