@@ -330,11 +330,17 @@ class ExprWriter:
             return f"lib.st_volatile({self.pointer_to(self.flat(place)).text}, {value.text})"
         f = self.flat(place)
         wanted = self.leaves(place.type)
+        text = value.text
         if self.is_pointer(place.type):
-            return f"{self._element(f, wanted)} = lib.address({value.text})"
-        if self.kinds(place.type) == {"bool"} and not value.static:
-            return f"{self._element(f, wanted)} = Uint8({value.text})"
-        return f"{self._element(f, wanted)} = {value.text}"
+            text = f"lib.address({text})"
+        elif self.kinds(place.type) == {"bool"} and not value.static:
+            text = f"Uint8({text})"
+        if f.leaves[0].mixed and not wanted[0].mixed:
+            # an assignment to a subscript of a call makes CuTeDSL take every name in it for written
+            return f"lib.store({self._retyped(f, wanted)}, {text})"
+        if not f.base.text.isidentifier():
+            return f"lib.store({self.pointer_to(f).text}, {text})"
+        return f"{self._element(f, wanted)} = {text}"
 
     def _field(self, e: ir.Field) -> Text:
         return self._read(e)

@@ -342,15 +342,22 @@ def split_aggregates(body: tuple[ir.Stmt, ...], names: Names) -> tuple[ir.Stmt, 
 
 
 def scalars_for_structs(body: tuple[ir.Stmt, ...], names: Names) -> tuple[ir.Stmt, ...]:
-    """Local structs whose members are used one by one become one variable a member (`md.m` -> `md_m`).
+    """Local structs whose members are used one by one become one local a member (`md.m` -> `md_m`), nested ones too.
 
-    Structs that are copied from or to memory, whose address is taken, that hold arrays, or that are unions stay memory.
+    Structs that are copied from or to memory, whose address is taken, or that are unions stay memory.
     """
+    while True:
+        new = _split_structs(body, names)
+        if new is body:
+            return body
+        body = new
+
+
+def _split_structs(body: tuple[ir.Stmt, ...], names: Names) -> tuple[ir.Stmt, ...]:
     types: dict[str, ir.Struct] = {}
     for n in ir.walk(body):
         if isinstance(n, ir.Decl) and isinstance(n.type, ir.Struct) and not n.type.is_union and n.init is None and n.type.fields:
-            flat = all(isinstance(f.type, ir.Scalar | ir.Pointer) for f in n.type.fields)
-            if flat and len(n.type.fields) <= 16:
+            if len(n.type.fields) <= 24 and not _is_packet(n.type):
                 types[n.name] = n.type
     changed = True
     while changed:
@@ -376,14 +383,14 @@ def scalars_for_structs(body: tuple[ir.Stmt, ...], names: Names) -> tuple[ir.Stm
             if isinstance(s, ir.Decl) and s.name in types:
                 out.extend(replace(s, name=parts[s.name][f.name], type=f.type, comment=s.comment if i == 0 else "")
                            for i, f in enumerate(types[s.name].fields))
-            elif isinstance(s, ir.Copy) and (_is(s.target, types) or _is(s.source, types)):
+            elif isinstance(s, ir.Copy) and _is(s.target, types):
                 t = s.target.type
                 assert isinstance(t, ir.Struct)
-                pairs = []
+                pairs: list[ir.Stmt] = []
                 for f in t.fields:
-                    a = var(s.target.name, f, s.span) if _is(s.target, types) else ir.Field(s.target, f.name, type=f.type, span=s.span)  # type: ignore[attr-defined]
-                    b = var(s.source.name, f, s.span) if _is(s.source, types) else ir.Field(s.source, f.name, type=f.type, span=s.span)  # type: ignore[attr-defined]
-                    pairs.append(ir.Assign(a, b, span=s.span))
+                    a = var(s.target.name, f, s.span)  # type: ignore[attr-defined]
+                    b = var(s.source.name, f, s.span)  # type: ignore[attr-defined]
+                    pairs.append(ir.Copy(a, b, span=s.span) if is_aggregate(f.type) else ir.Assign(a, b, span=s.span))
                 out.extend(pairs)
             else:
                 out.append(_map_bodies(s, stmts))
@@ -406,7 +413,7 @@ def _punned(body: Any, types: dict[str, ir.Struct]) -> set[str]:
         if isinstance(n, ir.Copy):
             a, b = n.target, n.source
             for x, y in ((a, b), (b, a)):
-                if _is(x, types) and not (_is(y, types) or _register_like(y)):
+                if _is(x, types) and not _is(y, types):
                     bad.add(x.name)  # type: ignore[attr-defined]
             for x in (a, b):
                 if not _is(x, types):
@@ -423,8 +430,9 @@ def _punned(body: Any, types: dict[str, ir.Struct]) -> set[str]:
     return bad
 
 
-def _register_like(e: ir.Expr) -> bool:
-    return False
+def _is_packet(t: ir.Struct) -> bool:
+    """`struct { T data[N]; }`: one array in a struct reads better as that array under the struct's own name."""
+    return len(t.fields) == 1 and isinstance(t.fields[0].type, ir.Array)
 
 
 def _map_bodies(s: ir.Stmt, fn: Any) -> ir.Stmt:

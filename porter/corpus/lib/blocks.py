@@ -4,7 +4,7 @@ import cutlass
 import cutlass.cute as cute
 from cutlass import BFloat16, Float16, Float32, Float64, Int32
 
-from porter.corpus.lib.floats import fmax, fmax64, fmin, fmin64
+from porter.corpus.lib.floats import larger, smaller
 from porter.corpus.lib.inline import pure
 from porter.corpus.lib.warp import shfl_up, warp_max, warp_min, warp_sum
 
@@ -46,11 +46,7 @@ def combine(a, b, op):
     """a + b, or the larger or smaller of two values (floats: the number when one is NaN)."""
     if op == "sum":
         return a + b
-    if type(a) is Float32:
-        return fmax(a, b) if op == "max" else fmin(a, b)
-    if type(a) is Float64:
-        return fmax64(a, b) if op == "max" else fmin64(a, b)
-    return cute.math.max(a, b) if op == "max" else cute.math.min(a, b)
+    return larger(a, b) if op == "max" else smaller(a, b)
 
 
 def _warp(v, op):

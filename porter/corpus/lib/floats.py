@@ -177,6 +177,26 @@ def hmin(a, b):
     return type(a)(fmin(Float32(a), Float32(b)))
 
 
+def larger(a, b):
+    """Larger of two values of one type: `fmaxf` on floats (the number when one is NaN), `max` on integers."""
+    kind = type(a)
+    if kind is Float32:
+        return fmax(a, b)
+    if kind is Float64:
+        return fmax64(a, b)
+    return hmax(a, b) if kind.is_float else cute.math.max(a, b)
+
+
+def smaller(a, b):
+    """Smaller of two values of one type: `fminf` on floats (the number when one is NaN), `min` on integers."""
+    kind = type(a)
+    if kind is Float32:
+        return fmin(a, b)
+    if kind is Float64:
+        return fmin64(a, b)
+    return hmin(a, b) if kind.is_float else cute.math.min(a, b)
+
+
 def saturate(x):
     """Clamp to [0, 1], NaN to 0 (`cvt.sat.f32.f32`)."""
     return pure("cvt.sat.f32.f32 $0, $1;", Float32, x)

@@ -7,6 +7,8 @@ CuTeDSL 4.8, so callers wrap loads of unsigned types (`Uint32(p[i])`).
 import cutlass.cute as cute
 from cutlass import Int32, Int64, Uint8, Uint16, Uint32
 
+from porter.corpus.lib.inline import pure
+
 
 def local(dtype, count=1):
     """`count` elements of `dtype` private to the thread, as a pointer; registers where indices are constant (no PTX of its own)."""
@@ -88,8 +90,15 @@ def copy_bytes(dst, src, nbytes, align):
     copy(cute.recast_ptr(dst, dtype=Uint8), src, nbytes, align)
 
 
+def store(ptr, value):
+    """Store one element (converted to the pointer's type)."""
+    ptr.store(value)
+
+
 def address(ptr):
-    """The address as Int64."""
+    """The generic address as Int64 (`cvta.shared.u64` for shared memory)."""
+    if ptr.memspace is cute.AddressSpace.smem:
+        return pure("{ .reg .u64 t; cvt.u64.u32 t, $1; cvta.shared.u64 $0, t; }", Int64, Int32(ptr.toint()))
     return Int64(ptr.toint())
 
 
@@ -99,9 +108,9 @@ def diff(a, b, size):
 
 
 def pointer(dtype, address_value, align=None):
-    """A global-memory pointer to `dtype` from an Int64 address."""
+    """A pointer to `dtype` from a generic address: accesses through it find their memory space at run time (`ld.b32`)."""
     return cute.make_ptr(
-        dtype, Int64(address_value), cute.AddressSpace.gmem, assumed_align=align or max(dtype.width // 8, 1)
+        dtype, Int64(address_value), cute.AddressSpace.generic, assumed_align=align or max(dtype.width // 8, 1)
     )
 
 

@@ -61,14 +61,14 @@ def fence_system():
 def ld_acquire(ptr, dtype=Int32, scope="gpu"):
     """Load with acquire order at `scope` (`ld.acquire.gpu.global.b32` or `.b64`)."""
     return cute.arch.inline_ptx(
-        f"ld.acquire.{scope}.global.b{dtype.width} {{$w0}}, [{{$r0}}];", write_only_types=[dtype], read_only_args=[ptr]
+        f"ld.acquire.{scope}{_state(ptr)}.b{dtype.width} {{$w0}}, [{{$r0}}];", write_only_types=[dtype], read_only_args=[ptr]
     )
 
 
 def st_release(ptr, value, scope="gpu"):
     """Store with release order at `scope` (`st.release.gpu.global.b32` or `.b64`)."""
     cute.arch.inline_ptx(
-        f"st.release.{scope}.global.b{value.width} [{{$r0}}], {{$r1}};", read_only_args=[ptr, value]
+        f"st.release.{scope}{_state(ptr)}.b{value.width} [{{$r0}}], {{$r1}};", read_only_args=[ptr, value]
     )
 
 

@@ -4,7 +4,7 @@ import cutlass
 import cutlass.cute as cute
 from cutlass import Boolean, Float32, Float64, Int32, Int64, Uint32
 
-from porter.corpus.lib.floats import fmax, fmin
+from porter.corpus.lib.floats import larger, smaller
 
 FULL = 0xFFFFFFFF
 
@@ -125,7 +125,7 @@ def warp_max(v, width=32):
     offset = width // 2
     while cutlass.const_expr(offset > 0):
         other = shfl_xor(v, offset, width=width)
-        v = fmax(v, other) if type(v) is Float32 else cute.math.max(v, other)
+        v = larger(v, other)
         offset //= 2
     return v
 
@@ -135,7 +135,7 @@ def warp_min(v, width=32):
     offset = width // 2
     while cutlass.const_expr(offset > 0):
         other = shfl_xor(v, offset, width=width)
-        v = fmin(v, other) if type(v) is Float32 else cute.math.min(v, other)
+        v = smaller(v, other)
         offset //= 2
     return v
 
