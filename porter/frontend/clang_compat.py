@@ -23,7 +23,8 @@ for _name in ("libcxx_dir", "resource_dir"):
 __all__ = [
     "AsmOperand", "AsmStatement", "Cursor", "CursorKind", "Place", "TranslationUnit", "Type", "TypeKind",
     "asm_statement", "binary_op", "evaluate", "extent", "is_invalid", "is_verbatim", "overloaded", "parse_file",
-    "place", "span", "specialised_template", "token_spellings", "unary_op", "walk",
+    "place", "skipped_lines", "span", "specialised_template", "tells_macro_bodies", "token_spellings", "unary_op",
+    "walk",
 ]  # fmt: skip
 
 KEEP_GOING = 0x200
@@ -93,9 +94,29 @@ def _lib() -> _Library:
     return _library
 
 
-def parse_file(path: str, args: list[str], unsaved: list[tuple[str, str]]) -> TranslationUnit:
+def parse_file(
+    path: str, args: list[str], unsaved: list[tuple[str, str]], *, preprocessing_record: bool = False
+) -> TranslationUnit:
     """One parse that keeps going after fatal errors. Raises cindex.TranslationUnitLoadError when there is no AST."""
-    return cindex.Index.create().parse(path, args=args, unsaved_files=unsaved, options=KEEP_GOING)
+    options = KEEP_GOING | (cindex.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD if preprocessing_record else 0)
+    return cindex.Index.create().parse(path, args=args, unsaved_files=unsaved, options=options)
+
+
+class _RangeList(ctypes.Structure):
+    _fields_ = (("count", ctypes.c_uint), ("ranges", ctypes.POINTER(cindex.SourceRange)))
+
+
+def skipped_lines(tu: TranslationUnit, path: str) -> list[tuple[int, int]]:
+    """(first, last) lines that #if left out of a file, for a unit parsed with a preprocessing record."""
+    ranges = _bind("clang_getSkippedRanges", ctypes.POINTER(_RangeList), ctypes.c_void_p, ctypes.c_void_p)
+    dispose = _bind("clang_disposeSourceRangeList", None, ctypes.POINTER(_RangeList))
+    file = tu.get_file(path)
+    found = ranges(tu.obj, file.obj)
+    try:
+        listed = found.contents
+        return [(place(r.start).line, place(r.end).line) for r in listed.ranges[: listed.count]]
+    finally:
+        dispose(found)
 
 
 # ---------------------------------------------------------------- cursors
@@ -136,6 +157,11 @@ def extent(cursor: Cursor) -> tuple[Place, Place]:
     """Start and end of a cursor, as `place` gives them."""
     e = cursor.extent
     return place(e.start), place(e.end)
+
+
+def tells_macro_bodies() -> bool:
+    """False for libclang 18, whose spelling locations are file locations: `is_verbatim` is then always true."""
+    return _lib().asm_template is not None  # came in the same releases
 
 
 def is_verbatim(cursor: Cursor) -> bool:
@@ -208,7 +234,7 @@ def specialised_template(cursor: Cursor) -> Cursor | None:
 
 def _with_unit(found: Cursor | None, like: Cursor) -> Cursor | None:
     """Raw C functions return cursors that do not know their translation unit."""
-    if found is None or found.is_null():
+    if found is None or 70 <= found._kind_id <= 73:  # CXCursor_FirstInvalid to LastInvalid
         return None
     found._tu = like._tu
     return found

@@ -24,6 +24,7 @@ _TOLERATED = re.compile(
     r"|__global__ function call is not configured"
     r"|does not declare anything|exception specification in declaration"
     r"|dynamic initialization is not supported for __"
+    r"|missing 'template' keyword prior to dependent template name"
     r"|typedef redefinition with different types \('__half2?' vs"
 )
 
@@ -55,7 +56,9 @@ def find_faults(tu: Any) -> list[Diagnostic]:
     for d in tu.diagnostics:
         if d.severity < 3 or is_tolerated(d.spelling):
             continue
-        notes = tuple(f"{place_of(n)}: {n.spelling}" for n in d.children)
+        notes = tuple(
+            f"{place_of(n)}: {n.spelling}" for n in d.children if not n.spelling.startswith("in file included")
+        )
         place = place_of(d)
         found.setdefault(
             (place, d.spelling),

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator, Sequence
 from itertools import islice, product
 
 from porter.frontend import clang_compat as cc
 from porter.frontend import codes
 from porter.frontend.argument_text import split_arguments
-from porter.frontend.clang_compat import CursorKind, TypeKind
-from porter.frontend.declarations import has_body, project_decls, qualified_name, template_of
+from porter.frontend.clang_compat import Cursor, CursorKind, TypeKind
+from porter.frontend.declarations import has_body, project_decls, qualified_name, template_of, template_params
+from porter.frontend.launches import host_functions
 from porter.frontend.parse import ParsedUnit, parse_source
+from porter.frontend.reached import instances_from_host_templates
 from porter.frontend.specialise import signature, try_specialise
 from porter.model import Diagnostic, Instance, KernelInfo, TemplateParam
 from porter.source import Source
 
 _MAX_TRIED = 48  # instances per parse; each costs clang one instantiation of the kernel
-_MAX_ROUNDS = 3
+_MAX_HOST_TRIED = 6  # instantiations of a host template
+_MAX_SECONDS = 4.0  # for blind guesses
 _MAX_CONFIRMED = 6
 
 # (pattern of the parameter's name, candidates in order): the first that matches counts.
@@ -66,20 +70,50 @@ def default_instances(kernel: KernelInfo, unit: ParsedUnit | None = None) -> tup
         return (Instance(),)
     if unit is None:
         unit = parse_source(Source.read(kernel.span.file))
-    lists = [_candidates(p, unit, kernel) for p in kernel.template_params if not p.default and not _is_pack(p)]
+    lists = [_candidates(p, unit, unit.definition(kernel)) for p in _wanted(kernel.template_params)]
+    followed = _through_host_templates(unit, kernel)
+    if followed:
+        found = _pick_two(unit, kernel, sorted(followed, key=lambda i: _rank(i, lists)), lists)
+        if found:
+            return found
     if not all(lists):
         return ()
+    deadline = time.monotonic() + _MAX_SECONDS
     tried: set[tuple[str, ...]] = set()
     accepted: list[Instance] = []
-    for _ in range(_MAX_ROUNDS):
+    while len(accepted) < 2 and time.monotonic() < deadline:
         batch = list(islice((c for c in _by_plausibility(lists) if c not in tried), _MAX_TRIED))
         if not batch:
             break
         tried.update(batch)
         accepted += _accepted(unit, kernel, [Instance(args) for args in batch])
-        if len(accepted) >= 2:
-            break
     return _pick_two(unit, kernel, accepted, lists)
+
+
+def _wanted(params: Sequence[TemplateParam]) -> list[TemplateParam]:
+    return [p for p in params if not p.default and not _is_pack(p)]
+
+
+def _rank(instance: Instance, lists: Sequence[Sequence[str]]) -> int:
+    """How far the arguments are from the first guesses of each parameter."""
+    return sum(
+        options.index(a) + _UNUSUAL * (a in _UNUSUAL_TYPES) if a in options else _UNUSUAL
+        for a, options in zip(instance.args, lists, strict=False)
+    )
+
+
+def _through_host_templates(unit: ParsedUnit, kernel: KernelInfo) -> list[Instance]:
+    """What the file's host templates launch when their own parameters are guessed: values that belong together."""
+    seeds: list[tuple[str, tuple[str, ...]]] = []
+    names = {launch.host_function for launch in unit.launches if launch.kernel == kernel.name}
+    for function in host_functions(unit):
+        if function.kind != CursorKind.FUNCTION_TEMPLATE or qualified_name(function) not in names:
+            continue
+        lists = [_candidates(p, unit, function) for p in _wanted(template_params(function))]
+        if lists and all(lists):
+            combinations = islice(dict.fromkeys(_by_plausibility(lists)), _MAX_HOST_TRIED)
+            seeds += [(qualified_name(function), args) for args in combinations]
+    return list(instances_from_host_templates(unit, kernel, seeds)) if seeds else []
 
 
 def _is_pack(p: TemplateParam) -> bool:
@@ -141,7 +175,7 @@ def _pick_two(
         pairs = list(zip(first.args, other.args, lists, strict=False))
         different = sum(a != b for a, b, _ in pairs)
         usual = -sum(_UNUSUAL * (b in _UNUSUAL_TYPES and a not in _UNUSUAL_TYPES) for a, b, _ in pairs)
-        return different + usual, -sum(options.index(b) for _, b, options in pairs)
+        return different + usual, -_rank(other, lists)
 
     others = sorted((i for i in accepted if i != first), key=worth, reverse=True)
     second = next((i for i in others[:_MAX_CONFIRMED] if sound(i)), None)
@@ -151,11 +185,11 @@ def _pick_two(
 # ---------------------------------------------------------------- candidates of one parameter
 
 
-def _candidates(p: TemplateParam, unit: ParsedUnit, kernel: KernelInfo) -> list[str]:
+def _candidates(p: TemplateParam, unit: ParsedUnit, template: Cursor) -> list[str]:
     if p.kind == "type":
-        return _types(p, unit, kernel)
+        return _types(p, unit, template)
     if p.kind == "value":
-        return _values(p, unit, kernel)
+        return _values(p, unit, template)
     return []
 
 
@@ -163,7 +197,7 @@ def _rule(rules: tuple[tuple[str, tuple[str, ...]], ...], name: str) -> tuple[st
     return next(values for pattern, values in rules if re.search(pattern, name, re.I))
 
 
-def _types(p: TemplateParam, unit: ParsedUnit, kernel: KernelInfo) -> list[str]:
+def _types(p: TemplateParam, unit: ParsedUnit, template: Cursor) -> list[str]:
     torch = "c10::" in unit.source.text or "AT_DISPATCH" in unit.source.text or "_DISPATCH_" in unit.source.text
     names = {
         "t0": "c10::BFloat16" if torch else "__nv_bfloat16",
@@ -172,7 +206,7 @@ def _types(p: TemplateParam, unit: ParsedUnit, kernel: KernelInfo) -> list[str]:
         "v1": "__half2",
         "fp8": "c10::Float8_e4m3fn" if torch else "__nv_fp8_e4m3",
     }
-    quantises = re.search(r"quant|fp8", kernel.name, re.I) and re.search(r"^O$|out|dst", p.name, re.I)
+    quantises = re.search(r"quant|fp8", template.spelling, re.I) and re.search(r"^O$|out|dst", p.name, re.I)
     rule = ("{fp8}", "int8_t") if quantises else _rule(_TYPE_RULES, p.name)
     found = [t.format(**names) for t in rule]
     return list(dict.fromkeys([*found, *_functors(p, unit)]))
@@ -191,14 +225,12 @@ def _functors(p: TemplateParam, unit: ParsedUnit) -> list[str]:
     return [qualified_name(c) for c in structs][:8]
 
 
-def _values(p: TemplateParam, unit: ParsedUnit, kernel: KernelInfo) -> list[str]:
+def _values(p: TemplateParam, unit: ParsedUnit, template: Cursor) -> list[str]:
     if p.type in ("bool", "const bool"):
         return ["true", "false"]
     if "*" in p.type:
         return _functions(unit, p.type, p.name)
-    declaration = next(
-        (c for c in unit.definition(kernel).get_children() if c.spelling == p.name and c.type.spelling == p.type), None
-    )
+    declaration = next((c for c in template.get_children() if c.spelling == p.name and c.type.spelling == p.type), None)
     canonical = declaration.type.get_canonical() if declaration is not None else None
     if canonical is not None and canonical.kind == TypeKind.ENUM:
         scope = canonical.get_declaration()

@@ -118,6 +118,13 @@ def parse_source(
     return _build(source, options, tu, found, text)
 
 
+def skipped_lines(unit: ParsedUnit) -> list[tuple[int, int]]:
+    """(first, last) lines of the source that #if leaves out under the unit's options; costs another parse."""
+    path = str(unit.source.path)
+    unsaved = [(path, unit.source.text), *((f"{VIRTUAL}/{name}", body) for name, body in unit.stand_ins.items())]
+    return cc.skipped_lines(cc.parse_file(path, arguments(unit.options), unsaved, preprocessing_record=True), path)
+
+
 def _missing(tu: Any, stand_ins: dict[str, str], files: dict[str, bytes]) -> dict[str, Span]:
     """Includes that an empty file stood in for though the prelude does not know them, with the place of the include."""
     missing: dict[str, Span] = {}

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 
 from porter.frontend import clang_compat as cc
-from porter.frontend.argument_text import split_arguments
 from porter.frontend.clang_compat import Cursor, CursorKind
 from porter.frontend.declarations import (
     has_body,
@@ -15,13 +14,13 @@ from porter.frontend.declarations import (
     qualified_name,
     template_of,
 )
+from porter.frontend.explicit import explicit_instantiations
 from porter.frontend.launches import host_functions, launched_kernels
-from porter.frontend.parse import ParsedUnit, parse_source
+from porter.frontend.parse import ParsedUnit, parse_source, skipped_lines
 from porter.model import Instance, KernelInfo
 from porter.source import Span
 
 _MAX_FUNCTIONS = 3000
-_EXPLICIT = re.compile(r"^[ \t]*template\s+(?!<)(?:__global__\s+)?[\w:<>*& \t]+?[\s*&]([\w:]+)\s*<", re.M)
 _SEEDS = "__porter_seeds"
 
 
@@ -34,8 +33,7 @@ def instances_from_launches(unit: ParsedUnit, kernel: KernelInfo) -> tuple[Insta
     if not kernel.is_template:
         return (Instance(),) if any(launch.kernel == kernel.name for launch in unit.launches) else ()
     found: dict[Instance, None] = {}
-    seeds = _explicit_instantiations(unit)
-    for name, args in seeds:
+    for name, args in _explicit(unit):
         if name in (kernel.name, kernel.qualified_name):
             found.setdefault(Instance(args))
     for place, args in _all_reached(unit):
@@ -47,16 +45,31 @@ def instances_from_launches(unit: ParsedUnit, kernel: KernelInfo) -> tuple[Insta
 def _all_reached(unit: ParsedUnit) -> list[tuple[Span, tuple[str, ...]]]:
     """(definition of the template, arguments) of every concrete kernel that host code launches; found once per unit."""
     if "reached" not in unit.memo:
-        whole = _with_seeds(unit, _explicit_instantiations(unit))
-        found: dict[tuple[Span, tuple[str, ...]], None] = {}
-        for function in _reached_functions(whole):
-            for launched, args in launched_kernels(whole, function):
-                template = template_of(launched)
-                nameless = any(word in a for a in args for word in ("(lambda", "(anonymous", "(unnamed"))
-                if template is not None and args and not nameless:
-                    found.setdefault((cc.span(template.get_definition() or template), args))
-        unit.memo["reached"] = list(found)
+        whole = with_seeds(unit, _explicit(unit))
+        unit.memo["reached"] = _launched(whole)
     return unit.memo["reached"]
+
+
+def _launched(unit: ParsedUnit) -> list[tuple[Span, tuple[str, ...]]]:
+    found: dict[tuple[Span, tuple[str, ...]], None] = {}
+    for function in _reached_functions(unit):
+        for launched, args in launched_kernels(unit, function):
+            template = template_of(launched)
+            nameless = any(word in a for a in args for word in ("(lambda", "(anonymous", "(unnamed"))
+            if template is not None and args and not nameless:
+                found.setdefault((cc.span(template.get_definition() or template), args))
+    return list(found)
+
+
+def _explicit(unit: ParsedUnit) -> list[tuple[str, tuple[str, ...]]]:
+    """The explicit instantiations that the preprocessor leaves in."""
+    if "explicit" not in unit.memo:
+        text = unit.source.text
+        found = explicit_instantiations(text)
+        if found and re.search(r"^[ \t]*#[ \t]*(if|elif)", text, re.M):
+            found = explicit_instantiations(text, skipped_lines(unit))
+        unit.memo["explicit"] = found
+    return unit.memo["explicit"]
 
 
 def choose_few(instances: tuple[Instance, ...], limit: int = 4) -> tuple[Instance, ...]:
@@ -74,34 +87,16 @@ def choose_few(instances: tuple[Instance, ...], limit: int = 4) -> tuple[Instanc
     return tuple(chosen)
 
 
-def _explicit_instantiations(unit: ParsedUnit) -> list[tuple[str, tuple[str, ...]]]:
-    """`template void f<A, B>(...);` of the file: clang's cursors do not show them."""
-    text = unit.source.text
-    found = []
-    for m in _EXPLICIT.finditer(text):
-        inside = _balanced(text, m.end())
-        if inside is not None:
-            try:
-                found.append((m.group(1).removeprefix("::"), split_arguments(" ".join(inside.split()))))
-            except ValueError:
-                continue
-    return found
+def instances_from_host_templates(
+    unit: ParsedUnit, kernel: KernelInfo, seeds: list[tuple[str, tuple[str, ...]]]
+) -> tuple[Instance, ...]:
+    """The instances that host templates launch when given these template arguments; bad arguments add nothing."""
+    whole = with_seeds(unit, seeds)
+    return () if whole is unit else tuple(Instance(a) for place, a in _launched(whole) if place == kernel.span)
 
 
-def _balanced(text: str, start: int) -> str | None:
-    """What stands between a `<` before `start` and its `>`."""
-    depth = 1
-    for i in range(start, min(len(text), start + 2000)):
-        depth += (text[i] == "<") - (text[i] == ">")
-        if depth == 0:
-            return text[start:i]
-        if text[i] in ";{":
-            return None
-    return None
-
-
-def _with_seeds(unit: ParsedUnit, seeds: list[tuple[str, tuple[str, ...]]]) -> ParsedUnit:
-    """The unit with explicit instantiations referred to, so that their bodies can be walked."""
+def with_seeds(unit: ParsedUnit, seeds: list[tuple[str, tuple[str, ...]]]) -> ParsedUnit:
+    """The unit with instantiations of host templates referred to, so that their bodies can be walked."""
     if not seeds:
         return unit
     kernels = {k.name for k in (*unit.kernels, *unit.header_kernels)}

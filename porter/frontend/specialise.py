@@ -116,7 +116,9 @@ def _reasons(unit: ParsedUnit, main: str, first: int) -> dict[int, list[str]]:
         places = [cc.place(x.location) for x in (d, *d.children)]
         for line in {p.line for p in places if p.file == main and p.line >= first}:
             place = "" if places[0].line == line else f"{places[0].file}:{places[0].line}: "
-            notes = [c.spelling for c in d.children if not c.spelling.startswith("in instantiation of")]
+            notes = [
+                c.spelling for c in d.children if not c.spelling.startswith(("in instantiation of", "in file included"))
+            ]
             reasons.setdefault(line - first, []).extend([place + d.spelling, *notes])
     return reasons
 

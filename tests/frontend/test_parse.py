@@ -251,6 +251,8 @@ def test_spans_in_macro_arguments_are_where_they_are_written() -> None:
     assert [(cc.span(c).line, cc.span(c).col) for c in assignments] == [(5, 5), (7, 3)]
     assert unit.text(assignments[0]) == "p[0] = p[1]" and cc.is_verbatim(assignments[0])
     sum_ = next(c for c in cc.walk(assignments[1]) if cc.binary_op(c) == "+")
+    if not cc.tells_macro_bodies():
+        pytest.skip("libclang 18 gives no spelling locations")
     assert not cc.is_verbatim(sum_)
 
 
