@@ -38,8 +38,7 @@ def lower_kernel(
     """
     texts = ast.Texts({str(unit.source.path): unit.source.text, **unit.files})
     kernel = KernelLowering(texts, is_prelude, strict)
-    fx = FunctionLowering(kernel, cursor)
-    kernel.global_pool = fx.pool
+    fx = FunctionLowering(kernel, cursor, kernel.global_pool, guest=False)
     set_template_names(fx, cursor)
     params: list[ir.FunctionParam] = []
     holes: list[ir.Stmt] = []
@@ -49,8 +48,7 @@ def lower_kernel(
         except (UnsupportedType, Untranslatable) as e:
             name = fx.declare(p, ir.VOID, p.spelling or "arg")
             params.append(ir.FunctionParam(name, ir.Pointer(ir.VOID)))
-            code = e.code if isinstance(e, Untranslatable) else "PRT510"
-            holes.append(ir.HoleStmt(code, texts.of(p), f"parameter {name}: {e}", span=kernel.span(p)))
+            holes.append(ir.HoleStmt(e.code, texts.of(p), f"parameter {name}: {e}", span=kernel.span(p)))
     body_cursor = ast.body_of(cursor)
     body = fx.block(body_cursor) if body_cursor is not None else ()
     if body_cursor is None:

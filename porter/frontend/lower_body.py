@@ -36,6 +36,8 @@ class NamePool:
     def __init__(self) -> None:
         self._used: set[str] = set()
         self._reserved: set[str] = set()
+        self._outer: set[str] = set()
+        self.kernel_pool: NamePool | None = None
 
     def reserve(self, names: Iterable[str]) -> None:
         """Keep names (one for each mention) for the owner of the pool: guests do not take them."""
@@ -43,6 +45,16 @@ class NamePool:
         for name in names:
             n = counts[name] = counts.get(name, -1) + 1
             self._reserved.add(f"{name}_{n}" if n else name)
+
+    def admits(self, outer: str) -> bool:
+        """Whether a name of the kernel's scope means the same here; it is then kept free of locals."""
+        if outer in self._outer:
+            return True
+        if outer in self._used and self is not self.kernel_pool:
+            return False
+        self._outer.add(outer)
+        self._used.add(outer)
+        return True
 
     def fresh(self, wanted: str, guest: bool = False) -> str:
         wanted = re.sub(r"\W", "_", wanted) or "v"
@@ -117,13 +129,17 @@ class FunctionLowering:
         cursor: Cursor,
         pool: NamePool | None = None,
         parent: FunctionLowering | None = None,
+        guest: bool | None = None,
     ):
         self.kernel = kernel
         self.cursor = cursor
         self.pool = pool or NamePool()
-        self.guest = pool is not None  # the pool belongs to the body that holds the lambda
+        self.pool.kernel_pool = kernel.global_pool
+        # A guest uses the pool of the body that holds the lambda it is about.
+        self.guest = pool is not None if guest is None else guest
         self.parent = parent  # the body that holds a lambda
         self.decls: dict[Cursor, ir.Expr] = {}  # variable -> the place that stands for it
+        self.anonymous: dict[str, ir.Expr] = {}  # type spelling -> variable of an anonymous union
         self.captured: set[FunctionLowering] = set()
         self.this_class: ClangType | None = None
         self.this_used = False
@@ -165,7 +181,7 @@ class FunctionLowering:
                 else:
                     raise Untranslatable("PRT022", f"statement kind {c.kind.name} is not supported")
             except (Untranslatable, UnsupportedType) as e:
-                code = e.code if isinstance(e, Untranslatable) else "PRT510"
+                code = e.code
                 self.emit(ir.HoleStmt(code, self.text(c), str(e)), c)
             except Exception as e:
                 if self.kernel.strict:
@@ -192,7 +208,7 @@ class FunctionLowering:
                 raise Untranslatable("PRT022", f"expression kind {c.kind.name} is not supported")
             x = handler(self, c)
         except (Untranslatable, UnsupportedType) as e:
-            code = e.code if isinstance(e, Untranslatable) else "PRT510"
+            code = e.code
             x = self.hole(c, code, str(e))
         except RecursionError:
             raise
@@ -213,7 +229,7 @@ class FunctionLowering:
             try:
                 x = lower_call(self, inner, root=True)
             except (Untranslatable, UnsupportedType) as e:
-                x = self.hole(inner, e.code if isinstance(e, Untranslatable) else "PRT510", str(e))
+                x = self.hole(inner, e.code, str(e))
             fill_spans(x, self.kernel.span(inner))
             return x
         return self.expr(c)
@@ -277,7 +293,8 @@ class FunctionLowering:
 
     def declare(self, var: Cursor, t: ir.Type, hint: str = "") -> str:
         """A unique name for a declared variable, remembered for later uses."""
-        name = self.fresh(hint or var.spelling or "v")
+        wanted = hint or var.spelling
+        name = self.fresh(wanted if wanted and "(" not in wanted else "unnamed")
         self.decls[var] = ir.Var(name, type=t)
         return name
 
@@ -286,6 +303,8 @@ class FunctionLowering:
         fx: FunctionLowering | None = self
         while fx is not None:
             found = fx.decls.get(var)
+            if found is None and not var.spelling:
+                found = fx.anonymous.get(ast.bare(var.type))
             if found is not None:
                 if fx is not self:
                     self.captured.add(fx)

@@ -134,7 +134,12 @@ def _vector_value(fx: FunctionLowering, t: ClangType, ctor: Cursor, args: list[C
         return None
     if it.name == "dim3" and len(args) <= 3:
         if any(ast.is_record(a.type) for a in args):
-            return fx.expr(args[0])
+            x = fx.expr(args[0])
+            parts = x.values if isinstance(x, ir.StructInit) else None
+            if parts is None:
+                x = fx.as_place(x, args[0])
+                parts = tuple(ir.Field(x, axis, type=ir.U32) for axis in "xyz")
+            return ir.StructInit(parts, type=it)
         given = [to_type(fx.expr(a), ir.U32) for a in args if a.extent.start.offset or ast.values(a)]
         given += [ir.Const(1, type=ir.U32)] * (3 - len(given))
         return ir.StructInit(tuple(given), type=it)

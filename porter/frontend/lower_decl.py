@@ -24,6 +24,11 @@ def declaration(fx: FunctionLowering, d: Cursor) -> None:
     """Emit what one declarator of a declaration statement does."""
     if d.kind is CursorKind.VAR_DECL:
         variable(fx, d)
+    elif d.kind is CursorKind.UNION_DECL and d.is_anonymous_record_decl():
+        it = fx.type(d.type)
+        name = fx.fresh("unnamed")
+        fx.anonymous[ast.bare(d.type)] = ir.Var(name, type=it)
+        fx.emit(ir.Decl(name, it), d)
     elif d.kind in _NAMED_THINGS or d.kind.is_reference() or d.kind.is_attribute():
         return
     elif d.kind is CursorKind.UNEXPOSED_DECL and d.spelling.startswith("["):

@@ -97,7 +97,7 @@ def tidy(origin: str | None) -> str | None:
 @expression(CursorKind.DECL_REF_EXPR)
 def reference(fx: FunctionLowering, c: Cursor) -> ir.Expr:
     target = c.referenced
-    if not c.spelling and (target is None or target.kind is not CursorKind.PARM_DECL):
+    if not c.spelling and (target is None or target.kind not in (CursorKind.PARM_DECL, CursorKind.VAR_DECL)):
         return template_value(fx, c)
     if target is None:
         raise Untranslatable("PRT020", "name that clang could not resolve")

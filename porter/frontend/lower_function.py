@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -203,13 +204,28 @@ def template_arguments(kernel: KernelLowering, d: Cursor, named: bool = True) ->
         out += template_arguments(kernel, parent, named)
     n = d.get_num_template_arguments()
     if n <= 0:
-        return out
+        return out + (_method_arguments(d) if d.kind is CursorKind.CXX_METHOD else [])
     params = ast.template_parameters(d)
     for i in range(n):
         name = params[i].spelling if i < len(params) else ""
         value = template_argument(kernel, d, i, params[i] if i < len(params) else None)
         if value is not None:
             out.append((name, value))
+    return out
+
+
+def _method_arguments(d: Cursor) -> list[tuple[str, Any]]:
+    """Integer template arguments of a method specialisation. libclang tells them only in the USR: `f<#VI3#d#Vb1>`."""
+    params = ast.template_parameters(d) if d.specialized_template is not None else []
+    found = re.search(rf"@F@{re.escape(d.spelling)}<#(.*)>#", d.get_usr())
+    parts = found.group(1).split("#") if found else []
+    if len(parts) != len(params):
+        return []
+    out: list[tuple[str, Any]] = []
+    for p, text in zip(params, parts, strict=True):
+        value = re.fullmatch(r"V([a-zA-Z])(-?\d+)", text)
+        if value:
+            out.append((p.spelling, bool(int(value.group(2))) if value.group(1) == "b" else int(value.group(2))))
     return out
 
 

@@ -21,7 +21,7 @@ def global_variable(fx: FunctionLowering, c: Cursor, target: Cursor) -> ir.Expr:
     if CursorKind.CUDASHARED_ATTR in attributes:
         return _shared(fx, target, t)
     known = fx.kernel.global_names.get(target.canonical)
-    if known is not None:
+    if known is not None and fx.pool.admits(known):
         return ir.Var(known, type=t)
     definition = ast.definition(target)
     init = ast.initializer(definition)
@@ -43,6 +43,8 @@ def global_variable(fx: FunctionLowering, c: Cursor, target: Cursor) -> ir.Expr:
     if isinstance(t, ir.Scalar):
         return const(value, t, target.spelling)
     name = fx.kernel.global_pool.fresh(target.spelling)
+    while not fx.pool.admits(name):  # a local of this body has the name: a second name for the same table
+        name = fx.kernel.global_pool.fresh(target.spelling)
     fx.kernel.globals[name] = ir.GlobalConst(name, t, value)
     fx.kernel.global_names[target.canonical] = name
     return ir.Var(name, type=t)
@@ -96,6 +98,8 @@ def _shared(fx: FunctionLowering, target: Cursor, t: ir.Type) -> ir.Expr:
         dynamic = isinstance(t, ir.Array) and t.length == 0
         span = fx.kernel.span(target)
         fx.kernel.kernel_decls.append(ir.SharedDecl(known, t, dynamic, alignment(fx, target), span=span))
+    if not fx.pool.admits(known):
+        raise Untranslatable("PRT022", f"shared array {known} is hidden by a local of the same name")
     return ir.Var(known, type=t)
 
 

@@ -423,11 +423,14 @@ def intrinsic(
         if f is not None and not fx.kernel.is_prelude(f):
             out.append(ir.Intrinsic("function", (), (lower_function(fx, ast.definition(f)).key,), type=ir.VOID))
         elif _is_functor(fx, a.type):
-            out.append(functor(fx, a))
+            out.append(functor(fx, a, out))
         elif p is not None and p.kind is TypeKind.LVALUEREFERENCE and not p.get_pointee().is_const_qualified():
             out.append(fx.place(a, write=True))
         else:
             out.append(fx.expr(a))
+    addition = sum_of_records(fx, name, args)
+    if addition is not None:
+        out.append(addition)
     if not targs and callee is not None and callee.kind is CursorKind.FUNCTION_DECL and _keeps_arguments(name):
         # Types follow from the arguments; numbers (tiled_partition<32>) do not.
         targs = tuple(a for a in _arguments_of(fx, callee) if not isinstance(a, ir.Type))
@@ -470,15 +473,51 @@ def call_operator(record: Cursor) -> Cursor | None:
     return None
 
 
-def functor(fx: FunctionLowering, a: Cursor) -> ir.Expr:
-    """A functor argument: Intrinsic `function` with the key of its operator() in targs and the object as argument."""
+def functor(fx: FunctionLowering, a: Cursor, others: list[ir.Expr]) -> ir.Expr:
+    """A functor argument: Intrinsic `function` with the key of its operator() in targs and the object as argument.
+
+    `others` are the arguments before it: they say which instance of a generic operator() is meant.
+    """
     value = fx.expr(a)
     record = ast.definition(_referee(a.type).get_declaration())
     op = call_operator(record)
-    if op is None or op.kind is CursorKind.FUNCTION_TEMPLATE:
-        raise Untranslatable("PRT310", "generic functor handed to a library algorithm")
-    f = lower_function(fx, ast.definition(op))
+    if op is not None and op.kind is CursorKind.FUNCTION_TEMPLATE:
+        f = _instance_for(fx, op, others)
+        if f is None:
+            raise Untranslatable("PRT310", "generic functor handed to a library algorithm")
+    elif op is not None:
+        f = lower_function(fx, ast.definition(op))
+    else:
+        raise Untranslatable("PRT310", "functor without a call operator")
     fx.captured |= fx.kernel.captured.get(f.key, set()) - {fx}
     takes_object = bool(f.params) and f.params[0].name == "this"
     objects = (fx.as_place(value, a),) if takes_object else ()
     return ir.Intrinsic("function", objects, (f.key,), type=value.type)
+
+
+def _instance_for(fx: FunctionLowering, op: Cursor, others: list[ir.Expr]) -> ir.Function | None:
+    """The instance of a generic operator() that the kernel calls itself with values of the types at hand."""
+    types = [x.type for x in others]
+    for cursor, key in fx.kernel.keys.items():
+        f = fx.kernel.functions.get(key)
+        if f is None or cursor.specialized_template is None or cursor.specialized_template != op:
+            continue
+        if any(p.type in types for p in f.params if p.name != "this"):
+            return f
+    return None
+
+
+def sum_of_records(fx: FunctionLowering, name: str, args: list[Cursor]) -> ir.Expr | None:
+    """The user's operator+ that cub's sums apply to values of a user class, as a `function` argument."""
+    if not name.startswith("cub::") or not name.endswith("Sum") or not args:
+        return None
+    t = _referee(args[0].type)
+    if t.kind is not TypeKind.RECORD or fx.kernel.types.scalar_class(t) is not None:
+        return None
+    record = ast.definition(t.get_declaration())
+    if fx.kernel.is_prelude(record):
+        return None
+    for k in record.get_children():
+        if k.kind is CursorKind.CXX_METHOD and k.spelling == "operator+" and ast.body_of(ast.definition(k)) is not None:
+            return ir.Intrinsic("function", (), (lower_function(fx, ast.definition(k)).key,), type=ir.VOID)
+    raise Untranslatable("PRT310", "sum of a class whose operator+ is not a method")

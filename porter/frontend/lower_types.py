@@ -29,6 +29,8 @@ SCALAR_CLASSES: dict[str, ir.Scalar] = {
     "__nv_fp4_e2m1": ir.Scalar("e2m1"),
 }  # fmt: skip
 
+INT128 = ir.Struct("__int128", (ir.StructField("lo", ir.U64, 0), ir.StructField("hi", ir.U64, 8)), 16, 16)
+
 # Library namespaces whose classes are handles: their layout is not ours to look into.
 OPAQUE_NAMESPACES = ("cub", "cooperative_groups", "nvcuda", "cuda", "thrust")
 _PLAIN_LIBRARY_CLASSES = ("cub::KeyValuePair", "nvcuda::wmma::fragment")  # data with public members
@@ -38,7 +40,11 @@ _WORDS = re.compile(r"\b(?:struct|class|union|enum) (?=[A-Za-z_(])")
 
 
 class UnsupportedType(Exception):
-    """A C++ type that the IR has no word for."""
+    """A C++ type that the IR has no word for. `code` is PRTnnn."""
+
+    def __init__(self, reason: str, code: str = "PRT510"):
+        super().__init__(reason)
+        self.code = code
 
 
 def spelled(text: str) -> str:
@@ -73,6 +79,8 @@ class TypeTable:
             return ir.Array(self.of(t.get_array_element_type()), 0)
         if kind is TypeKind.ENUM:
             return self.of(t.get_declaration().enum_type)
+        if kind in (TypeKind.INT128, TypeKind.UINT128):
+            return INT128  # only carried about: arithmetic on it is a hole
         if kind is TypeKind.NULLPTR:
             return ir.Pointer(ir.VOID)
         if kind is TypeKind.RECORD:
@@ -152,7 +160,7 @@ class TypeTable:
             out.append(ir.StructField(base_name(base.type), base_type, offset))
         for i, f in enumerate(t.get_fields()):
             if f.is_bitfield():
-                raise UnsupportedType(f"bit-field {f.spelling!r}")
+                raise UnsupportedType(f"bit-field {f.spelling!r}", "PRT213")
             f_type = f.type.get_canonical()
             if f_type.kind in ast.REFERENCES:
                 field_type: ir.Type = ir.Pointer(
