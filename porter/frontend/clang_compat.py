@@ -20,6 +20,13 @@ for _name in ("libcxx_dir", "resource_dir"):
     if hasattr(cindex.Config, _name):
         setattr(cindex.Config, _name, "")
 
+# The 22 binding compares with the null cursor through C before every property: half of all time spent walking.
+_NULL_KIND = 70
+if hasattr(Cursor, "is_null"):
+    Cursor.is_null = lambda self: self._kind_id == _NULL_KIND
+
+_VISITOR = getattr(cindex, "cursor_visit_callback", None) or cindex.callbacks["cursor_visit"]
+
 __all__ = [
     "AsmOperand", "AsmStatement", "Cursor", "CursorKind", "Place", "TranslationUnit", "Type", "TypeKind",
     "asm_statement", "binary_op", "evaluate", "extent", "is_invalid", "is_verbatim", "overloaded", "parse_file",
@@ -123,10 +130,17 @@ def skipped_lines(tu: TranslationUnit, path: str) -> list[tuple[int, int]]:
 
 
 def walk(cursor: Cursor) -> Iterator[Cursor]:
-    """`cursor` and everything below it, preorder."""
-    yield cursor
-    for child in cursor.get_children():
-        yield from walk(child)
+    """`cursor` and everything below it, preorder. One call into C: much faster than nested get_children."""
+    found = [cursor]
+    tu = cursor._tu
+
+    def visitor(child: Cursor, _parent: Cursor, _data: Any) -> int:
+        child._tu = tu
+        found.append(child)
+        return 2  # CXChildVisit_Recurse
+
+    cindex.conf.lib.clang_visitChildren(cursor, _VISITOR(visitor), None)
+    return iter(found)
 
 
 class Place(NamedTuple):
@@ -234,7 +248,7 @@ def specialised_template(cursor: Cursor) -> Cursor | None:
 
 def _with_unit(found: Cursor | None, like: Cursor) -> Cursor | None:
     """Raw C functions return cursors that do not know their translation unit."""
-    if found is None or 70 <= found._kind_id <= 73:  # CXCursor_FirstInvalid to LastInvalid
+    if found is None or _NULL_KIND <= found._kind_id <= 73:  # CXCursor_FirstInvalid to LastInvalid
         return None
     found._tu = like._tu
     return found

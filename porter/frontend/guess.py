@@ -20,7 +20,7 @@ from porter.model import Diagnostic, Instance, KernelInfo, TemplateParam
 from porter.source import Source
 
 _MAX_TRIED = 48  # instances per parse; each costs clang one instantiation of the kernel
-_MAX_HOST_TRIED = 6  # instantiations of a host template
+_MAX_HOST_TRIED = 3  # instantiations of a host template
 _MAX_SECONDS = 4.0  # for blind guesses
 _MAX_CONFIRMED = 6
 

@@ -5,6 +5,7 @@ Includes that clang cannot find are looked up in the source's own tree, else rep
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -85,10 +86,12 @@ def parse_source(
     *,
     append: str = "",
     stand_ins: dict[str, str] | None = None,
+    check: Collection[Span] | None = None,
 ) -> ParsedUnit:
     """Parse one file. `append` is C++ text added after it (the file on disk is not touched).
 
-    `stand_ins` of an earlier unit of the same file saves the search for includes. Raises PorterError (PRT009) when
+    `stand_ins` of an earlier unit of the same file saves the search for includes. `check` are the spans of the kernels
+    whose errors are wanted (None: of all), which saves walking the others. Raises PorterError (PRT009) when
     libclang gives no AST at all; anything else is a diagnostic of the unit or of a kernel.
     """
     path = str(source.path)
@@ -115,7 +118,7 @@ def parse_source(
         if not new:
             break
         found |= new
-    return _build(source, options, tu, found, text)
+    return _build(source, options, tu, found, text, check)
 
 
 def skipped_lines(unit: ParsedUnit) -> list[tuple[int, int]]:
@@ -171,7 +174,14 @@ class FlagHints:
         return found
 
 
-def _build(source: Source, options: ParseOptions, tu: Any, stand_ins: dict[str, str], text: str) -> ParsedUnit:
+def _build(
+    source: Source,
+    options: ParseOptions,
+    tu: Any,
+    stand_ins: dict[str, str],
+    text: str,
+    check: Collection[Span] | None,
+) -> ParsedUnit:
     path = str(source.path)
     own: list[KernelInfo] = []
     other: list[KernelInfo] = []
@@ -188,6 +198,9 @@ def _build(source: Source, options: ParseOptions, tu: Any, stand_ins: dict[str, 
         if info.span in cursors:
             continue
         cursors[info.span] = c
+        if check is not None and info.span not in check:
+            (own if info.span.file == path else other).append(info)
+            continue
         errors = errors_within(c, info.span, faults)
         errors += tuple(f for f in reach.faults_of(c, info.span) if f not in errors)
         claimed.update(errors)

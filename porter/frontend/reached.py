@@ -109,7 +109,7 @@ def with_seeds(unit: ParsedUnit, seeds: list[tuple[str, tuple[str, ...]]]) -> Pa
     if not lines:
         return unit
     append = "\n".join([f"namespace {_SEEDS} {{", *lines, "}"])
-    return parse_source(unit.source, unit.options, append=append, stand_ins=unit.stand_ins)
+    return parse_source(unit.source, unit.options, append=append, stand_ins=unit.stand_ins, check=())
 
 
 def _reached_functions(unit: ParsedUnit) -> Iterator[Cursor]:

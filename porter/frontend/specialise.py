@@ -72,7 +72,8 @@ def try_specialise(
     templates = [(k, i) for k, i in requests if k.is_template or i.args]
     lines = [f"auto* __porter_{n} = &::{k.qualified_name}<{', '.join(i.args)}>;" for n, (k, i) in enumerate(templates)]
     append = "\n".join([f"namespace {_NAMESPACE} {{", *lines, "}"]) if templates else ""
-    unit = parse_source(source, options, append=append, stand_ins=stand_ins)
+    check = [requests[0][0].span] if len(requests) == 1 else []
+    unit = parse_source(source, options, append=append, stand_ins=stand_ins, check=check)
     first = source.text.count("\n") + 3  # the line of __porter_0
     reasons = _reasons(unit, str(source.path), first)
     # What is wrong in the appended lines is told per request.
