@@ -496,7 +496,13 @@ class ExprWriter:
         a, b = self.expr(e.a), self.expr(e.b)
         if cond.static and a.static and b.static:
             return Text(f"{a.at(COMPARE)} if {cond.at(COMPARE)} else {b.at(COMPARE)}", TERNARY, static=True)
-        a, b = self.value(e.a), self.value(e.b)
+        if self.is_pointer(e.type) and _null(e.a) != _null(e.b):
+            dtype = self.pointer_dtype(e.type)
+            other = (b if _null(e.a) else a).text
+            keep, null = Text(f"lib.natural({other}, {dtype})"), Text(f"lib.null_like({other}, {dtype})")
+            a, b = (null, keep) if _null(e.a) else (keep, null)
+        else:
+            a, b = self.value(e.a), self.value(e.b)
         return Text(f"{a.at(COMPARE)} if {cond.at(COMPARE)} else {b.at(COMPARE)}", TERNARY)
 
     # ---- casts

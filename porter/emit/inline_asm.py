@@ -32,17 +32,31 @@ def asm_lines(w: ExprWriter, s: ir.Asm) -> list[str] | None:
                 return None
             tied.append(f"({i}, {current})")
     args = []
-    for constraint, value in s.inputs:
-        text = _operand(w, constraint.strip("=+&"), value)
+    spelled = {i: f"${i}" for i in range(len(s.outputs))}  # operand number of the source -> its text in the template
+    immediate = False
+    for i, (constraint, value) in enumerate(s.inputs, len(s.outputs)):
+        letter = constraint.strip("=+&")
+        if letter in ("n", "i"):
+            number = w.expr(value)
+            if not number.static:
+                return None
+            literal = re.fullmatch(r"-?\w+", number.text) and number.text.lstrip("-").isdigit()
+            spelled[i] = number.text if literal else f"{{{number.text}}}"
+            immediate = immediate or not literal
+            continue
+        text = _operand(w, letter, value)
         if text is None:
             return None
+        spelled[i] = f"${len(s.outputs) + len(args)}"
         args.append(text)
     template = re.sub(r"%%", "\x00", s.template)
     template = template.replace("$", "$$")
-    template = re.sub(r"%(\d+)", r"$\1", template).replace("\x00", "%").replace("\t", " ").replace("\n", " ").strip()
-    template = re.sub(r"\s+", " ", template)
+    if immediate:
+        template = template.replace("{", "{{").replace("}", "}}")
+    template = re.sub(r"%(\d+)", lambda m: spelled.get(int(m[1]), m[0]), template).replace("\x00", "%")
+    template = re.sub(r"\s+", " ", template).strip()
     volatile = s.volatile or s.memory or not s.outputs
-    call = f"lib.asm({template!r}, ({''.join(t + ', ' for t in results).strip()}), [{', '.join(args)}]"
+    call = f"lib.asm({'f' if immediate else ''}{template!r}, ({''.join(t + ', ' for t in results).strip()}), [{', '.join(args)}]"
     if tied:
         call += f", tied=[{', '.join(tied)}]"
     call += ", volatile=True)" if volatile else ")"

@@ -12,6 +12,7 @@ from porter.emit.expr import BUILTIN_NAMES, ExprWriter, Scope
 from porter.emit.generic import Params
 from porter.emit.layout import leaf
 from porter.emit.plan import Helper, PortPlan
+from porter.emit.standalone import PREFIX, inline_library
 from porter.emit.stmt import BodyWriter, Line, assigned_variables, memory_names
 from porter.model import Hole, LineMapEntry, PortedModule
 from porter.patterns.names import declared
@@ -42,7 +43,16 @@ class ModuleWriter:
         self._launcher()
         body = self.lines
         self.lines = []
-        self._header("\n".join(x.text for x in body))
+        text = "\n".join(x.text for x in body)
+        imports: list[str] = []
+        copied = ""
+        if p.options.standalone:
+            _, imports, copied = inline_library(text)
+            body = [Line(x.indent, re.sub(r"\blib\.(\w+)", rf"{PREFIX}\1", x.text), x.span) for x in body]
+        self._header(text, imports)
+        if copied:
+            for row in ("# ---- from porter.corpus.lib", "", "", *copied.split("\n"), "", "", f"# ---- {p.name}", "", ""):
+                self.put(row)
         self.lines += body
         entry = entry_lines(p)
         for row in entry:
@@ -69,7 +79,7 @@ class ModuleWriter:
 
     # ---- header
 
-    def _header(self, body: str) -> None:
+    def _header(self, body: str, imports: list[str]) -> None:
         p = self.plan
         file = Path(p.info.span.file or (p.options.source.path if p.options.source else "kernel.cu"))
         for row in licence_lines(p.options.source.text if p.options.source else ""):
@@ -86,10 +96,16 @@ class ModuleWriter:
         self.put("import cutlass")
         self.put("import cutlass.cute as cute")
         used = [t for t in spelling._DTYPES.values() if re.search(rf"\b{t}\b", body)]
-        used = sorted({*used, "Int32"})
-        self.put(f"from cutlass import {', '.join(used)}")
+        used_names = {*used, "Int32"}
+        for row in imports:
+            if row.startswith("from cutlass import "):
+                used_names |= set(row.removeprefix("from cutlass import ").split(", "))
+        self.put(f"from cutlass import {', '.join(sorted(used_names))}")
+        for row in imports:
+            if not row.startswith(("from cutlass import ", "import cutlass")):
+                self.put(row)
         self.put("")
-        if re.search(r"\blib\.", body):
+        if re.search(r"\blib\.", body) and not self.plan.options.standalone:
             self.put("from porter.corpus import lib, runtime")
         else:
             self.put("from porter.corpus import runtime")
@@ -157,6 +173,7 @@ class ModuleWriter:
             leaves = e.leaves(p.type)
             w.put(f"{name} = lib.local({e.leaf_dtype(leaves)}, 1)", h.span)
             w.put(f"{name}[0] = {name}_value", h.span)
+        w.find_roots(h.body)
         self._tables(w, h.body, h.span)
         self._pointer_params(w, h.params, assigned)
         w.body(h.body)
@@ -215,6 +232,7 @@ class ModuleWriter:
                 w.put(f"{name}_value = {name}", span)
                 w.put(f"{name} = lib.local({e.leaf_dtype(leaves)}, 1)", span)
                 w.put(f"{name}[0] = {name}_value", span)
+        w.find_roots(p.body)
         self._tables(w, p.body, span)
         self._pointer_params(w, p.params, w.assigned)
         w.body(p.body)

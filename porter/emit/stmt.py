@@ -36,9 +36,31 @@ class BodyWriter:
     used_shared: bool = False
     where: tuple[int, ...] | None = None  # instances the current code belongs to
 
+    roots: dict[str, str] = field(default_factory=dict)  # pointer variable -> a pointer of the same memory space
+
     def __post_init__(self) -> None:
         self.e = ExprWriter(self.scope)
         self.depth = 1
+
+    def find_roots(self, body: tuple[ir.Stmt, ...]) -> None:
+        """For pointers that start out null or unset: the pointer that a later assignment derives them from."""
+        for n in ir.walk(body):
+            value = n.init if isinstance(n, ir.Decl) else n.value if isinstance(n, ir.Assign) else None
+            name = n.name if isinstance(n, ir.Decl) else n.target.name if isinstance(n, ir.Assign) and isinstance(n.target, ir.Var) else None
+            if value is None or name is None or not self.e.is_pointer(value.type):
+                continue
+            root = root_pointer(value)
+            if root is not None and root != name:
+                self.roots.setdefault(name, root)
+
+    def _null(self, name: str, t: ir.Type) -> str:
+        seen = {name}
+        root = self.roots.get(name)
+        while root in self.roots and root not in seen:
+            seen.add(root)
+            root = self.roots[root]
+        dtype = self.e.pointer_dtype(t)
+        return f"lib.null_like({self.e.name(root)}, {dtype})" if root and root not in seen else f"lib.pointer({dtype}, 0)"
 
     # ---- output
 
@@ -105,7 +127,9 @@ class BodyWriter:
             if bound is not None:
                 self.scope.bounds[s.name] = bound
         if self.e.is_pointer(s.type):
-            if s.name in self.assigned:
+            if is_null(s.init):
+                text = Text(self._null(s.name, s.type))
+            elif s.name in self.assigned:
                 text = Text(f"lib.natural({text.text}, {self.e.pointer_dtype(s.type)})")
             self.put(f"{name} = {text.text}", s.span)
             return
@@ -126,7 +150,7 @@ class BodyWriter:
     def _declare_zero(self, s: ir.Decl, name: str) -> None:
         t = s.type
         if self.e.is_pointer(t):
-            self.put(f"{name} = lib.pointer({self.e.pointer_dtype(t)}, 0)", s.span)
+            self.put(f"{name} = {self._null(s.name, t)}", s.span)
         elif self.e.kinds(t) == {"bool"}:
             self.put(f"{name} = Boolean(False)", s.span)
         else:
@@ -165,7 +189,9 @@ class BodyWriter:
         if isinstance(t, ir.Var) and t.name not in self.scope.memory:
             name = self.e.name(t.name)
             if self.e.is_pointer(t.type):
-                self.put(f"{name} = lib.natural({self.e.expr(s.value).text}, {self.e.pointer_dtype(t.type)})", s.span)
+                dtype = self.e.pointer_dtype(t.type)
+                text = self._null(t.name, t.type) if is_null(s.value) else f"lib.natural({self.e.expr(s.value).text}, {dtype})"
+                self.put(f"{name} = {text}", s.span)
                 return
             self.put(f"{name} = {self.typed(self.e.expr(s.value), t.type).text}", s.span)
             return
@@ -441,6 +467,32 @@ class BodyWriter:
             self.stmt(st)
         cond = s.cond if s.cond is not None else ir.Const(True, type=ir.BOOL)
         self._while(ir.While(cond, (*s.body, *s.step), span=s.span))
+
+
+def is_null(e: ir.Expr) -> bool:
+    """A null pointer constant."""
+    while isinstance(e, ir.Cast):
+        e = e.x
+    return isinstance(e, ir.Const) and not e.value
+
+
+def root_pointer(e: ir.Expr) -> str | None:
+    """The pointer variable or array that a pointer expression is computed from."""
+    while True:
+        if isinstance(e, ir.PtrAdd):
+            e = e.ptr
+        elif isinstance(e, ir.Cast):
+            e = e.x
+        elif isinstance(e, ir.Select):
+            e = e.b if is_null(e.a) else e.a
+        elif isinstance(e, ir.AddressOf | ir.Decay):
+            e = e.place
+        elif isinstance(e, ir.Field | ir.Index):
+            e = e.base
+        elif isinstance(e, ir.Deref):
+            e = e.ptr
+        else:
+            return e.name if isinstance(e, ir.Var) else None
 
 
 def _halving(v: int) -> list[int]:

@@ -85,6 +85,11 @@ def copy(dst, src, count, align=None):
             cute.make_tensor(d, layout).store(cute.make_tensor(s, layout).load())
 
 
+def null_like(ptr, dtype):
+    """A null pointer to `dtype` in the memory space of `ptr`, of the type that `natural` gives: for pointers set later."""
+    return cute.make_ptr(dtype, type(ptr.toint())(0), ptr.memspace, assumed_align=max(dtype.width // 8, 1))
+
+
 def copy_bytes(dst, src, nbytes, align):
     """`memcpy` of a constant number of bytes between addresses that are `align`-byte aligned."""
     copy(cute.recast_ptr(dst, dtype=Uint8), src, nbytes, align)

@@ -114,3 +114,22 @@ __global__ void constants(int* i, unsigned* u, float* f, int n) {
   i[t] = kOffset + sizeof(Pack) + kB;
   f[t + 128] = pick(f[t], 9.0f, t & 1 ? kA : kB);
 }
+template <int N> __device__ int plus(int x) {
+  int y;
+  asm("add.s32 %0, %1, %2;" : "=r"(y) : "r"(x), "n"(N));
+  return y;
+}
+__global__ void pointers(int* i, unsigned* u, float* f, int n) {
+  int t = threadIdx.x;
+  const float* p = nullptr;
+  if (n > 10) p = f + t;
+  const float* q = t & 1 ? f : f + 64;
+  float s = 0.0f;
+  if (p != nullptr) s = *p;
+  for (int k = 0; k < 3; ++k, q += 2) s += *q;
+  int* w;
+  if (t < 32) w = i + 256; else w = i + 512;
+  w[t] = plus<7>(t) + plus<-3>(t);
+  f[t + 128] = s;
+  asm volatile("{ .reg .b32 r; mov.b32 r, %1; st.global.b32 [%0], r; }" ::"l"(u + 512 + t), "r"(t * 3) : "memory");
+}
