@@ -73,12 +73,10 @@ def address_getter(place: Place) -> Callable[[Env], np.ndarray]:
 class Resolver:
     """Finds the memory behind addresses of one instruction, reports and drops the bad ones."""
 
-    __slots__ = ("hit", "instr", "owner", "place", "width", "write")
+    __slots__ = ("instr", "place", "width", "write")
 
     def __init__(self, instr: Instr, place: Place, width: int, write: bool):
         self.instr, self.place, self.width, self.write = instr, place, width, write
-        self.hit: Region | None = None  # the region found last, valid for address space `owner`
-        self.owner: object = None
 
     def __call__(self, e: Env, address: np.ndarray) -> Resolved:
         space = self.place.space
@@ -121,8 +119,8 @@ class Resolver:
 
     def in_global(self, e: Env, address: np.ndarray, positions: np.ndarray | None) -> Resolved:
         uniform = address.size == 1 and e.n != 1 and positions is None
-        region, width = self.hit, self.width
-        if region is not None and self.owner is e.wave.space and region.size >= width:
+        region, width = e.wave.space.hits.get(self), self.width
+        if region is not None and region.size >= width:
             offsets = address - np.uint64(region.base)
             if (
                 offsets.max() <= region.size - width
@@ -134,7 +132,8 @@ class Resolver:
         index = space.index_of(address)
         result = Resolved([], [], uniform)
         good = np.zeros(address.size, bool)
-        for k in np.unique(index):
+        first = index[0]
+        for k in (first,) if (index == first).all() else np.unique(index):
             if k < 0:
                 continue
             region = space.regions[k]
@@ -154,7 +153,7 @@ class Resolver:
             where = np.flatnonzero(inside)
             if not where.size:
                 continue
-            self.hit, self.owner = region, space
+            space.hits[self] = region
             if where.size == address.size:
                 return Resolved([Piece(region, offsets.view(np.int64), positions)], result.killed, uniform)
             result.pieces.append(

@@ -19,6 +19,7 @@ class Checks:
     uninitialised: bool = True
     shared_races: bool = False
     global_races: bool = False
+    fill: int = 0  # what each byte of shared and local memory holds before it is written
     counts: bool = False  # memory sectors and bank conflicts (instructions and barriers are always counted)
 
 

@@ -91,6 +91,18 @@ class Grid:
         return blocks
 
 
+def _runners(program: Program, perturb: Any, output: list[str]) -> list[list[Runner]]:
+    """Closures of every segment; kept with the program unless they belong to this launch."""
+    if program.runners is not None and perturb is None:
+        return program.runners
+    algebra = NumpyAlgebra(perturb)
+    runners = [[r for step in s.steps if (r := compile_step(step, algebra, output))] for s in program.segments]
+    calls = any(isinstance(step, HostCall) for s in program.segments for step in s.steps)
+    if perturb is None and not calls:
+        program.runners = runners
+    return runners
+
+
 def run(
     program: Program,
     geometry: Geometry,
@@ -106,8 +118,7 @@ def run(
     output: list[str],
 ) -> tuple[Budget, int, bool]:
     """Runs the whole grid. Returns executions per segment, barriers crossed, and whether a deadlock was met."""
-    algebra = NumpyAlgebra(perturb)
-    runners = [[r for step in s.steps if (r := compile_step(step, algebra, output))] for s in program.segments]
+    runners = _runners(program, perturb, output)
     budget = Budget(len(program.segments), limit)
     order = geometry.order()
     rng = np.random.default_rng(seed) if seed else None

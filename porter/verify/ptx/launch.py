@@ -108,24 +108,33 @@ def _encode_scalar(value: object, t: PtxType, name: str) -> bytes:
 
 def _module_memory(module: Module, space: AddressSpace) -> None:
     """Module variables, freshly initialised."""
-    placed = place_variables(module)
-    for name, (variable, address) in ((n, (p.variable, p.address)) for n, p in placed.items()):
-        data = np.zeros(max(variable.size, 1), np.uint8)[: variable.size]
-        step = variable.type.bytes
-        at = 0
-        for value, mask in zip(variable.init, variable.mask_bits or (0,) * len(variable.init), strict=True):
-            if isinstance(value, Sym):
-                number = _symbol_address(module, value)
-                if mask:
-                    number = (number & mask) >> ((mask & -mask).bit_length() - 1)
-                raw = number.to_bytes(8, "little")[:step]
-            elif isinstance(value, float):
-                raw = np.float64(value).astype({4: np.float32, 8: np.float64}.get(step, np.float32)).tobytes()
-            else:
-                raw = (value & ((1 << 8 * step) - 1)).to_bytes(step, "little")
-            data[at : at + step] = np.frombuffer(raw, np.uint8)
-            at += step
-        space.insert(Region("global", name, address, data, None, variable.space == "global"), 0)
+    images = module.cache.get("images")
+    if images is None:
+        placed = place_variables(module).values()
+        images = module.cache["images"] = [(p.variable, p.address, _image(module, p.variable)) for p in placed]
+    for variable, address, image in images:  # type: ignore[attr-defined]
+        writable = variable.space == "global"
+        data = image.copy() if writable else image
+        space.insert(Region("global", variable.name, address, data, None, writable), 0)
+
+
+def _image(module: Module, variable: Variable) -> np.ndarray:
+    """The initial bytes of a module variable."""
+    image = np.zeros(variable.size, np.uint8)
+    step, at = variable.type.bytes, 0
+    for value, mask in zip(variable.init, variable.mask_bits or (0,) * len(variable.init), strict=True):
+        if isinstance(value, Sym):
+            number = _symbol_address(module, value)
+            if mask:
+                number = (number & mask) >> ((mask & -mask).bit_length() - 1)
+            raw = number.to_bytes(8, "little")[:step]
+        elif isinstance(value, float):
+            raw = np.float64(value).astype({4: np.float32, 8: np.float64}.get(step, np.float32)).tobytes()
+        else:
+            raw = (value & ((1 << 8 * step) - 1)).to_bytes(step, "little")
+        image[at : at + step] = np.frombuffer(raw, np.uint8)
+        at += step
+    return image
 
 
 def _symbol_address(module: Module, symbol: Sym) -> int:

@@ -106,6 +106,7 @@ class AddressSpace:
     def __init__(self, first_free: int):
         self.next = first_free
         self.regions: list[Region] = []
+        self.hits: dict[object, Region] = {}  # by instruction: the region that it found last
         self._starts = np.zeros(0, np.uint64)
         self._dirty = False
 

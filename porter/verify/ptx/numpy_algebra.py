@@ -151,9 +151,11 @@ class NumpyAlgebra(Algebra):
         # rounding twice goes wrong only if the f64 sum sits on the middle between two f32, or the result is subnormal
         low = total.view(_U64) & _constant(64, 0x1FFFFFFF)
         doubtful = (low == _constant(64, 0x10000000)) | ((np.abs(total) < _constant_f(64, 2.0**-125)) & (total != 0))
-        if doubtful.any():
-            odd = self.two_sum_odd(product, c64)
-            result = np.where(doubtful, odd.astype(_F32), result)
+        which = np.flatnonzero(doubtful)
+        if which.size:
+            addend = c64 if c64.size == 1 else c64[which]
+            odd = self.two_sum_odd(product if product.size == 1 else product[which], addend)
+            result[which] = odd.astype(_F32)
         return result
 
     def _fma64(self, a: A, b: A, c: A) -> A:

@@ -7,6 +7,7 @@ a branch, barrier or exit ends one.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from porter.verify.ptx.ir import Instr
 from porter.verify.ptx.ops import PureOp
@@ -267,3 +268,4 @@ class Program:
     param_bytes: int
     shared_symbols: dict[str, int]
     directives: dict[str, tuple[int, ...]]
+    runners: list[list[Any]] | None = None  # the numpy backend's closures

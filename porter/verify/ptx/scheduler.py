@@ -78,7 +78,7 @@ class Scheduler:
             if index < 0:
                 continue
             pieces = self.ready.pop(index)
-            lanes = pieces[0] if len(pieces) == 1 else np.sort(np.concatenate(pieces))
+            lanes = pieces[0] if len(pieces) == 1 else self.merged(pieces)
             segment = segments[index]
             if segment.warp_sync is not None:
                 lanes = self.gather_warps(segment, lanes)
@@ -87,6 +87,13 @@ class Scheduler:
                 for observer in wave.sync_observers:
                     observer("warp", lanes, 0)
             self.execute(segment, lanes)
+
+    def merged(self, pieces: list[np.ndarray]) -> np.ndarray:
+        """Threads that arrived by several ways, in order."""
+        present = np.zeros(self.wave.threads, bool)
+        for piece in pieces:
+            present[piece] = True
+        return np.flatnonzero(present)
 
     def push(self, index: int, lanes: np.ndarray) -> None:
         if lanes.size:

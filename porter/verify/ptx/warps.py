@@ -10,7 +10,7 @@ from porter.verify.ptx.environment import Env, recast
 from porter.verify.ptx.errors import UnsupportedPtx
 from porter.verify.ptx.evaluate import Runner, getter, putter
 from porter.verify.ptx.numpy_algebra import NumpyAlgebra
-from porter.verify.ptx.program import Const, Warp
+from porter.verify.ptx.program import Warp
 from porter.verify.ptx.types import B32, PRED, S32, TYPES, U32
 from porter.verify.ptx.wave import WARP
 
@@ -80,30 +80,28 @@ def _shfl(step: Warp, algebra: NumpyAlgebra) -> Runner:
             p = j <= top
         return np.where(p, j, _LANES), p
 
-    constant = None
-    if all(isinstance(s, Const) for s in step.srcs[1:]):
-        b0, c0 = (np.full((1, WARP), s.value, np.int64) for s in step.srcs[1:])  # type: ignore[union-attr]
-        constant = source_lanes(b0, c0)
-        constant_j = constant[0].reshape(-1)
+    known: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]] = {}  # by b and c, when all threads agree on them
 
     def run(e: Env) -> None:
-        x = value_get(e)
-        if x.size == 1 and constant is not None and step.dsts[1] is None:
-            put(e, x)
-            return
-        if constant is not None and e.lanes is None:
-            m = np.broadcast_to(x, (e.wave.threads,)).reshape(-1, WARP)
-            put(e, m[:, constant_j].reshape(-1))
-            if step.dsts[1] is not None:
-                put_pred(e, np.broadcast_to(constant[1], m.shape).reshape(-1))
-            return
+        x, b, c = value_get(e), b_get(e), c_get(e)
+        agreed = None
+        if b.size == 1 and c.size == 1:
+            if x.size == 1 and step.dsts[1] is None:
+                put(e, x)
+                return
+            key = (int(b[0]), int(c[0]))
+            agreed = known.get(key)
+            if agreed is None:
+                matrices = (np.full((1, WARP), value, np.int64) for value in key)
+                agreed = known[key] = source_lanes(*matrices)
         held = matrix(e, x)  # lanes that are not here show 0: reading them is undefined
-        if constant is not None:
-            j, p = (np.broadcast_to(a, held.shape) for a in constant)
+        if agreed is not None:
+            put(e, flat(e, held[:, agreed[0][0]]))
+            p = agreed[1]
         else:
-            j, p = source_lanes(matrix(e, b_get(e)).astype(np.int64), matrix(e, c_get(e)).astype(np.int64))
-            j, p = np.broadcast_to(j, held.shape), np.broadcast_to(p, held.shape)
-        put(e, flat(e, np.take_along_axis(held, j, axis=1)))
+            j, p = source_lanes(matrix(e, b).astype(np.int64), matrix(e, c).astype(np.int64))
+            put(e, flat(e, np.take_along_axis(held, np.broadcast_to(j, held.shape), axis=1)))
+        p = np.broadcast_to(p, held.shape)
         if step.dsts[1] is not None:
             put_pred(e, flat(e, p))
 

@@ -56,6 +56,10 @@ class Geometry:
         return n.transpose(0, 2, 4, 1, 3, 5).reshape(-1)
 
 
+def _filled(size: int, byte: int) -> np.ndarray:
+    return np.full(size, byte, np.uint8) if byte else np.zeros(size, np.uint8)
+
+
 class Wave:
     """State of the resident blocks. Thread t: block slot t // padded, lane t % 32; lanes that pad a block are dead."""
 
@@ -85,11 +89,11 @@ class Wave:
         track = checks.uninitialised
         size = self.slots * g.shared_stride
         self.shared = Region(
-            "shared", "shared", 0, np.zeros(size, np.uint8), np.zeros(size, np.uint8) if track else None
+            "shared", "shared", 0, _filled(size, checks.fill), np.zeros(size, np.uint8) if track else None
         )
         self.shared_base = self.slot_of * g.shared_stride
         size = self.threads * g.local_stride
-        self.local = Region("local", "local", 0, np.zeros(size, np.uint8), np.zeros(size, np.uint8) if track else None)
+        self.local = Region("local", "local", 0, _filled(size, checks.fill), np.zeros(size, np.uint8) if track else None)
         self.local_base = self.ids * g.local_stride
         self.clock = 0
         self.tainted = np.zeros(self.slots, bool)  # blocks that lost threads: what they miss is no new mistake
@@ -120,7 +124,7 @@ class Wave:
         self.tainted[slots] = False
         for slot in slots:
             for region, size in ((self.shared, g.shared_stride), (self.local, g.padded * g.local_stride)):
-                region.data[slot * size : (slot + 1) * size] = 0
+                region.data[slot * size : (slot + 1) * size] = self.checks.fill
                 if region.shadow is not None:
                     region.shadow[slot * size : (slot + 1) * size] = 0
         lanes = np.flatnonzero(np.isin(self.slot_of, slots) & (self.ids % g.padded < g.block_threads))
