@@ -6,17 +6,8 @@ import re
 from typing import Any
 
 from porter import ir
-from porter.frontend import (
-    ast_facts as ast,
-)
-from porter.frontend import (
-    lower_asm,
-    lower_calls,
-    lower_expr,
-    lower_lambda,
-    lower_stmt,
-    lower_switch,
-)
+from porter.frontend import ast_facts as ast
+from porter.frontend import lower_asm, lower_calls, lower_expr, lower_lambda, lower_stmt, lower_switch
 from porter.frontend.clang_compat import Cursor, CursorKind
 from porter.frontend.lower_body import FunctionLowering, KernelLowering, Untranslatable
 from porter.frontend.lower_comments import comment_before

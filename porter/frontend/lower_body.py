@@ -147,6 +147,9 @@ class FunctionLowering:
         self.return_type: ir.Type = ir.VOID
         self.constants: dict[str, Any] = {}  # template values and constexpr locals by name, for pragmas
         self.template_names: frozenset[str] = frozenset()
+        self.written_variables: set[Cursor] | None = None  # found on demand (lower_lambda)
+        self.names_reserved = False
+        self._temps: set[str] = set()
         self._sink: list[ir.Stmt] = []
 
     # ------------------------------------------------------------ statements
@@ -250,8 +253,14 @@ class FunctionLowering:
     def temp(self, value: ir.Expr, name: str, at: Cursor, ref: bool = False, const: bool = True) -> ir.Var:
         """Keep a value in a new local and return the local."""
         name = self.fresh(name)
+        if const and not ref:
+            self._temps.add(name)
         self.emit(ir.Decl(name, value.type, value, is_const=const and not ref, ref=ref), at)
         return ir.Var(name, type=value.type, span=self.kernel.span(at))
+
+    def is_temp(self, x: ir.Expr) -> bool:
+        """Whether a value is a temporary that nothing will change."""
+        return isinstance(x, ir.Var) and x.name in self._temps
 
     def place(self, c: Cursor, write: bool = False) -> ir.Expr:
         """Lower an lvalue. A value that has no place is kept in a temporary, unless the place will be written."""

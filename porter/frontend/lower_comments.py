@@ -43,6 +43,11 @@ class CommentIndex:
             i += 1
         return out
 
+    def trails(self, comment: Comment, at: int) -> bool:
+        """Whether the comment stands behind the code that ends at `at`, on its line."""
+        line_end = self.data.find(b"\n", at)
+        return not comment.own_line and (line_end < 0 or comment.start < line_end)
+
 
 def _clean(raw: str) -> str:
     if raw.startswith("//"):

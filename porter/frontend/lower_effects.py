@@ -93,7 +93,7 @@ def assign_expression(fx: FunctionLowering, c: Cursor) -> ir.Expr:
     value = fx.root(right)
     with fx.collect() as before_left:
         target = fx.place(left, write=True)
-    if before_left and not isinstance(value, ir.Const):
+    if before_left and not isinstance(value, ir.Const) and not fx.is_temp(value):
         # C++17 evaluates the right side first; keep its value before the left side's effects happen.
         value = fx.temp(value, "value", c)
     fx.emit_all(before_left)

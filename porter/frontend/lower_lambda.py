@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from porter import ir
@@ -32,9 +33,9 @@ def closure_record(t: ClangType) -> Cursor:
 def lambda_expression(fx: FunctionLowering, c: Cursor) -> ir.Expr:
     """Remember the closure. Its value is an empty struct that nothing reads."""
     record = closure_record(c.type)
-    if not fx.guest and not getattr(fx, "_reserved_names", False):
+    if not fx.guest and not fx.names_reserved:
         fx.pool.reserve(_declared_names(fx.cursor))
-        fx._reserved_names = True  # type: ignore[attr-defined]
+        fx.names_reserved = True
     closure = Closure(fx, c)
     fx.kernel.lambdas[record] = closure
     for variable, init, by_copy in captures(fx, c):
@@ -103,9 +104,8 @@ def _may_change(fx: FunctionLowering, variable: Cursor) -> bool:
 
 def written_variables(fx: FunctionLowering) -> set[Cursor]:
     """Variables of a body that are assigned, incremented, passed by reference, or have their address taken."""
-    known = getattr(fx, "_written", None)
-    if known is not None:
-        return known
+    if fx.written_variables is not None:
+        return fx.written_variables
     written: set[Cursor] = set()
 
     def root(c: Cursor) -> None:
@@ -139,23 +139,23 @@ def written_variables(fx: FunctionLowering) -> set[Cursor]:
             visit(k)
 
     visit(fx.cursor)
-    fx._written = written  # type: ignore[attr-defined]
+    fx.written_variables = written
     return written
 
 
-def _written_by_call(c: Cursor, root: object) -> None:
+def _written_by_call(c: Cursor, root: Callable[[Cursor], None]) -> None:
     callee = c.referenced
     args = ast.arguments(c)
     params = list(callee.type.get_canonical().argument_types()) if callee.type.kind.name != "INVALID" else []
     if callee.kind is CursorKind.CXX_METHOD and not callee.is_const_method() and not callee.is_static_method():
         inner = ast.values(c)
         if len(args) == len(params) + 1:  # operator call: the object is the first argument
-            root(args[0])  # type: ignore[operator]
+            root(args[0])
             args = args[1:]
         elif inner and inner[0].kind is CursorKind.MEMBER_REF_EXPR and ast.values(inner[0]):
-            root(ast.values(inner[0])[0])  # type: ignore[operator]
+            root(ast.values(inner[0])[0])
     elif len(args) == len(params) + 1:
         args = args[1:]
     for a, p in zip(args, params, strict=False):
         if p.kind in ast.REFERENCES and not p.get_pointee().is_const_qualified():
-            root(a)  # type: ignore[operator]
+            root(a)

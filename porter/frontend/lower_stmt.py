@@ -25,33 +25,28 @@ def lower_block(fx: FunctionLowering, c: Cursor) -> None:
         return
     index = index_of(fx.kernel, start.file.name)
     at = start.offset + 1
-    previous: list[ir.Stmt] = []
+    groups: list[list[ir.Stmt]] = []
     for k in c.get_children():
         with fx.collect() as out:
             fx.stmt(k)
         where = k.extent
         inside = where.start.file is not None and where.start.file.name == start.file.name
         if inside and where.start.offset >= at:
-            line_end = index.data.find(b"\n", at)
             leading = []
             for comment in index.between(at, where.start.offset):
-                if comment.start < line_end and not comment.own_line and previous:
-                    attach(previous, comment.text)  # it trails the statement before
-                    if fx._sink and previous and fx._sink[-len(previous) :]:
-                        fx._sink[-len(previous)] = previous[0]
+                if groups and index.trails(comment, at):
+                    attach(groups[-1], comment.text)
                 else:
                     leading.append(comment)
             attach(out, join(leading))
-        fx.emit_all(out)
-        previous = list(out)
+        groups.append(out)
         if inside:
             at = max(at, where.end.offset)
-    end = c.extent.end.offset
-    line_end = index.data.find(b"\n", at)
-    for comment in index.between(at, min(end, line_end if line_end >= 0 else end)):
-        if previous:
-            attach(previous, comment.text)
-            fx._sink[-len(previous)] = previous[0]
+    for comment in index.between(at, c.extent.end.offset):
+        if groups and index.trails(comment, at):
+            attach(groups[-1], comment.text)
+    for out in groups:
+        fx.emit_all(out)
 
 
 @statement(CursorKind.COMPOUND_STMT)

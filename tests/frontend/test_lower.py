@@ -259,6 +259,30 @@ __global__ void builtin_things(float* p, unsigned* u, int n) {
   p[5] = __ldg(p + 3) + std::is_same<int, float>::value;
 }
 
+template <typename T> static constexpr T kLimit = std::numeric_limits<T>::max();
+struct ArgMax {
+  template <typename T> __device__ T operator()(const T& a, const T& b) const { return a.m > b.m ? a : b; }
+};
+struct Entry {
+  float m; int i;
+  __device__ Entry operator+(const Entry& o) const { return {m + o.m, i}; }
+};
+__device__ float larger(float a, float b) { return a > b ? a : b; }
+
+__global__ void callables(float* p) {
+  cg::thread_block_tile<32> warp = cg::tiled_partition<32>(cg::this_thread_block());
+  __shared__ typename cub::BlockReduce<Entry, 128>::TempStorage storage;
+  p[0] = cg::reduce(warp, p[1], larger);
+  Entry e{p[2], 3};
+  e = ArgMax()(e, Entry{1.f, 2});
+  e = cub::BlockReduce<Entry, 128>(storage).Reduce(e, ArgMax());
+  e = cub::BlockReduce<Entry, 128>(storage).Sum(e);
+  union { int whole; float part; };
+  whole = e.i;
+  dim3 position = threadIdx;
+  p[position.y] = part + float(kLimit<__half>) + e.m;
+}
+
 __global__ void untranslatable(float* p, int n) {
   p[0] = kFromHost[1];
   p[1] = kCounter;
@@ -367,14 +391,13 @@ def test_side_effects_become_statements(kernels: dict[str, ir.Kernel]) -> None:
         "i32 i = 0;",
         "const i32 old = i;",
         "i = i + 1;",
-        "const i32 value = old;",
         "const i32* old_1 = p;",
         "p = p + 1;",
-        "*old_1 = value;",
-        "const i32 value_1 = n;",
+        "*old_1 = old;",
+        "const i32 value = n;",
         "const i32 old_2 = i;",
         "i = i + 1;",
-        "p[old_2] = value_1;",
+        "p[old_2] = value;",
         "i = 3;",
         "i32 j = n + i;",
         "i = i + 1;",
@@ -557,6 +580,17 @@ def test_cub_and_cooperative_groups_are_intrinsics(kernels: dict[str, ir.Kernel]
     lines = body(k)
     assert "cooperative_groups::thread_block::sync(block);" in lines
     assert "cooperative_groups::thread_block_tile<32> warp = cooperative_groups::tiled_partition<32>(block);" in lines
+
+
+def test_functions_and_functors_given_to_libraries(kernels: dict[str, ir.Kernel]) -> None:
+    k = kernels["callables"]
+    given = [n for n in ir.walk(k.body) if isinstance(n, ir.Intrinsic) and n.name == "function"]
+    assert [k.functions[n.targs[0]].name for n in given] == ["larger", "ArgMax::operator()", "Entry::operator+"]
+    assert not any(f.captures_enclosing for f in k.functions.values())
+    lines = body(k)
+    assert "unnamed.whole = e.i;" in lines
+    assert "dim3 position = dim3{threadIdx.x, threadIdx.y, threadIdx.z};" in lines
+    assert "p[position.y] = unnamed.part + f32(65504.0_f16<kLimit>) + e.m;" in lines
 
 
 def test_library_functions_and_constants(kernels: dict[str, ir.Kernel]) -> None:

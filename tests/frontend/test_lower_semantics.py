@@ -1,3 +1,4 @@
+# ruff: noqa: E501 (C++ text)
 """What a lowering means, run: each kernel is compiled by the host compiler as written and again from its IR.
 
 Both get the same inputs and must leave the same memory. This is where a silent wrong lowering (a lost conversion, an
