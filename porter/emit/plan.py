@@ -10,7 +10,7 @@ from porter.case_model import Case
 from porter.emit.generic import HelperCall, Mismatch, Params, merge, merge_types
 from porter.instances import instance_values
 from porter.ir_text import format_kernel
-from porter.model import Instance, KernelInfo
+from porter.model import Instance, KernelInfo, PorterError
 from porter.patterns.aggregates import scalars_for_structs, split_aggregates
 from porter.patterns.exits import function_exits, single_exit
 from porter.patterns.inline import inline
@@ -79,6 +79,7 @@ def rewrite_kernel(kernel: ir.Kernel) -> ir.Kernel:
     """One concrete instance through all rewrites: what remains is what the emitter can print."""
     names = Names([p.name for p in kernel.params])
     names.taken |= {n for f in kernel.functions.values() for n in declared(f.body)} | set(declared(kernel.body))
+    names.taken |= {p.name for f in kernel.functions.values() for p in f.params}
     k = lower_library(flatten_params(kernel, names), names)
     k = inline(k, names)
     functions = {key: _rewrite_body(fn, names) for key, fn in k.functions.items()}
@@ -181,8 +182,9 @@ def make_plan(kernels: list[ir.Kernel], info: KernelInfo, case: Case | None, opt
     """Plan the port of one kernel from its instances (all of the same kernel, in the order of the case)."""
     concrete = [rewrite_kernel(k) for k in kernels]
     first = concrete[0]
-    names = tuple(n for n, _ in first.targs)
-    values = tuple(_instance(k, info, i, options) for i, k in enumerate(concrete))
+    named = _named_values(info, options.instances, len(concrete))
+    names = tuple(named[0]) if named else tuple(n for n, _ in first.targs)
+    values = tuple(_instance(k, info, names, named[i] if named else {}) for i, k in enumerate(concrete))
     generic = Params(names, values)
     helpers = _Helpers(concrete, {first.name, *names})
     printed = []
@@ -204,14 +206,23 @@ def make_plan(kernels: list[ir.Kernel], info: KernelInfo, case: Case | None, opt
     )
 
 
-def _instance(k: ir.Kernel, info: KernelInfo, i: int, options: PlanOptions) -> tuple[Any, ...]:
-    """Values of the template parameters as the port's constexprs have them (see porter.instances)."""
+def _named_values(info: KernelInfo, instances: tuple[Instance, ...], count: int) -> list[dict[str, Any]]:
+    """The template values of every instance as porter.instances reads them; [] where it cannot."""
     try:
-        named = instance_values(info, options.instances[i]) if i < len(options.instances) else {}
-    except Exception:
-        named = {}
+        return [dict(instance_values(info, i)) for i in instances] if len(instances) == count else []
+    except PorterError:
+        return []
+
+
+def _instance(k: ir.Kernel, info: KernelInfo, names: tuple[str, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+    """Values of the template parameters as the port's constexprs have them (see porter.instances).
+
+    Functions and templates given as arguments are known by name only: the bodies of the instances differ.
+    """
+    given = dict(k.targs)
     out: list[Any] = []
-    for name, v in k.targs:
+    for name in names:
+        v = given.get(name)
         if isinstance(v, ir.Scalar | int):
             bool_param = any(t.name == name and t.type == "bool" for t in info.template_params)
             out.append(bool(v) if bool_param else v)

@@ -179,7 +179,12 @@ class Inliner:
             return ir.Var(name, type=fn.ret, span=call.span)
         if returns == 0:
             pre.extend(renamed)
-            return ir.Const(0, type=ir.VOID)
+            if is_void or not want_value:
+                return ir.Const(0, type=ir.VOID)
+            # a body of holes only, or one that ends in a trap: the value is never seen
+            name = self.names.fresh("result")
+            pre.append(ir.Decl(name, fn.ret, span=call.span))
+            return ir.Var(name, type=fn.ret, span=call.span)
         if fn.ret_ref:
             return ir.HoleExpr("PRT105", fn.name, "several returns of a reference", type=call.type, span=call.span)
         name = self.names.fresh(f"{fn.name}_result" if fn.name.isidentifier() else "result")
