@@ -25,6 +25,8 @@ _TOLERATED = re.compile(
     r"|does not declare anything|exception specification in declaration"
     r"|dynamic initialization is not supported for __"
     r"|missing 'template' keyword prior to dependent template name"
+    r"|default arguments cannot be added to a function template"
+    r"|expected a for, while, or do-while loop to follow"
     r"|typedef redefinition with different types \('__half2?' vs"
 )
 

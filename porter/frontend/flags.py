@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from porter.model import Diagnostic
@@ -15,8 +15,11 @@ _IF = re.compile(r"\s*#\s*(ifdef|ifndef|if|elif|else|endif)\b(.*)")
 _DEFINED = re.compile(r"(?<!!)\bdefined\s*\(?\s*([A-Za-z_]\w*)")
 
 
-def guard_of(name: str, files: Iterable[tuple[str, str]]) -> tuple[str, str, int] | None:
-    """(flag, file, line) of the first place where `name` stands under a positive #ifdef; `files` are (path, text)."""
+def guard_of(name: str, files: Iterable[tuple[str, str]], given: Collection[str] = ()) -> tuple[str, str, int] | None:
+    """(flag, file, line) of the first place where `name` stands under a positive #ifdef of a flag that is not `given`.
+
+    `files` are (path, text).
+    """
     word = re.compile(rf"\b{re.escape(name)}\b")
     for path, text in files:
         if name not in text:
@@ -26,7 +29,9 @@ def guard_of(name: str, files: Iterable[tuple[str, str]]) -> tuple[str, str, int
             m = _IF.match(line)
             if m is None:
                 if any(stack) and word.search(line) and not line.lstrip().startswith("//"):
-                    return next(flag for flag in reversed(stack) if flag), path, number
+                    missing = [flag for flag in stack if flag and flag not in given]
+                    if missing:
+                        return missing[-1], path, number
                 continue
             kind, condition = m.groups()
             if kind == "endif":
@@ -45,11 +50,11 @@ def _flag(kind: str, condition: str) -> str:
     return m.group(1) if m else ""
 
 
-def with_flag_hint(d: Diagnostic, files: Iterable[tuple[str, str]]) -> Diagnostic:
-    """The diagnostic with a help line that names the flag, when a header tells one."""
+def with_flag_hint(d: Diagnostic, files: Iterable[tuple[str, str]], given: Collection[str] = ()) -> Diagnostic:
+    """The diagnostic with a help line that names the flag, when a header tells one that is not `given` already."""
     m = _UNKNOWN.search(d.message)
-    found = guard_of(m.group(1), files) if m else None
-    if m is None or found is None:
+    found = guard_of(m.group(1), files, given) if m else None
+    if m is None or found is None or found[1:] == (d.span.file, d.span.line):
         return d
     flag, path, line = found
     return replace(d, help=f"'{m.group(1)}' is declared under #ifdef {flag} in {path}:{line}: try -D {flag}")

@@ -157,11 +157,12 @@ def _include_line(file: str, name: str, files: dict[str, bytes]) -> Span:
 class FlagHints:
     """Adds the build flag that a fault is about, reading the project headers of the parse once."""
 
-    def __init__(self, tu: Any, root: str):
+    def __init__(self, tu: Any, root: str, defines: tuple[str, ...]):
         self._tu, self._root = tu, root
+        self._given = {d.split("=")[0] for d in defines}
 
     def __call__(self, d: Diagnostic) -> Diagnostic:
-        return with_flag_hint(d, self._files)
+        return with_flag_hint(d, self._files, self._given)
 
     @cached_property
     def _files(self) -> list[tuple[str, str]]:
@@ -190,7 +191,7 @@ def _build(
     reach = Reach(tu, faults)
     root = str(project_root(source.path)) + os.sep
     claimed: set[Diagnostic] = set()
-    hint = FlagHints(tu, root)
+    hint = FlagHints(tu, root, options.defines)
     for c in project_decls(tu):
         if c.kind not in (CursorKind.FUNCTION_DECL, CursorKind.FUNCTION_TEMPLATE) or not is_kernel_definition(c):
             continue

@@ -191,6 +191,9 @@ def test_defines_and_the_flag_behind_an_unknown_name(tmp_path: Path) -> None:
     (tmp_path / "k.cu").write_text(text)
     without = parse(text, tmp_path / "k.cu")
     assert "-D WITH_FP8" in without.kernels[0].errors[0].help
+    assert "conv.h:3" in without.kernels[0].errors[0].help
+    other = parse(text.replace("conv(*p)", "missing(*p)"), tmp_path / "k.cu")
+    assert "-D WITH_FP8" not in other.kernels[0].errors[0].help
     assert errors(parse(text, tmp_path / "k.cu", defines=("WITH_FP8",))) == []
 
 

@@ -38,6 +38,9 @@ PORTER_LDST(longlong2) PORTER_LDST(ulonglong2) PORTER_LDST(float2) PORTER_LDST(f
 size_t __cvta_generic_to_shared(const void*); size_t __cvta_generic_to_global(const void*); size_t __cvta_generic_to_local(const void*);
 void* __cvta_shared_to_generic(size_t); void* __cvta_global_to_generic(size_t); size_t __cvta_generic_to_grid_constant(const void*);
 unsigned __isShared(const void*); unsigned __isGlobal(const void*); unsigned __isLocal(const void*); unsigned __isConstant(const void*);
+void __cluster_barrier_arrive(); void __cluster_barrier_arrive_relaxed(); void __cluster_barrier_wait(); unsigned __cluster_query_shared_rank(const void*);
+void* __cluster_map_shared_rank(const void*, unsigned); dim3 __clusterDim(); dim3 __clusterRelativeBlockIdx(); unsigned __clusterRelativeBlockRank();
+dim3 __clusterGridDimInClusters(); dim3 __clusterIdx(); unsigned __clusterSizeInBlocks(); 
 void* __nv_aligned_device_malloc(size_t, size_t);
 void __builtin_assume_porter(bool);
 void cudaGridDependencySynchronize(); void cudaTriggerProgrammaticLaunchCompletion();

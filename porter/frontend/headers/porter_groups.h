@@ -3,6 +3,7 @@
 #include "porter_device.h"
 #pragma clang force_cuda_host_device begin
 #define _CG_HAS_CLUSTER_GROUP 1
+#define _CG_ASM_PTR_CONSTRAINT "l"
 namespace cooperative_groups {
 struct thread_group {
   void sync() const; unsigned long long size() const; unsigned long long num_threads() const; unsigned long long thread_rank() const;

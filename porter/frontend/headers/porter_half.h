@@ -105,9 +105,11 @@ unsigned short __half_as_ushort(__half); short __half_as_short(__half); __half _
   __half __ll2half_##r(long long); __half __ull2half_##r(unsigned long long);                            \
   int __bfloat162int_##r(__nv_bfloat16); unsigned __bfloat162uint_##r(__nv_bfloat16); short __bfloat162short_##r(__nv_bfloat16); \
   __nv_bfloat16 __int2bfloat16_##r(int); __nv_bfloat16 __uint2bfloat16_##r(unsigned); __nv_bfloat16 __short2bfloat16_##r(short); \
-  __nv_bfloat16 __ushort2bfloat16_##r(unsigned short); __nv_bfloat16 __ll2bfloat16_##r(long long);
+  __nv_bfloat16 __ushort2bfloat16_##r(unsigned short); __nv_bfloat16 __ll2bfloat16_##r(long long); __nv_bfloat16 __ull2bfloat16_##r(unsigned long long);                       \
+  unsigned short __bfloat162ushort_##r(__nv_bfloat16); long long __bfloat162ll_##r(__nv_bfloat16); unsigned long long __bfloat162ull_##r(__nv_bfloat16);
 PORTER_HALF_INT(rn) PORTER_HALF_INT(rz) PORTER_HALF_INT(ru) PORTER_HALF_INT(rd)
 #undef PORTER_HALF_INT
+signed char __bfloat162char_rz(__nv_bfloat16); unsigned char __bfloat162uchar_rz(__nv_bfloat16);
 signed char __half2char_rz(__half); unsigned char __half2uchar_rz(__half);
 // ---- conversions of cuda_bf16.h
 __nv_bfloat16 __float2bfloat16(float); __nv_bfloat16 __double2bfloat16(double); float __bfloat162float(__nv_bfloat16);

@@ -88,6 +88,8 @@ int __dp4a(int, int, int); unsigned __dp4a(unsigned, unsigned, unsigned); int __
 PORTER_SIMD2(__vadd) PORTER_SIMD2(__vsub) PORTER_SIMD2(__vaddss) PORTER_SIMD2(__vsubss) PORTER_SIMD2(__vaddus) PORTER_SIMD2(__vsubus)
 PORTER_SIMD2(__vmaxs) PORTER_SIMD2(__vmins) PORTER_SIMD2(__vmaxu) PORTER_SIMD2(__vminu) PORTER_SIMD2(__vcmpeq) PORTER_SIMD2(__vcmpne)
 PORTER_SIMD2(__vcmpgts) PORTER_SIMD2(__vcmpges) PORTER_SIMD2(__vcmpgtu) PORTER_SIMD2(__vcmpltu) PORTER_SIMD2(__vcmplts)
+PORTER_SIMD2(__vsetne) PORTER_SIMD2(__vsetgts) PORTER_SIMD2(__vsetges) PORTER_SIMD2(__vsetgeu) PORTER_SIMD2(__vsetlts) PORTER_SIMD2(__vsetltu) PORTER_SIMD2(__vsetles) PORTER_SIMD2(__vsetleu)
+PORTER_SIMD2(__vcmpgeu) PORTER_SIMD2(__vcmples) PORTER_SIMD2(__vcmpleu) PORTER_SIMD2(__vabsdiffs) PORTER_SIMD2(__vsads) PORTER_SIMD2(__vsadu) PORTER_SIMD2(__vavgs) PORTER_SIMD2(__vhaddu)
 PORTER_SIMD2(__vabsdiffu) PORTER_SIMD2(__vavgu) PORTER_SIMD2(__vsetgtu) PORTER_SIMD2(__vseteq)
 unsigned __vabs2(unsigned); unsigned __vabs4(unsigned); unsigned __vneg2(unsigned); unsigned __vneg4(unsigned);
 int __vimax3_s32(int, int, int); int __vimin3_s32(int, int, int); unsigned __vimax3_u32(unsigned, unsigned, unsigned);
