@@ -69,7 +69,7 @@ class SliceFile:
 class Slice:
     """A sliced translation unit. files[0] is the main file; the others are included by `include_name(n)`.
 
-    `outside` are the includes left for the compiler to find; `code` is the kept code in one piece, macros that it uses
+    `outside` are the other includes that are kept; `code` is the kept code in one piece, macros that it uses
     included and comments and strings left out; `names` its identifiers.
     """
 
@@ -268,22 +268,23 @@ class SliceUnit:
     def cut(
         self,
         roots: Iterable[str],
-        outside: Callable[[str], str],
+        outside: Callable[[str, str], str],
         drop: frozenset[tuple[str, int]] = frozenset(),
     ) -> Slice:
         """The slice that declares what `roots` (identifiers) need.
 
-        `outside(include)` gives the text of the line for an include that is no project file ("" leaves it out). `drop`
-        are keys of items to leave out although something mentions them.
+        `outside(include, code)` gives the line for an include that is no project file ("" leaves it out), `code` being
+        the slice's. `drop` are keys of items to leave out although something mentions them.
         """
         names, kept, macros = self._closure(set(roots), drop)
+        code = "\n".join([*(self._kept_code(i, drop) for i in kept), *macros])
         order = [self.main]
         texts: dict[str, str] = {}
         seen_outside: list[str] = []
         for path in order:  # grows while the includes are followed
-            texts[path] = self._cut_file(path, [i for i in kept if i.file == path], order, outside, seen_outside, drop)
+            here = [i for i in kept if i.file == path]
+            texts[path] = self._cut_file(path, here, order, lambda name: outside(name, code), seen_outside, drop)
         files = tuple(SliceFile(path, texts[path].encode("latin-1").decode("utf-8", "replace")) for path in order)
-        code = "\n".join([*(self._kept_code(i, drop) for i in kept), *macros])
         return Slice(files, tuple(seen_outside), code, frozenset(names), tuple(kept))
 
     def _closure(self, names: set[str], drop: frozenset[tuple[str, int]]) -> tuple[set[str], list[Item], list[str]]:
@@ -366,8 +367,8 @@ class SliceUnit:
             elif d.include:
                 target = self._resolve(d, path)
                 if target is None:
-                    seen_outside.append(d.include)
                     lines[d.start] = outside(d.include)
+                    seen_outside += [d.include] if lines[d.start] else []
                 elif target != self.main:
                     if target not in order:
                         order.append(target)

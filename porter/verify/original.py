@@ -20,14 +20,23 @@ from porter.verify.nvrtc import REJECTED, Compilation, Program, compile_program,
 
 _HEADERS = Path(__file__).parent / "headers"
 _FORMAT = "1"
-_ROUNDS = 8  # of leaving out declarations that do not compile and may not be needed
+_ROUNDS = 3  # of leaving out declarations that do not compile and may not be needed
 
 _HALF = {"__half", "half", "__half2", "half2", "nv_half", "nv_half2", "__half_raw", "__half2_raw"}
 _BFLOAT = {"__nv_bfloat16", "nv_bfloat16", "__nv_bfloat162", "nv_bfloat162", "__nv_bfloat16_raw"}
-_TORCH = {"c10", "at", "torch", "CUDA_KERNEL_ASSERT"}
+_TORCH = {"c10", "at", "torch", "CUDA_KERNEL_ASSERT", "GPU_LAMBDA"}
 _LIBCUDACXX = ("cuda/", "cub/", "thrust/", "cooperative_groups", "nv/")
 _FP8 = re.compile(r"__nv_fp8|__nv_cvt_\w*fp8|__NV_E[45]M[32]")
 _FP4 = re.compile(r"__nv_fp4|__NV_E2M1")
+_LAMBDA = re.compile(r"(?<=\])\s*(?:(?:__device__|__host__|GPU_LAMBDA)\s*)+(?=[({])")
+_HEAVY = (
+    ("cub/", r"\bcub\b"),
+    ("cuda/", r"\bcuda\s*::"),
+    ("nv/", r"\bNV_"),
+    ("cooperative_groups", r"\bcooperative_groups\b"),
+    ("mma.h", r"\bwmma\b"),
+    ("curand", r"\bcurand"),
+)
 # Not for NVRTC: they declare host functions only, or include host headers.
 _HOST_HEADERS = re.compile(
     r"^(cuda\.h|cuda_runtime_api\.h|cuda_profiler_api\.h|cudaProfiler\.h|cudaTypedefs\.h|driver_types\.h|nvrtc\.h"
@@ -147,7 +156,12 @@ class _Builder:
             name for i in self.instances for arg in i.args for name in identifiers(arg)
         }
 
-    def _outside(self, include: str) -> str:
+    def _outside(self, include: str, code: str) -> str:
+        """The line for an include of something outside the project. Heavy headers that nothing mentions are left out:
+        libcu++ alone takes NVRTC a second, cooperative groups and cub more."""
+        for prefix, mention in _HEAVY:
+            if include.startswith(prefix) and not re.search(mention, code):
+                return ""
         if include.startswith("cub/"):
             return '#include "porter_oracle_cub.h"'
         if _HOST_HEADERS.match(include) or not require_nvrtc().has_header(include):
@@ -158,23 +172,23 @@ class _Builder:
         return self._program(self.slice(drop))
 
     def _program(self, cut: Slice) -> Program:
-        used = set(cut.names)
+        used = set(cut.names) - {name for item in cut.items for name in item.names}
         code = "\n".join([cut.code, *(a for i in self.instances for a in i.args)])
         lines = _shims(used, code, cut.outside)
         headers = {p.name: p.read_text() for p in sorted(_HEADERS.glob("*.h"))}
         cubs = sorted({header for name, header in _CUB.items() if name in used})
         headers["porter_oracle_cub.h"] = "#pragma once\n" + "".join(f"#include <{h}>\n" for h in cubs)
         for n, file in enumerate(cut.files[1:], 1):
-            headers[include_name(n)] = f"#pragma once\n{_line_directive(file.path)}\n{file.text}"
-        main = "\n".join([*lines, _line_directive(cut.files[0].path), cut.files[0].text])
+            headers[include_name(n)] = f"#pragma once\n{_line_directive(file.path)}\n{_plain_lambdas(file.text)}"
+        main = "\n".join([*lines, _line_directive(cut.files[0].path), _plain_lambdas(cut.files[0].text)])
         arch = self.options.arch if self.cubin else self.options.arch.replace("sm_", "compute_")
         flags = [
             f"-arch={arch}",
             f"-std={self.options.std}",
             "-lineinfo",
             "-default-device",
+            "--device-int128",
             "-w",
-            "-no-source-include",
         ]
         flags += [f"-D{d}" for d in self.options.defines] + self.flags
         expressions = [_expression(self.kernel, i) for i in self.instances]
@@ -186,7 +200,10 @@ class _Builder:
         first_errors: tuple[Diagnostic, ...] = ()
         for _ in range(_ROUNDS):
             cut = self.slice(drop)
-            made = compile_program(self._program(cut), self.timeout)
+            program = self._program(cut)
+            made = compile_program(program, self.timeout)
+            if not made.ok and (other := _concession(program, made.log)):
+                made = compile_program(other, self.timeout)
             if made.ok:
                 return made
             errors = tuple(messages(made.log)) or (Diagnostic(REJECTED, f"NVRTC: {made.log.strip()[:500]}"),)
@@ -214,6 +231,22 @@ def _relevant(errors: tuple[Diagnostic, ...], source: str) -> tuple[Diagnostic, 
     return tuple(sorted(errors, key=lambda e: e.span.file != source)[:10])
 
 
+def _plain_lambdas(text: str) -> str:
+    """Lambdas without `__device__`: nvcc's extended lambdas are unknown to NVRTC, and in device code it makes no odds."""
+    return _LAMBDA.sub(lambda m: re.sub(r"\S", " ", m.group()), text)
+
+
+def _concession(program: Program, log: str) -> Program | None:
+    """The program changed so that NVRTC takes what nvcc takes, where its log shows such a difference; else None."""
+    changed = program
+    if re.search("designated initializer|expected an expression", log):  # in C++17 where the host compiler has them
+        changed = replace(changed, options=[f.replace("-std=c++17", "-std=c++20") for f in changed.options])
+    if 'attribute "__host__" does not apply here' in log:  # on a variable, say; all of this is device code anyway
+        head, line, rest = changed.text.partition("\n#line")
+        changed = replace(changed, text=f"{head}\n#undef __host__\n#define __host__{line}{rest}")
+    return changed if changed != program else None
+
+
 def _line_directive(path: str) -> str:
     return '#line 1 "{}"'.format(path.replace("\\", "\\\\").replace('"', '\\"'))
 
@@ -238,7 +271,7 @@ def _shims(names: set[str], code: str, outside: Sequence[str]) -> list[str]:
         lines.append("#include <cooperative_groups.h>")
     if uses_std:
         lines.append(f'#include "porter_oracle_{"cudastd" if libcudacxx else "std"}.h"')
-    if names & _TORCH:
+    if names & _TORCH or any(n.startswith(("C10_", "WARP_")) for n in names):
         lines.append('#include "porter_oracle_c10.h"')
     return lines
 

@@ -134,7 +134,7 @@ def test_line_numbers_are_those_of_the_file(source):
 
 def test_the_slice_keeps_lines_and_leaves_out_the_host(source):
     unit = SliceUnit(parse_source(source, ParseOptions()))
-    cut = unit.cut({"ours", "scale"}, lambda include: f"#include <{include}>")
+    cut = unit.cut({"ours", "scale"}, lambda include, code: f"#include <{include}>")
     assert [Path(f.path).name for f in cut.files] == ["scale.cu", "side.h"]
     assert len(cut.files[0].text.splitlines()) <= len(MAIN.splitlines())
     main, side = cut.files[0].text, cut.files[1].text

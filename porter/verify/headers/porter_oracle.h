@@ -36,6 +36,10 @@ typedef long intmax_t;
 typedef unsigned long uintmax_t;
 #endif
 typedef long ssize_t;
+typedef long __int64_t;
+typedef unsigned long __uint64_t;
+typedef int __int32_t;
+typedef unsigned int __uint32_t;
 typedef unsigned int uint;
 typedef unsigned short ushort;
 typedef unsigned char uchar;
@@ -118,6 +122,17 @@ typedef unsigned long ulong;
 #endif
 #ifndef offsetof
 #define offsetof(type, member) __builtin_offsetof(type, member)
+#endif
+
+// Programmatic dependent launch, which nvcc takes from the device runtime's header. Templates, so that they yield to its
+// functions where a library includes it.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+template <int = 0>
+__device__ __forceinline__ void cudaGridDependencySynchronize() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+template <int = 0>
+__device__ __forceinline__ void cudaTriggerProgrammaticLaunchCompletion() {
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+}
 #endif
 
 // So that `using namespace` and qualified names of namespaces that a slice left empty still parse.

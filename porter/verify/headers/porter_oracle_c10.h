@@ -55,6 +55,19 @@ PORTER_HD unsigned char __porter_to_e5m2(float v) {
   };
 PORTER_FP8(Float8_e4m3fn, __NV_E4M3, __porter_to_e4m3fn)
 PORTER_FP8(Float8_e5m2, __NV_E5M2, __porter_to_e5m2)
+// Types that device code for NVIDIA GPUs names but does not compute with.
+#define PORTER_CODE(NAME)                                                                                 \
+  struct alignas(1) NAME {                                                                                 \
+    unsigned char x;                                                                                       \
+    struct from_bits_t {};                                                                                 \
+    PORTER_HD static constexpr from_bits_t from_bits() { return from_bits_t(); }                           \
+    NAME() = default;                                                                                      \
+    PORTER_HD constexpr NAME(unsigned char bits, from_bits_t) : x(bits) {}                                 \
+  };
+PORTER_CODE(Float8_e4m3fnuz)
+PORTER_CODE(Float8_e5m2fnuz)
+PORTER_CODE(Float8_e8m0fnu)
+#undef PORTER_CODE
 #define PORTER_ARITHMETIC(T)                                                                              \
   PORTER_HD T operator+(const T& a, const T& b) { return static_cast<float>(a) + static_cast<float>(b); }  \
   PORTER_HD T operator-(const T& a, const T& b) { return static_cast<float>(a) - static_cast<float>(b); }  \
@@ -100,7 +113,10 @@ PORTER_ARITHMETIC(Float8_e5m2)
 namespace at {
 using c10::BFloat16;
 using c10::Float8_e4m3fn;
+using c10::Float8_e4m3fnuz;
 using c10::Float8_e5m2;
+using c10::Float8_e5m2fnuz;
+using c10::Float8_e8m0fnu;
 using c10::Half;
 template <class T> struct OpMathType { using type = T; };
 template <> struct OpMathType<Half> { using type = float; };
@@ -114,10 +130,40 @@ namespace torch {
 namespace headeronly {
 using c10::BFloat16;
 using c10::Float8_e4m3fn;
+using c10::Float8_e4m3fnuz;
 using c10::Float8_e5m2;
+using c10::Float8_e5m2fnuz;
+using c10::Float8_e8m0fnu;
 using c10::Half;
 }  // namespace headeronly
 }  // namespace torch
+#if defined(PORTER_ORACLE_STD) || defined(PORTER_ORACLE_CUDASTD)
+#if defined(PORTER_ORACLE_CUDASTD)
+namespace cuda {
+#endif
+namespace std {
+#define PORTER_LIMITS(T, LOWEST, MIN, MAX, EPSILON, INFINITE, QNAN, HAS_INFINITY)                         \
+  template <> class numeric_limits<T> {                                                                    \
+   public:                                                                                                 \
+    static constexpr bool is_specialized = true, is_signed = true, is_integer = false, is_exact = false;   \
+    static constexpr bool has_infinity = HAS_INFINITY, has_quiet_NaN = true;                               \
+    PORTER_HD static constexpr T lowest() { return T(LOWEST, T::from_bits()); }                            \
+    PORTER_HD static constexpr T min() { return T(MIN, T::from_bits()); }                                  \
+    PORTER_HD static constexpr T max() { return T(MAX, T::from_bits()); }                                  \
+    PORTER_HD static constexpr T epsilon() { return T(EPSILON, T::from_bits()); }                          \
+    PORTER_HD static constexpr T infinity() { return T(INFINITE, T::from_bits()); }                        \
+    PORTER_HD static constexpr T quiet_NaN() { return T(QNAN, T::from_bits()); }                           \
+  };
+PORTER_LIMITS(c10::Half, 0xfbff, 0x0400, 0x7bff, 0x1400, 0x7c00, 0x7e00, true)
+PORTER_LIMITS(c10::BFloat16, 0xff7f, 0x0080, 0x7f7f, 0x3c00, 0x7f80, 0x7fc0, true)
+PORTER_LIMITS(c10::Float8_e4m3fn, 0xfe, 0x08, 0x7e, 0x20, 0x7f, 0x7f, false)
+PORTER_LIMITS(c10::Float8_e5m2, 0xfb, 0x04, 0x7b, 0x34, 0x7c, 0x7f, true)
+#undef PORTER_LIMITS
+}  // namespace std
+#if defined(PORTER_ORACLE_CUDASTD)
+}  // namespace cuda
+#endif
+#endif
 PORTER_HD c10::Half __ldg(const c10::Half* p) { return c10::Half(__ldg(reinterpret_cast<const __half*>(p))); }
 PORTER_HD c10::BFloat16 __ldg(const c10::BFloat16* p) {
   return c10::BFloat16(__ldg(reinterpret_cast<const __nv_bfloat16*>(p)));
@@ -134,4 +180,22 @@ PORTER_HD c10::BFloat16 __ldg(const c10::BFloat16* p) {
 #define C10_ALWAYS_INLINE __forceinline__
 #define C10_UNUSED
 #define CUDA_KERNEL_ASSERT(condition)
+#define GPU_LAMBDA __host__ __device__
+#endif
+#ifndef WARP_SHFL
+#define WARP_ACTIVEMASK() __activemask()
+#define WARP_BALLOT(predicate) __ballot_sync(0xffffffffu, predicate)
+#define WARP_SYNC() __syncwarp()
+template <class T> __device__ __forceinline__ T WARP_SHFL(T v, int lane, int width = 32, unsigned mask = 0xffffffffu) {
+  return __shfl_sync(mask, v, lane, width);
+}
+template <class T> __device__ __forceinline__ T WARP_SHFL_XOR(T v, int lanes, int width = 32, unsigned mask = 0xffffffffu) {
+  return __shfl_xor_sync(mask, v, lanes, width);
+}
+template <class T> __device__ __forceinline__ T WARP_SHFL_UP(T v, unsigned by, int width = 32, unsigned mask = 0xffffffffu) {
+  return __shfl_up_sync(mask, v, by, width);
+}
+template <class T> __device__ __forceinline__ T WARP_SHFL_DOWN(T v, unsigned by, int width = 32, unsigned mask = 0xffffffffu) {
+  return __shfl_down_sync(mask, v, by, width);
+}
 #endif

@@ -1,5 +1,6 @@
 // namespace std from libcu++, for originals that use more of it than porter_oracle_std.h has.
 #pragma once
+#define PORTER_ORACLE_CUDASTD 1
 #ifndef PORTER_ORACLE_LIBCUDACXX
 #define PORTER_ORACLE_LIBCUDACXX
 #endif

@@ -2,6 +2,7 @@
 // What is not here comes from cuda::std instead (porter_oracle_cudastd.h), which takes NVRTC a second.
 #pragma once
 #include "porter_oracle.h"
+#define PORTER_ORACLE_STD 1
 #define PORTER_HD __host__ __device__ __forceinline__
 namespace std {
 using ::int8_t; using ::int16_t; using ::int32_t; using ::int64_t;
