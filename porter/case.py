@@ -56,6 +56,10 @@ function = "rms_norm"                   # in porter/verify/references/, or "file
 output = { ulp = 1, bit_equal = 0.999, rtol = 1e-6, reduction = "hidden", reason = "..." }
                                         # ulp of the output type, least share of bit-equal elements, float32 rounding
                                         # relative to the row; `reduction`: length of the longest sum, to derive from
+
+[original]                              # optional: what the original itself is known to do wrong. Such accesses do not
+violations = ["shared-race"]            # fail the sanitizer, in the port only where the original makes them too; the
+reason = "..."                          # report shows the reason. Races and uninitialised reads only
 ```
 
 Expressions are Python syntax over names, numbers, + - * // % ** comparisons and/or/not, `a if c else b`, and the
@@ -77,10 +81,12 @@ from porter.case_model import (
     DISTRIBUTIONS,
     FLOAT_NAMES,
     LAUNCH_KEYS,
+    ORIGINAL_KEYS,
     ROLES,
     SCHEMA,
     TOLERANCE_KEYS,
     TOP_KEYS,
+    VIOLATIONS,
     BufferSpec,
     Case,
     CaseInstance,
@@ -202,6 +208,7 @@ class _Reader:
         sizes = self.sizes(self.typed(data, "sizes", dict, {}))
         buffers = tuple(self.buffer(b, i) for i, b in enumerate(self.typed(data, "buffers", list, [])))
         shapes = tuple(self.shape(s, i, sizes) for i, s in enumerate(self.typed(data, "shapes", list, [])))
+        known, known_reason = self.original(self.typed(data, "original", dict, {}))
         case = Case(
             path=self.path,
             kernel=kernel,
@@ -216,6 +223,8 @@ class _Reader:
             only_shapes=self.typed(data, "only_shapes", bool, False),
             reference=self.reference(self.typed(data, "reference", dict, {})),
             tolerance=self.tolerance(self.typed(data, "tolerance", dict, {}), buffers),
+            known_violations=known,
+            known_reason=known_reason,
             text=self.text,
         )
         self.cross_check(case)
@@ -340,6 +349,16 @@ class _Reader:
     def reference(self, table: dict[str, Any]) -> str:
         self.known(table, ("function",), "reference")
         return self.typed(table, "function", str, "", "reference")
+
+    def original(self, table: dict[str, Any]) -> tuple[tuple[str, ...], str]:
+        self.known(table, ORIGINAL_KEYS, "original")
+        kinds = self.typed(table, "violations", list, [], "original")
+        for kind in kinds:
+            self.one_of(str(kind), VIOLATIONS, "original", "violations")
+        reason = self.typed(table, "reason", str, "", "original")
+        if kinds and not reason.strip():
+            self.fail("PRT902", "`violations` need a `reason`", "original", "violations")
+        return tuple(kinds), reason
 
     def tolerance(
         self, table: dict[str, Any], buffers: tuple[BufferSpec, ...]

@@ -30,10 +30,12 @@ MAX_POINTS = 20_000  # more combinations than this are sampled
 MAX_CANDIDATES = 1_000  # when only a few are wanted
 
 TOP_KEYS = ("schema", "kernel", "source", "only_shapes", "instances", "sizes", "shapes", "buffers", "scalars", "launch",
-        "reference", "tolerance")  # fmt: skip
+        "reference", "tolerance", "original")  # fmt: skip
 BUFFER_KEYS = ("name", "dtype", "shape", "strides", "role", "dist", "low", "high", "init", "optional", "compare",
            "compare_reason", "segments", "nonfinite")  # fmt: skip
 LAUNCH_KEYS = ("grid", "block", "smem", "cooperative", "cluster")
+ORIGINAL_KEYS = ("violations", "reason")
+VIOLATIONS = ("shared-race", "global-race", "uninitialised-read")
 TOLERANCE_KEYS = ("ulp", "bit_equal", "rtol", "reduction", "reason")
 
 
@@ -185,6 +187,8 @@ class Case:
     only_shapes: bool = False
     reference: str = ""
     tolerance: tuple[tuple[str, ToleranceSpec], ...] = ()
+    known_violations: tuple[str, ...] = ()  # kinds of forbidden accesses that the original is known to make
+    known_reason: str = ""
     text: str = field(default="", repr=False, compare=False)
 
     def buffer(self, name: str) -> BufferSpec:

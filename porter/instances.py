@@ -38,6 +38,8 @@ def _value(info: KernelInfo, param: TemplateParam, text: str, earlier: dict[str,
         if text in earlier:
             return earlier[text]
         return scalar_name(text) or normalise(text)
+    if "(*)" in param.type or "(&)" in param.type:  # a function: the instances' bodies differ where it is called
+        return normalise(text)
     inner = re.fullmatch(r"(?:static_cast\s*<[\w:\s]+>|[\w:]+)\s*[({](.*)[)}]", text.strip())
     translated = to_case_expression(text) or (to_case_expression(inner.group(1)) if inner else None)
     if translated is None:

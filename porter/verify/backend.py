@@ -36,6 +36,7 @@ class Violation:
     file: str = ""
     line: int = 0
     ptx_line: int = 0
+    space: str = ""  # of the memory: global, shared, local; "" where it does not apply
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,17 @@ class Backend(Protocol):
     checked: tuple[str, ...]  # kinds of violations that it looks for; what is not listed has not been checked
 
     def run(
-        self, build: Build, shape: LaunchShape, arguments: Sequence[Argument], schedule: int = 0, checks: bool = True
+        self,
+        build: Build,
+        shape: LaunchShape,
+        arguments: Sequence[Argument],
+        schedule: int = 0,
+        checks: bool = True,
+        fill: int = 0,
     ) -> RunResult:
-        """One launch. `schedule` seeds the order in which blocks and warps run; `checks` looks for violations."""
+        """One launch. `schedule` seeds the order in which blocks and warps run; `checks` looks for violations.
+
+        `fill` is the byte that shared and local memory is full of at the start. Backends that cannot choose it report
+        no uninitialised reads of these.
+        """
         ...

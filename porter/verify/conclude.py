@@ -107,19 +107,34 @@ def loosened(case: Case) -> list[Diagnostic]:
 
 
 def sanitizer_verdict(case: Case, runs: Sequence[InstanceRun], checked: Sequence[str]) -> Verdict:
-    """PASS when neither side did anything forbidden. A port may not even do what its original does.
+    """PASS when neither side did anything forbidden. A port may do what its original does only where the case says so.
 
     `checked` are the kinds of violations that were looked for; the verdict claims nothing about others.
     """
     port: list[Diagnostic] = []
     original: list[Diagnostic] = []
+    known: set[str] = set()
     launches = 0
     for run in runs:
         for result in run.results:
             launches += bool(result.comparisons)
-            port += [_violation(v, "PRT840", "the port", run, result) for v in result.port.violations]
-            original += [_violation(v, "PRT841", "the original", run, result) for v in result.original.violations]
+            shared = {v.kind for v in result.original.violations} & set(case.known_violations)
+            known |= shared
+            port += [
+                _violation(v, "PRT840", "the port", run, result) for v in result.port.violations if v.kind not in shared
+            ]
+            original += [
+                _violation(v, "PRT841", "the original", run, result)
+                for v in result.original.violations
+                if v.kind not in shared
+            ]
     port, original = _distinct(port), _distinct(original)
+    notes = tuple(
+        Diagnostic(
+            "PRT809", f"{kind} of the original is let pass: {case.known_reason}", _case_span(case), Severity.WARNING
+        )
+        for kind in sorted(known)
+    )
     data = {"launches": launches, "port": len(port), "original": len(original), "checked": list(checked)}
     if original:
         detail = f"the original itself: {original[0].message}"
@@ -128,7 +143,11 @@ def sanitizer_verdict(case: Case, runs: Sequence[InstanceRun], checked: Sequence
         return Verdict("sanitizer", Status.FAIL, port[0].message, _most(port), data)
     if not launches:
         return Verdict("sanitizer", Status.ERROR, "nothing was run", (), data)
-    return Verdict("sanitizer", Status.PASS, f"{launches} launches without {', '.join(checked)}", (), data)
+    detail = f"{launches} launches without {', '.join(c for c in checked if c not in known)}"
+    if known:
+        detail += f"; {', '.join(sorted(known))} as in the original: {case.known_reason}"
+        data["known"] = sorted(known)
+    return Verdict("sanitizer", Status.PASS, detail, notes, data)
 
 
 def determinism_verdict(findings: Sequence[Finding], repeats: int, schedules: int) -> Verdict:

@@ -26,12 +26,18 @@ class EmulatorBackend:
     )  # fmt: skip
 
     def run(
-        self, build: Build, shape: LaunchShape, arguments: Sequence[Argument], schedule: int = 0, checks: bool = True
+        self,
+        build: Build,
+        shape: LaunchShape,
+        arguments: Sequence[Argument],
+        schedule: int = 0,
+        checks: bool = True,
+        fill: int = 0,
     ) -> RunResult:
         """One launch, in place. What the emulator does not model comes back as `error`."""
         start = time.perf_counter()
         switches = ptx.Checks(
-            uninitialised=checks, shared_races=checks, global_races=checks, bounds=True, alignment=True
+            uninitialised=checks, shared_races=checks, global_races=checks, bounds=True, alignment=True, fill=fill
         )
         try:
             module = _module(build.ptx)
@@ -79,4 +85,4 @@ def _violation(v: ptx.Violation) -> Violation:
     times = f" ({v.count} times)" if v.count > 1 else ""
     message = f"{v.message}{times}; block {v.block}, thread {v.thread}"
     file, line = v.loc if v.loc else ("", 0)
-    return Violation(v.kind, message, file, line, v.ptx_line)
+    return Violation(v.kind, message, file, line, v.ptx_line, v.space)

@@ -93,7 +93,9 @@ class Wave:
         )
         self.shared_base = self.slot_of * g.shared_stride
         size = self.threads * g.local_stride
-        self.local = Region("local", "local", 0, _filled(size, checks.fill), np.zeros(size, np.uint8) if track else None)
+        self.local = Region(
+            "local", "local", 0, _filled(size, checks.fill), np.zeros(size, np.uint8) if track else None
+        )
         self.local_base = self.ids * g.local_stride
         self.clock = 0
         self.tainted = np.zeros(self.slots, bool)  # blocks that lost threads: what they miss is no new mistake
