@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from porter import ir
+from porter.patterns.block_reduce import combiner, expand
 from porter.patterns.names import Names
 from porter.patterns.shared_params import SCRATCH
 
@@ -148,7 +149,7 @@ class Rewriter:
 
     def _scratch(self, t: ir.Type) -> ir.Expr:
         if t not in self.scratch:
-            name = f"{SCRATCH}{t.name}" if isinstance(t, ir.Scalar) else f"{SCRATCH}scratch"
+            name = f"{SCRATCH}{t.name}" if isinstance(t, ir.Scalar) else self.names.fresh("reduce_struct")
             self.scratch[t] = ir.SharedDecl(name, ir.Array(t, 33))
         d = self.scratch[t]
         return ir.Decay(ir.Var(d.name, type=d.type), type=ir.Pointer(t, "shared"))
@@ -295,6 +296,37 @@ class Rewriter:
         value = e.args[1] if e.args[1].type == e.type else ir.Cast(e.args[1], type=e.type)
         return _lib("block_reduce", (value, self._scratch(e.type), valid), e.type, targs=(op,), span=e.span)
 
+    def own_reductions(self, s: Any) -> bool:
+        """True when the statement's own expressions hold a block reduction that `_block_reduce` left."""
+        return any(self._is_reduction(n) for n in _own_expressions(s))
+
+    def _is_reduction(self, n: Any) -> bool:
+        return isinstance(n, ir.Intrinsic) and n.name in ("cub::BlockReduce::Reduce", "cub::BlockReduce::Sum")
+
+    def expand_reductions(self, s: Any, out: list[Any]) -> Any:
+        """The statement with those reductions replaced by variables; their trees are appended to `out` before it."""
+
+        def one(n: Any) -> Any:
+            if not self._is_reduction(n) or len(n.args) < 3 or isinstance(n.args[1].type, ir.Array):
+                return n
+            apply = combiner(n.args[2], n.type, self.functions)
+            if apply is None:
+                return n
+            valid = n.args[3] if len(n.args) > 3 else None
+            place = self._scratch_place(n.type)
+            stmts, var = expand(n.args[1], n.type, apply, valid, self.names, place, s.span)
+            out.extend(stmts)
+            return var
+
+        if isinstance(s, ir.If):
+            return replace(s, cond=ir.rewrite(s.cond, one))
+        return ir.rewrite(s, one)
+
+    def _scratch_place(self, t: ir.Type) -> ir.Expr:
+        decay = self._scratch(t)
+        assert isinstance(decay, ir.Decay)
+        return decay.place
+
     # ---- statements
 
     def stmt(self, s: ir.ExprStmt) -> list[ir.Stmt]:
@@ -406,6 +438,8 @@ def _simplify_deref(e: ir.Deref) -> ir.Expr:
 def _statements(stmts: tuple[Any, ...], rewriter: Rewriter) -> tuple[Any, ...]:
     out: list[Any] = []
     for s in stmts:
+        if isinstance(s, ir.Decl | ir.Assign | ir.ExprStmt | ir.If | ir.Return) and rewriter.own_reductions(s):
+            s = rewriter.expand_reductions(s, out)
         if isinstance(s, ir.ExprStmt):
             out.extend(rewriter.stmt(s))
             continue
@@ -425,6 +459,12 @@ def _inside(s: Any, fn: Callable[[tuple[Any, ...]], tuple[Any, ...]]) -> Any:
     return replace(s, **changes) if changes else s
 
 
+def _own_expressions(s: Any) -> list[Any]:
+    if isinstance(s, ir.If):
+        return list(ir.walk(s.cond))
+    return list(ir.walk(s))
+
+
 def lower_library(kernel: ir.Kernel, names: Names) -> ir.Kernel:
     """The kernel with the methods of library handles rewritten; run before inlining, while types are whole."""
     functions = {}
@@ -436,7 +476,8 @@ def lower_library(kernel: ir.Kernel, names: Names) -> ir.Kernel:
 def _lower(body: tuple[ir.Stmt, ...], functions: dict[str, ir.Function], names: Names) -> tuple[ir.Stmt, ...]:
     rewriter = Rewriter(functions, names)
     new = _statements(ir.rewrite(body, rewriter.expr), rewriter)
-    return (*rewriter.scratch.values(), *new)
+    span = body[0].span if body else ir.NO_SPAN
+    return (*(replace(d, span=span) for d in rewriter.scratch.values()), *new)
 
 
 def drop_handles(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:

@@ -6,7 +6,7 @@ from cutlass import BFloat16, Float16, Float32, Float64, Int32
 
 from porter.corpus.lib.floats import larger, smaller
 from porter.corpus.lib.inline import pure
-from porter.corpus.lib.warp import shfl_up, warp_max, warp_min, warp_sum
+from porter.corpus.lib.warp import shfl_down, shfl_up, warp_max, warp_min, warp_sum
 
 
 def block_dim():
@@ -57,19 +57,28 @@ def _warp(v, op):
 def block_reduce(v, scratch: cute.Pointer, valid, op: cutlass.Constexpr):
     """Reduce `v` over the first `valid` threads of the block; every thread gets the result.
 
-    `scratch` is shared memory for 32 values of v's type; op is "sum", "max" or "min". Two `bar.sync`. The order of a sum
-    differs from cub's (neither is specified): float sums agree within re-association.
+    `scratch` is shared memory for 32 values of v's type; op is "sum", "max" or "min". Two `bar.sync`. Sums associate as
+    cub's BlockReduce does: down by 1, 2, 4, 8, 16 inside a warp, then the warps in order, so they are equal to the bit.
     """
     tid = linear_thread()
     lane = tid % 32
-    mine = v if tid < valid else identity(type(v), op)
-    partial = _warp(mine, op)
+    partial = v
+    if cutlass.const_expr(op == "sum"):
+        for step in cutlass.range_constexpr(5):
+            other = shfl_down(partial, 1 << step)
+            if (lane + (1 << step) < 32) & (tid + (1 << step) < valid):
+                partial = partial + other
+    else:
+        partial = _warp(v if tid < valid else identity(type(v), op), op)
     if lane == 0:
         scratch[tid // 32] = partial
     cute.arch.sync_threads()
-    warps = (block_threads() + 31) // 32
-    slot = type(v)(scratch[lane]) if lane < warps else identity(type(v), op)
-    result = _warp(slot, op)
+    result = type(v)(scratch[0])
+    warps = (valid + 31) // 32
+    w = Int32(1)
+    while w < warps:
+        result = combine(result, type(v)(scratch[w]), op)
+        w = w + 1
     cute.arch.sync_threads()
     return result
 

@@ -203,7 +203,7 @@ def has_effect(name: str) -> bool:
     if name == "porter.bits":
         return False
     if name.startswith("lib."):
-        return name not in ("lib.linear_thread", "lib.tile_mask")
+        return name not in ("lib.linear_thread", "lib.block_threads", "lib.tile_mask")
     rows = _INDEX.get(name)
     if rows:
         return rows[0].effect
