@@ -31,7 +31,8 @@ KNOWN = frozenset(  # words are easier to keep than a hundred quoted strings
     cooperative_groups/scan.h cooperative_groups/memcpy_async.h cooperative_groups/details/partitioning.h
     cublas_v2.h cublas_api.h cublasLt.h cudnn.h curand.h curand_kernel.h curand_philox4x32_x.h cusparse.h
     cusolverDn.h nccl.h nvml.h nvrtc.h cufft.h nvToolsExt.h dlpack/dlpack.h sys/sysinfo.h sys/wait.h dirent.h
-    arpa/inet.h netinet/in.h cuComplex.h locale sys/syscall.h sanitizer/asan_interface.h ext/numeric iso646.h crt/host_defines.h sys/socket.h netdb.h direct.h io.h windows.h ciso646 cxxabi.h dlfcn.h execinfo.h
+    arpa/inet.h netinet/in.h cuComplex.h locale sys/syscall.h sanitizer/asan_interface.h ext/numeric iso646.h
+    crt/host_defines.h sys/socket.h netdb.h direct.h io.h windows.h ciso646 cxxabi.h dlfcn.h execinfo.h
     nvtx3/nvToolsExt.h
     """.split()  # noqa: SIM905
 )

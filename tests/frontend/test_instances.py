@@ -168,7 +168,8 @@ def test_overloads_by_enable_if_are_told_apart() -> None:
 def test_instances_reached_by_launches() -> None:
     unit = unit_of(
         NORM + "template <typename T> void launch(T* o, T* i, int n) {\n"
-        "  if (n % 8) ops::norm<T, 8, true><<<n, 256>>>(o, i, n); else ops::norm<T, 1, false><<<n, 256>>>(o, i, n);\n}\n"
+        "  if (n % 8) ops::norm<T, 8, true><<<n, 256>>>(o, i, n);\n"
+        "  else ops::norm<T, 1, false><<<n, 256>>>(o, i, n);\n}\n"
         "void host(float* o, float* i, __half* h, int n) {\n"
         "  launch(o, i, n); launch<__half>(h, h, n);\n"
         "  auto f = ops::norm<double, 2, true>; f<<<1, 1>>>(nullptr, nullptr, 0); plain<<<1, 1>>>(nullptr);\n}\n"
