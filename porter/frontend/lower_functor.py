@@ -98,4 +98,4 @@ def sum_of_records(fx: FunctionLowering, name: str, args: list[Cursor]) -> ir.Ex
     for k in record.get_children():
         if k.kind is CursorKind.CXX_METHOD and k.spelling == "operator+" and ast.body_of(ast.definition(k)) is not None:
             return ir.Intrinsic("function", (), (lower_function(fx, ast.definition(k)).key,), type=ir.VOID)
-    raise Untranslatable("PRT310", "sum of a class whose operator+ is not a method")
+    raise Untranslatable("PRT310", "sum of a class whose operator+ has no instantiated body")
