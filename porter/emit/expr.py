@@ -6,6 +6,7 @@ of static text where CuTeDSL would otherwise infer another type.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,13 +21,34 @@ from porter.patterns.tables.intrinsics import find, has_effect
 
 # binding strengths of Python operators, for parentheses
 ATOM, POW, UNARY, MUL, ADD, SHIFT, AND, XOR, OR, COMPARE, NOT, TERNARY = range(12)
-_PREC = {"*": MUL, "/": MUL, "%": MUL, "//": MUL, "+": ADD, "-": ADD, "<<": SHIFT, ">>": SHIFT, "&": AND, "^": XOR, "|": OR}
+_PREC = {
+    "*": MUL,
+    "/": MUL,
+    "%": MUL,
+    "//": MUL,
+    "+": ADD,
+    "-": ADD,
+    "<<": SHIFT,
+    ">>": SHIFT,
+    "&": AND,
+    "^": XOR,
+    "|": OR,
+}
 _COMPARE = {"<", "<=", ">", ">=", "==", "!="}
 
 BUILTIN_NAMES = {
-    "threadIdx.x": "tidx", "threadIdx.y": "tidy", "threadIdx.z": "tidz", "blockIdx.x": "bidx", "blockIdx.y": "bidy",
-    "blockIdx.z": "bidz", "blockDim.x": "bdimx", "blockDim.y": "bdimy", "blockDim.z": "bdimz", "gridDim.x": "gdimx",
-    "gridDim.y": "gdimy", "gridDim.z": "gdimz",
+    "threadIdx.x": "tidx",
+    "threadIdx.y": "tidy",
+    "threadIdx.z": "tidz",
+    "blockIdx.x": "bidx",
+    "blockIdx.y": "bidy",
+    "blockIdx.z": "bidz",
+    "blockDim.x": "bdimx",
+    "blockDim.y": "bdimy",
+    "blockDim.z": "bdimz",
+    "gridDim.x": "gdimx",
+    "gridDim.y": "gdimy",
+    "gridDim.z": "gdimz",
 }
 
 
@@ -128,6 +150,12 @@ class ExprWriter:
             return Text(f"{self.dtype(e.type)}({t.text})")
         return t
 
+    def settled(self, e: ir.Expr) -> Text:
+        """As value; a fraction is not left to the DSL's arithmetic at trace time, which does not round."""
+        if isinstance(e, ir.Const) and isinstance(e.value, float) and math.isfinite(e.value) and e.value % 1.0:
+            return Text(f"lib.constant({self.dtype(e.type)}, {self.expr(e).text})")
+        return self.value(e)
+
     def operand(self, e: ir.Expr) -> Text:
         """Text that may stand beside a DSL value: static numbers stay bare where that keeps the type."""
         t = self.expr(e)
@@ -166,7 +194,9 @@ class ExprWriter:
             return Text(f"lib.pointer({self.pointer_dtype(e.type)}, {int(e.value or 0)})")
         if e.origin in self.s.params.names and self._follows(e.origin, e.value):
             return Text(str(e.origin), static=True)
-        if isinstance(e.value, float) or (isinstance(e.value, int) and not isinstance(e.value, bool) and self.is_float(e.type)):
+        if isinstance(e.value, float) or (
+            isinstance(e.value, int) and not isinstance(e.value, bool) and self.is_float(e.type)
+        ):
             text = spelling.float_text(float(e.value), "f64" if "f64" in self.kinds(e.type) else "f32")
             return Text(text, UNARY if text.startswith("-") else ATOM, static=True)
         if isinstance(e.value, int) and not isinstance(e.value, bool):
@@ -176,7 +206,7 @@ class ExprWriter:
 
     def _follows(self, origin: str, value: Any) -> bool:
         col = self.s.params.column(origin)
-        return any(v == value for v in col) and len(set(map(str, col))) == 1 or all(v == value for v in col)
+        return (any(v == value for v in col) and len(set(map(str, col))) == 1) or all(v == value for v in col)
 
     def _constvariants(self, e: ConstVariants) -> Text:
         if e.origin and e.origin in self.s.static and self._same_constants(e):
@@ -226,18 +256,18 @@ class ExprWriter:
                     return inner
             return Flat(self.expr(e.ptr), (0,) * self.s.params.count, (), ls)
         if isinstance(e, ir.Field):
-            base = self.flat(e.base)
+            whole = self.flat(e.base)
             structs = variants(e.base.type, self.s.params.count)
             offs = []
-            for st, lf in zip(structs, base.leaves, strict=True):
+            for st, lf in zip(structs, whole.leaves, strict=True):
                 off = next((f.offset for f in st.fields if f.name == e.name), 0) if isinstance(st, ir.Struct) else 0
                 offs.append(off // lf.size)
-            return Flat(base.base, _add(base.consts, tuple(offs)), base.dynamic, base.leaves)
+            return Flat(whole.base, _add(whole.consts, tuple(offs)), whole.dynamic, whole.leaves)
         if isinstance(e, ir.Index):
-            base = self.flat(e.base)
-            step = tuple(s // lf.size for s, lf in zip(self.sizes(e.type), base.leaves, strict=True))
+            whole = self.flat(e.base)
+            step = tuple(s // lf.size for s, lf in zip(self.sizes(e.type), whole.leaves, strict=True))
             consts, dyn = self._scaled(e.index, step)
-            return Flat(base.base, _add(base.consts, consts), (*base.dynamic, *dyn), base.leaves)
+            return Flat(whole.base, _add(whole.consts, consts), (*whole.dynamic, *dyn), whole.leaves)
         # a value used as a place: only aggregates made by holes come here
         return Flat(self.expr(e), (0,) * self.s.params.count, (), self.leaves(e.type))
 
@@ -421,8 +451,8 @@ class ExprWriter:
         if xa.static and xb.static:
             return self._static_arith(op, e, xa, xb)
         if self.is_half(e.type):
-            a, b = (f"Float32({x.text})" for x in (self.value(e.a), self.value(e.b)))
-            return Text(f"{self.dtype(e.type)}({a} {op} {b})")
+            left, right = (f"Float32({x.text})" for x in (self.value(e.a), self.value(e.b)))
+            return Text(f"{self.dtype(e.type)}({left} {op} {right})")
         a, b = self.operand(e.a), self.operand(e.b)
         if op in ("<<", ">>"):
             if not b.static and self.kinds(e.b.type) != self.kinds(e.a.type):
@@ -437,7 +467,9 @@ class ExprWriter:
         if b.static and self.kinds(e.type) <= {"f64"}:
             b = self.value(e.b)
         prec = _PREC[op]
-        return Text(f"{a.at(prec)} {op} {b.at(prec - 1 if op in ('-', '/', '%') or prec in (ADD, MUL) else prec)}", prec)
+        return Text(
+            f"{a.at(prec)} {op} {b.at(prec - 1 if op in ('-', '/', '%') or prec in (ADD, MUL) else prec)}", prec
+        )
 
     def _static_arith(self, op: str, e: ir.Binary, a: Text, b: Text) -> Text:
         if op in ("/", "%") and not self.is_float(e.type):
@@ -532,7 +564,12 @@ class ExprWriter:
             low = self.low32(e.x)
             if low is not None:
                 return low if not low.static else Text(f"Int32({low.text})")
-        if kinds == {"u32"} and from_kinds <= {"i32"} and isinstance(e.x, ir.Cast) and self.kinds(e.x.x.type) <= {"u32"}:
+        if (
+            kinds == {"u32"}
+            and from_kinds <= {"i32"}
+            and isinstance(e.x, ir.Cast)
+            and self.kinds(e.x.x.type) <= {"u32"}
+        ):
             return self.expr(e.x.x)
         if kinds == from_kinds and to == src:
             return x
@@ -542,7 +579,11 @@ class ExprWriter:
             return Text(f"{self.dtype(to)}(Float32({x.text}))")
         if kinds & {"f16", "bf16", "e4m3", "e5m2"} and not self.is_float(src):
             return Text(f"{self.dtype(to)}(Float32({x.text}))")
-        if kinds & {"f16", "bf16", "e4m3", "e5m2"} and from_kinds & {"f16", "bf16", "e4m3", "e5m2"} and kinds != from_kinds:
+        if (
+            kinds & {"f16", "bf16", "e4m3", "e5m2"}
+            and from_kinds & {"f16", "bf16", "e4m3", "e5m2"}
+            and kinds != from_kinds
+        ):
             return Text(f"{self.dtype(to)}(Float32({x.text}))")
         return Text(f"{self.dtype(to)}({x.text})")
 
@@ -555,7 +596,11 @@ class ExprWriter:
             if isinstance(e.x, ir.Const) and int(e.x.value) < 0 and any(k.startswith("u") for k in kinds):
                 return self._const(ir.Const(int(e.x.value) % (1 << (8 * ir.sizeof(e.type))), type=e.type))
             if from_kinds == {"bool"}:
-                return Text(f"int({x.text})", static=True) if not isinstance(e.x, ir.Const) else Text(str(int(e.x.value)), static=True)
+                return (
+                    Text(f"int({x.text})", static=True)
+                    if not isinstance(e.x, ir.Const)
+                    else Text(str(int(e.x.value)), static=True)
+                )
             return x
         if self.is_float(e.type) and kinds <= {"f32", "f64"} and isinstance(e.x, ir.Const | ConstVariants):
             if isinstance(e.x, ir.Const) and e.x.origin not in self.s.params.names:
@@ -620,7 +665,7 @@ class ExprWriter:
     # ---- calls
 
     def _helpercall(self, e: HelperCall) -> Text:
-        args = [self.value(a).text for a in e.args]
+        args = [self.settled(a).text for a in e.args]
         for _, v in e.targs:
             args.append(self._targ(v))
         return Text(f"{self.name(e.name)}({', '.join(args)})")
@@ -666,7 +711,7 @@ class ExprWriter:
         for i, a in enumerate(e.args):
             kind = row.kinds[i] if i < len(row.kinds) else "v"
             args.append(self.expr(a).text if kind in "sp" else self.value(a).text)
-        args += _DEFAULTS.get(e.name, ())[len(args):]
+        args += _DEFAULTS.get(e.name, ())[len(args) :]
         text = row.emit.replace("{T}", self.dtype(e.type) if "{T}" in row.emit else "")
         if "{A}" in text:
             text = text.replace("{A}", self.dtype(e.args[0].type))
@@ -682,8 +727,10 @@ class ExprWriter:
 
 
 _DEFAULTS = {
-    "__shfl_xor_sync": ("0xFFFFFFFF", "", "", "32"), "__shfl_down_sync": ("0xFFFFFFFF", "", "", "32"),
-    "__shfl_up_sync": ("0xFFFFFFFF", "", "", "32"), "__shfl_sync": ("0xFFFFFFFF", "", "", "32"),
+    "__shfl_xor_sync": ("0xFFFFFFFF", "", "", "32"),
+    "__shfl_down_sync": ("0xFFFFFFFF", "", "", "32"),
+    "__shfl_up_sync": ("0xFFFFFFFF", "", "", "32"),
+    "__shfl_sync": ("0xFFFFFFFF", "", "", "32"),
     "__syncwarp": ("0xFFFFFFFF",),
 }
 

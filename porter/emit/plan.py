@@ -12,6 +12,7 @@ from porter.instances import instance_values
 from porter.ir_text import format_kernel
 from porter.model import Instance, KernelInfo, PorterError
 from porter.patterns.aggregates import scalars_for_structs, split_aggregates
+from porter.patterns.constants import fold_floats
 from porter.patterns.exits import function_exits, single_exit
 from porter.patterns.inline import inline
 from porter.patterns.library import drop_handles, lower_library
@@ -66,7 +67,9 @@ class PortPlan:
     def __str__(self) -> str:
         head = [f"plan of {self.name}", f"  template parameters: {', '.join(self.generic.names) or 'none'}"]
         for values in self.generic.values:
-            head.append("  instance: " + ", ".join(f"{n}={_show(v)}" for n, v in zip(self.generic.names, values, strict=True)))
+            head.append(
+                "  instance: " + ", ".join(f"{n}={_show(v)}" for n, v in zip(self.generic.names, values, strict=True))
+            )
         head += [f"  function: {h.name}({', '.join(p.name for p in h.params)})" for h in self.helpers]
         return "\n".join([*head, "", *(format_kernel(k) for k in self.concrete)])
 
@@ -91,7 +94,7 @@ def rewrite_kernel(kernel: ir.Kernel) -> ir.Kernel:
 
 def _body(body: tuple[ir.Stmt, ...], names: Names) -> tuple[ir.Stmt, ...]:
     names.taken |= set(declared(body))
-    body = resolve_references(drop_handles(body), names)
+    body = fold_floats(resolve_references(drop_handles(body), names))
     body = split_aggregates(body, names)
     return scalars_for_structs(body, names)
 
@@ -201,8 +204,19 @@ def make_plan(kernels: list[ir.Kernel], info: KernelInfo, case: Case | None, opt
     )
     globals_: dict[str, ir.GlobalConst] = {g.name: g for k in concrete for g in k.globals}
     return PortPlan(
-        first.name, params, body, generic, tuple(printed), info, case, options, first.launch_bounds,
-        tuple(globals_.values()), first.comment, first.span, tuple(concrete),
+        first.name,
+        params,
+        body,
+        generic,
+        tuple(printed),
+        info,
+        case,
+        options,
+        first.launch_bounds,
+        tuple(globals_.values()),
+        first.comment,
+        first.span,
+        tuple(concrete),
     )
 
 
@@ -231,7 +245,12 @@ def _instance(k: ir.Kernel, info: KernelInfo, names: tuple[str, ...], named: dic
     return tuple(out)
 
 
-def _helper(helpers: _Helpers, gid: tuple[Any, ...], members: list[tuple[tuple[Any, ...], ir.Function]], kernels: list[ir.Kernel]) -> Helper:
+def _helper(
+    helpers: _Helpers,
+    gid: tuple[Any, ...],
+    members: list[tuple[tuple[Any, ...], ir.Function]],
+    kernels: list[ir.Kernel],
+) -> Helper:
     fns = [f for _, f in members]
     generic = Params(tuple(n for n, _ in fns[0].targs), tuple(v for v, _ in members))
     bodies = []
@@ -240,7 +259,8 @@ def _helper(helpers: _Helpers, gid: tuple[Any, ...], members: list[tuple[tuple[A
         bodies.append(ir.rewrite(f.body, lambda n, i=i, k=k: helpers.call(n, i, k)))
     count = len(fns)
     params = tuple(
-        replace(p, type=_generic_type([f.params[j].type for f in fns], count, list(range(count)))) for j, p in enumerate(fns[0].params)
+        replace(p, type=_generic_type([f.params[j].type for f in fns], count, list(range(count))))
+        for j, p in enumerate(fns[0].params)
     )
     ret = _generic_type([f.ret for f in fns], count, list(range(count)))
     return Helper(helpers.names[gid], params, ret, merge(bodies), generic, fns[0].span, fns[0].comment)

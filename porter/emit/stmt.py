@@ -46,7 +46,13 @@ class BodyWriter:
         """For pointers that start out null or unset: the pointer that a later assignment derives them from."""
         for n in ir.walk(body):
             value = n.init if isinstance(n, ir.Decl) else n.value if isinstance(n, ir.Assign) else None
-            name = n.name if isinstance(n, ir.Decl) else n.target.name if isinstance(n, ir.Assign) and isinstance(n.target, ir.Var) else None
+            name = (
+                n.name
+                if isinstance(n, ir.Decl)
+                else n.target.name
+                if isinstance(n, ir.Assign) and isinstance(n.target, ir.Var)
+                else None
+            )
             if value is None or name is None or not self.e.is_pointer(value.type):
                 continue
             root = root_pointer(value)
@@ -60,7 +66,9 @@ class BodyWriter:
             seen.add(root)
             root = self.roots[root]
         dtype = self.e.pointer_dtype(t)
-        return f"lib.null_like({self.e.name(root)}, {dtype})" if root and root not in seen else f"lib.pointer({dtype}, 0)"
+        return (
+            f"lib.null_like({self.e.name(root)}, {dtype})" if root and root not in seen else f"lib.pointer({dtype}, 0)"
+        )
 
     # ---- output
 
@@ -133,7 +141,8 @@ class BodyWriter:
                 text = Text(f"lib.natural({text.text}, {self.e.pointer_dtype(s.type)})")
             self.put(f"{name} = {text.text}", s.span)
             return
-        self.put(f"{name} = {self.typed(text, s.type).text}", s.span)
+        value = self.e.settled(s.init) if s.name in self.assigned else self.typed(text, s.type)
+        self.put(f"{name} = {value.text}", s.span)
 
     def typed(self, text: Text, t: ir.Type) -> Text:
         return Text(f"{self.e.dtype(t)}({text.text})") if text.static else text
@@ -190,7 +199,11 @@ class BodyWriter:
             name = self.e.name(t.name)
             if self.e.is_pointer(t.type):
                 dtype = self.e.pointer_dtype(t.type)
-                text = self._null(t.name, t.type) if is_null(s.value) else f"lib.natural({self.e.expr(s.value).text}, {dtype})"
+                text = (
+                    self._null(t.name, t.type)
+                    if is_null(s.value)
+                    else f"lib.natural({self.e.expr(s.value).text}, {dtype})"
+                )
                 self.put(f"{name} = {text}", s.span)
                 return
             self.put(f"{name} = {self.typed(self.e.expr(s.value), t.type).text}", s.span)
@@ -266,11 +279,36 @@ class BodyWriter:
                 for st in body:
                     self.stmt(st)
                 return
-            cond = self.scope.params.condition(inside if saved is None else ids)
+            cond = self._written_condition(s, inside) or self.scope.params.condition(inside if saved is None else ids)
             self.where = inside
             self.block(f"{'if' if first else 'elif'} cutlass.const_expr({cond}):", body, s.span)
             first = False
         self.where = saved
+
+    def _written_condition(self, s: InstanceIf, inside: tuple[int, ...]) -> str | None:
+        """The source's own condition, when the port can evaluate it at trace time."""
+        if s.cond is None or (isinstance(s.cond, ir.Const) and s.cond.origin not in self.scope.params.names):
+            return None
+        if isinstance(s.cond, ConstVariants) and s.cond.origin not in self.scope.params.names:
+            return None
+        here = set(self._instances())
+        holds = set(s.yes) & here
+        if set(inside) not in (holds, here - holds) or not self._evaluable(s.cond):
+            return None
+        text = self.e.boolean(s.cond)
+        if not text.static:
+            return None
+        return text.text if set(inside) == holds else f"not {text.at(ATOM)}"
+
+    def _evaluable(self, e: ir.Expr) -> bool:
+        """Constants that name a parameter, and operators over them: anything else was evaluated for some instance only."""
+        for n in ir.walk(e):
+            if isinstance(n, ir.Const | ConstVariants):
+                if isinstance(n, ConstVariants) and n.origin not in self.scope.params.names:
+                    return False
+            elif not isinstance(n, ir.Binary | ir.Unary | ir.Cast):
+                return False
+        return True
 
     def _scope(self, s: ir.Scope) -> None:
         for st in s.body:
@@ -369,7 +407,7 @@ class BodyWriter:
 
     def _iterable(self, s: ir.For, known: list[list[int]]) -> str | None:
         r = as_range(s)
-        if r is not None and not r.unsigned_compare or (r is not None and all(v >= 0 for k in known for v in k)):
+        if (r is not None and not r.unsigned_compare) or (r is not None and all(v >= 0 for k in known for v in k)):
             start, stop, step = self.e.expr(r.start), self.e.expr(r.stop), self.e.expr(r.step)
             if start.static and stop.static and step.static:
                 return self._range_text("cutlass.range_constexpr", r, start, stop, step)
@@ -421,7 +459,9 @@ class BodyWriter:
     def _range(self, s: ir.For, r: Range) -> bool:
         kinds = self.e.kinds(r.type)
         bounds = self.scope.bounds
-        if kinds != {"i32"} and not (kinds == {"u32"} and upper(r.start, bounds) is not None and upper(r.stop, bounds) is not None):
+        if kinds != {"i32"} and not (
+            kinds == {"u32"} and upper(r.start, bounds) is not None and upper(r.stop, bounds) is not None
+        ):
             return False
         nonneg = upper(r.start, bounds) is not None and not r.descending
         if r.unsigned_compare and not (nonneg and upper(r.stop, bounds) is not None):
@@ -438,7 +478,11 @@ class BodyWriter:
         extra = ""
         if s.unroll is not None:
             fn = "cutlass.range"
-            extra = ", unroll_full=True" if s.unroll == 0 and start.static and stop.static else f", unroll={max(s.unroll, 1)}"
+            extra = (
+                ", unroll_full=True"
+                if s.unroll == 0 and start.static and stop.static
+                else f", unroll={max(s.unroll, 1)}"
+            )
             if s.unroll == 0 and not (start.static and stop.static):
                 fn, extra = "range", ""
         if nonneg:
@@ -527,5 +571,3 @@ def _types(t: ir.Type) -> tuple[Any, ...]:
 def assigned_variables(body: Any) -> set[str]:
     """Variables assigned after their declaration."""
     return {n for n in assigned_names(body)}
-
-

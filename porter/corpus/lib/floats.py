@@ -14,6 +14,14 @@ LOG2_10 = 3.321928024291992
 LN2_OVER_LN10 = 0.3010300099849701
 
 
+def constant(dtype, value):
+    """A constant as an instruction's result, so that arithmetic on it rounds as the type does.
+
+    The DSL computes with plain constants at trace time, in double precision, and rounds only what reaches memory.
+    """
+    return dtype(dtype(value).ir_value())
+
+
 def exp2_approx(x):
     """2**x (`ex2.approx.f32`), at most 2 ulp."""
     return pure("ex2.approx.f32 $0, $1;", Float32, x)
@@ -261,5 +269,3 @@ def isfinite(x):
 def to_bool(x):
     """C's conversion to bool: unequal to zero (NaN is true)."""
     return Boolean(x) if isinstance(x, (bool, int)) else x != type(x)(0)
-
-

@@ -80,3 +80,15 @@ __global__ void casts(int* i, unsigned* u, float* f, int n) {
   char c = (char)(int)a;
   i[t + 256] = c;
 }
+__device__ inline __half scaled(__half x, __half by) { return x * by * __float2half(0.3f); }
+__global__ void constants(int* i, unsigned* u, float* f, int n) {
+  int t = threadIdx.x;
+  const __half c = __float2half(0.1f), d = __float2half(0.7071f) * c;
+  const __nv_bfloat16 e = __float2bfloat16(0.044715f);
+  const float k = 0.1f, l = k * 0.2f;
+  f[t + 128] = f[t] * (0.1f * 0.7f * 1.3f) + l * 0.3f + k / 0.7f;
+  f[t + 192] = f[t] * __half2float(d) + __half2float(__float2half(0.3f) * __float2half(1.1284f) + c);
+  f[t + 256] = f[t] * (float)e + (float)(e * __float2bfloat16(1.1f));
+  f[t + 320] = __half2float(scaled(__float2half(0.9f), __float2half(0.77f)));
+  f[t + 384] = (float)((double)0.1f * 3.0 - 1.0 / 3.0) + (float)(-c);
+}
