@@ -132,14 +132,25 @@ class Entry:
         plan, case = self.plan, self.case
         args = [spelling.identifier(n) for n in self.asked]
         tail = [f"*, {', '.join(self.extra)}"] if self.extra else []
-        out = [f"def {self.name}({', '.join([*args, *tail])}):", f'    """{plan.name} on torch tensors, on the current stream.', ""]
+        out = [
+            f"def {self.name}({', '.join([*args, *tail])}):",
+            f'    """{plan.name} on torch tensors, on the current stream.',
+            "",
+        ]
         for n in self.asked:
             if n in self.buffers:
                 b = self.buffers[n]
-                out.append(f"    {n}: {b.role}, {b.dtype} ({', '.join(map(str, b.shape))})" + (", may be None" if b.optional else ""))
+                out.append(
+                    f"    {n}: {b.role}, {b.dtype} ({', '.join(map(str, b.shape))})"
+                    + (", may be None" if b.optional else "")
+                )
             else:
                 out.append(f"    {n}: number")
-        out += ["", "    Raises ValueError for a dtype, shape, stride or device that the kernel does not take.", '    """']
+        out += [
+            "",
+            "    Raises ValueError for a dtype, shape, stride or device that the kernel does not take.",
+            '    """',
+        ]
         out += self._types()
         out += [f"    {n} = {src}" for n, src in self.sources.items() if n != src]
         out += [f"    {n} = {python(v)}" for n, v in case.sizes if isinstance(v, str)]
@@ -162,7 +173,7 @@ class Entry:
         for n in self.plan.generic.names:
             owner = next((b.name for b in self.case.buffers if b.dtype == n and not b.optional), None)
             if owner is not None:
-                out.append(f'    {n} = runtime.name_of({spelling.identifier(owner)}.dtype)')
+                out.append(f"    {n} = runtime.name_of({spelling.identifier(owner)}.dtype)")
         return out
 
     def _typed_params(self) -> list[str]:

@@ -42,9 +42,15 @@ class HelperCall(ir.Expr):
 
 @dataclass(frozen=True)
 class InstanceIf(ir.Stmt):
-    """Arms by instance: (indices of the instances, body)."""
+    """Arms by instance: (indices of the instances, body).
+
+    `cond` is the source's own `if constexpr` condition where it is one expression for all instances; `yes` are the
+    instances in which it holds.
+    """
 
     arms: tuple[tuple[tuple[int, ...], tuple[ir.Stmt, ...]], ...]
+    cond: ir.Expr | None = None
+    yes: tuple[int, ...] = ()
 
 
 def variants(t: ir.Type, count: int) -> tuple[ir.Type | None, ...]:
@@ -87,11 +93,6 @@ class Params:
         for n in types:
             if self._matches(values, sizes[n]):
                 return f"{n}.width // 8"
-            if all(_int(values[i]) and sizes[n][i] and values[i] * sizes[n][i] == values[present[0]] * sizes[n][present[0]] for i in present):
-                return f"{values[present[0]] * sizes[n][present[0]] * 8} // {n}.width"
-            k = _ratio(values, sizes[n], present)
-            if k is not None:
-                return f"{n}.width * {k} // 8"
         for n in ints:
             col = self.column(n)
             k = _ratio(values, col, present)
@@ -101,12 +102,24 @@ class Params:
                 d = {col[i] // values[i] for i in present}
                 if len(d) == 1:
                     return f"{n} // {d.pop()}"
-            if all(_int(values[i]) and col[i] and values[i] * col[i] == values[present[0]] * col[present[0]] for i in present):
+            if all(
+                _int(values[i]) and col[i] and values[i] * col[i] == values[present[0]] * col[present[0]]
+                for i in present
+            ):
                 return f"{values[present[0]] * col[present[0]]} // {n}"
             diff = {values[i] - col[i] for i in present if _int(values[i])}
             if len(diff) == 1:
                 d0 = diff.pop()
                 return f"{n} {'+' if d0 > 0 else '-'} {abs(d0)}"
+        for n in types:
+            if all(
+                _int(values[i]) and sizes[n][i] and values[i] * sizes[n][i] == values[present[0]] * sizes[n][present[0]]
+                for i in present
+            ):
+                return f"{values[present[0]] * sizes[n][present[0]] * 8} // {n}.width"
+            k = _ratio(values, sizes[n], present)
+            if k is not None:
+                return f"{n}.width * {k} // 8"
         for n in ints:
             for t in types:
                 prod = tuple(a * b for a, b in zip(self.column(n), sizes[t], strict=False))
@@ -136,7 +149,11 @@ class Params:
         present = [t for t in types if t is not None]
         for n in self.names:
             col = self.column(n)
-            if all(isinstance(v, ir.Scalar) for v in col) and self._matches(types, col) and (len(set(present)) > 1 or len(self.values) == 1):
+            if (
+                all(isinstance(v, ir.Scalar) for v in col)
+                and self._matches(types, col)
+                and (len(set(present)) > 1 or len(self.values) == 1)
+            ):
                 return n
         if len(set(present)) == 1:
             return str(spell(present[0]))
@@ -169,7 +186,9 @@ class Params:
                 return " or ".join(dict.fromkeys(self._equals(n, col[i]) for i in where))
         terms = []
         for i in where:
-            terms.append("(" + " and ".join(self._equals(n, v) for n, v in zip(self.names, self.values[i], strict=False)) + ")")
+            terms.append(
+                "(" + " and ".join(self._equals(n, v) for n, v in zip(self.names, self.values[i], strict=False)) + ")"
+            )
         return " or ".join(terms)
 
     def _equals(self, name: str, value: Value) -> str:
@@ -332,27 +351,36 @@ class Merger:
             if group and any(bodies):
                 ids = tuple(where[k] for k in group)
                 arms.append((ids, self.stmts(bodies, ids)))
-        return InstanceIf(tuple(arms), span=nodes[0].span, comment=nodes[0].comment)
+        try:
+            cond = self.node([n.cond for n in nodes], where)
+        except Mismatch:
+            cond = None
+        return InstanceIf(tuple(arms), cond, tuple(where[k] for k in yes), span=nodes[0].span, comment=nodes[0].comment)
 
     def node(self, nodes: list[Any], where: tuple[int, ...], *, loose: bool = False) -> Any:
         first = nodes[0]
         if isinstance(first, tuple):
             if not all(isinstance(n, tuple) for n in nodes):
                 raise Mismatch
-            if first and isinstance(first[0], ir.Stmt) or any(n and isinstance(n[0], ir.Stmt) for n in nodes):
+            if (first and isinstance(first[0], ir.Stmt)) or any(n and isinstance(n[0], ir.Stmt) for n in nodes):
                 return self.stmts(list(nodes), where)
             if any(len(n) != len(first) for n in nodes):
                 raise Mismatch
             return tuple(self.node([n[i] for n in nodes], where) for i in range(len(first)))
         if isinstance(first, ir.Type):
             return self._type(list(nodes), where, loose)
-        if isinstance(first, ir.Const | ConstVariants) and all(isinstance(n, ir.Const) for n in nodes):
+        if isinstance(first, ir.Const) and all(isinstance(n, ir.Const) for n in nodes):
             if all(n.value == first.value and type(n.value) is type(first.value) for n in nodes):
                 t = self._type([n.type for n in nodes], where, True)
                 return ir.Const(first.value, first.origin, type=t, span=first.span)
             origins = {n.origin for n in nodes}
             t = self._type([n.type for n in nodes], where, False)
-            return ConstVariants(self.spread(where, [n.value for n in nodes]), origins.pop() if len(origins) == 1 else None, type=t, span=first.span)
+            return ConstVariants(
+                self.spread(where, [n.value for n in nodes]),
+                origins.pop() if len(origins) == 1 else None,
+                type=t,
+                span=first.span,
+            )
         if isinstance(first, ir.Node):
             if any(type(n) is not type(first) for n in nodes):
                 nodes = _with_identity_casts(nodes)
@@ -373,7 +401,19 @@ class Merger:
 
         first = nodes[0]
         # moving a value needs no agreement on its kind; arithmetic does
-        loose = isinstance(first, ir.Decl | ir.Var | ir.Deref | ir.Index | ir.Field | ir.Copy | ir.SharedDecl | ir.PtrAdd | ir.Decay | ir.AddressOf)
+        loose = isinstance(
+            first,
+            ir.Decl
+            | ir.Var
+            | ir.Deref
+            | ir.Index
+            | ir.Field
+            | ir.Copy
+            | ir.SharedDecl
+            | ir.PtrAdd
+            | ir.Decay
+            | ir.AddressOf,
+        )
         values = {}
         for f in fields(first):
             vs = [getattr(n, f.name) for n in nodes]

@@ -10,12 +10,18 @@ from porter import ir
 if TYPE_CHECKING:
     from porter.emit.expr import ExprWriter, Text
 
-_TYPES = {"r": ("Int32", "Uint32"), "l": ("Int64", "Uint64"), "f": ("Float32",), "d": ("Float64",), "h": ("Uint16", "Int16")}
+_TYPES = {
+    "r": ("Int32", "Uint32"),
+    "l": ("Int64", "Uint64"),
+    "f": ("Float32",),
+    "d": ("Float64",),
+    "h": ("Uint16", "Int16"),
+}
 
 
 def asm_lines(w: ExprWriter, s: ir.Asm) -> list[str] | None:
     """Python statements for an asm statement, or None when an operand has no counterpart."""
-    results, after = [], []
+    results = []
     names: list[str] = []
     tied: list[str] = []
     for i, (constraint, place) in enumerate(s.outputs):
@@ -31,7 +37,7 @@ def asm_lines(w: ExprWriter, s: ir.Asm) -> list[str] | None:
             if current is None:
                 return None
             tied.append(f"({i}, {current})")
-    args = []
+    args: list[str] = []
     spelled = {i: f"${i}" for i in range(len(s.outputs))}  # operand number of the source -> its text in the template
     immediate = False
     for i, (constraint, value) in enumerate(s.inputs, len(s.outputs)):
@@ -69,7 +75,7 @@ def asm_lines(w: ExprWriter, s: ir.Asm) -> list[str] | None:
         lines.append(f"{', '.join(names)} = {call}")
         for (constraint, place), n, t in zip(s.outputs, names, results, strict=True):
             lines.append(_assign(w, place, constraint.strip("=+&"), t, n))
-    return lines + after
+    return lines
 
 
 def _operand_type(w: ExprWriter, letter: str, place: ir.Expr) -> str | None:

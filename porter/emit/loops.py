@@ -84,7 +84,10 @@ def as_range(s: ir.For) -> Range | None:
         for n in ir.walk(part):
             if isinstance(n, ir.Var) and (n.name in changed or n.name == name):
                 return None
-            if isinstance(n, ir.Deref | ir.Index | ir.Field | ir.Intrinsic | ir.Call) or type(n).__name__ == "HelperCall":
+            if (
+                isinstance(n, ir.Deref | ir.Index | ir.Field | ir.Intrinsic | ir.Call)
+                or type(n).__name__ == "HelperCall"
+            ):
                 if isinstance(n, ir.Intrinsic) and n.name in ("min", "max"):
                     continue
                 return None
@@ -92,7 +95,9 @@ def as_range(s: ir.For) -> Range | None:
     if cond.op == "!=":
         if not (isinstance(start, ir.Const) and isinstance(cond.b, ir.Const)):
             return None
-        if (start.value > cond.b.value) != down or (cond.b.value - start.value) % max(abs(getattr(step[1], "value", 0) or 0), 1):
+        if (start.value > cond.b.value) != down or (cond.b.value - start.value) % max(
+            abs(getattr(step[1], "value", 0) or 0), 1
+        ):
             return None
     elif (cond.op in (">", ">=")) != down:
         return None
@@ -133,10 +138,22 @@ def _apply(op: str, a: int, b: int) -> int | None:
     if op in ("/", "%") and b == 0:
         return None
     table: dict[str, Any] = {
-        "+": lambda: a + b, "-": lambda: a - b, "*": lambda: a * b, "/": lambda: int(a / b), "%": lambda: a - b * int(a / b),
-        "<<": lambda: a << b, ">>": lambda: a >> b, "&": lambda: a & b, "|": lambda: a | b, "^": lambda: a ^ b,
-        "<": lambda: int(a < b), "<=": lambda: int(a <= b), ">": lambda: int(a > b), ">=": lambda: int(a >= b),
-        "==": lambda: int(a == b), "!=": lambda: int(a != b),
+        "+": lambda: a + b,
+        "-": lambda: a - b,
+        "*": lambda: a * b,
+        "/": lambda: int(a / b),
+        "%": lambda: a - b * int(a / b),
+        "<<": lambda: a << b,
+        ">>": lambda: a >> b,
+        "&": lambda: a & b,
+        "|": lambda: a | b,
+        "^": lambda: a ^ b,
+        "<": lambda: int(a < b),
+        "<=": lambda: int(a <= b),
+        ">": lambda: int(a > b),
+        ">=": lambda: int(a >= b),
+        "==": lambda: int(a == b),
+        "!=": lambda: int(a != b),
     }
     return table[op]() if op in table else None
 
@@ -144,7 +161,12 @@ def _apply(op: str, a: int, b: int) -> int | None:
 def trips(s: ir.For, index: int, env: dict[str, int]) -> list[int] | None:
     """The values a loop's variable takes, when they are known at trace time in instance `index`; at most MAX_TRIPS."""
     head = counted(s)
-    if head is None or len(s.step) != 1 or not isinstance(s.step[0], ir.Assign) or not is_var(s.step[0].target, head[0]):
+    if (
+        head is None
+        or len(s.step) != 1
+        or not isinstance(s.step[0], ir.Assign)
+        or not is_var(s.step[0].target, head[0])
+    ):
         return None
     name, _, start, cond = head
     if name in assigned_names(s.body):

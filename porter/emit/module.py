@@ -19,7 +19,10 @@ from porter.patterns.names import declared
 from porter.source import NO_SPAN, Span
 
 _BUILTIN_GROUPS = {
-    "tid": "cute.arch.thread_idx()", "bid": "cute.arch.block_idx()", "bdim": "lib.block_dim()", "gdim": "cute.arch.grid_dim()",
+    "tid": "cute.arch.thread_idx()",
+    "bid": "cute.arch.block_idx()",
+    "bdim": "lib.block_dim()",
+    "gdim": "cute.arch.grid_dim()",
 }
 
 
@@ -51,7 +54,17 @@ class ModuleWriter:
             body = [Line(x.indent, re.sub(r"\blib\.(\w+)", rf"{PREFIX}\1", x.text), x.span) for x in body]
         self._header(text, imports)
         if copied:
-            for row in ("# ---- from porter.corpus.lib", "", "", *copied.split("\n"), "", "", f"# ---- {p.name}", "", ""):
+            for row in (
+                "# ---- from porter.corpus.lib",
+                "",
+                "",
+                *copied.split("\n"),
+                "",
+                "",
+                f"# ---- {p.name}",
+                "",
+                "",
+            ):
                 self.put(row)
         self.lines += body
         entry = entry_lines(p)
@@ -67,7 +80,10 @@ class ModuleWriter:
         out = []
         i = 0
         for n, row in enumerate(rows, 1):
-            while i < len(self.lines) and ("    " * self.lines[i].indent + self.lines[i].text if self.lines[i].text else "") != row:
+            while (
+                i < len(self.lines)
+                and ("    " * self.lines[i].indent + self.lines[i].text if self.lines[i].text else "") != row
+            ):
                 i += 1
             if i >= len(self.lines):
                 break
@@ -89,7 +105,10 @@ class ModuleWriter:
             self.put("")
             self.put("Verified template arguments:")
             for values in p.generic.values:
-                args = ", ".join(f"{n}={spelling.dtype(v) if isinstance(v, ir.Scalar) else v!r}" for n, v in zip(p.generic.names, values, strict=True))
+                args = ", ".join(
+                    f"{n}={spelling.dtype(v) if isinstance(v, ir.Scalar) else v!r}"
+                    for n, v in zip(p.generic.names, values, strict=True)
+                )
                 self.put(f"    {args}")
         self.put('"""')
         self.put("")
@@ -347,5 +366,3 @@ def licence_lines(text: str) -> list[str]:
 def emit_module(plan: PortPlan) -> PortedModule:
     """The port's text, line map and holes."""
     return ModuleWriter(plan).write()
-
-

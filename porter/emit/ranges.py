@@ -11,9 +11,19 @@ INT_MAX = 2**31 - 1
 
 #: largest value of each builtin on every architecture
 BUILTINS = {
-    "threadIdx.x": 1023, "threadIdx.y": 1023, "threadIdx.z": 63, "blockDim.x": 1024, "blockDim.y": 1024, "blockDim.z": 64,
-    "blockIdx.x": INT_MAX - 1, "blockIdx.y": 65534, "blockIdx.z": 65534, "gridDim.x": INT_MAX, "gridDim.y": 65535,
-    "gridDim.z": 65535, "warpSize": 32,
+    "threadIdx.x": 1023,
+    "threadIdx.y": 1023,
+    "threadIdx.z": 63,
+    "blockDim.x": 1024,
+    "blockDim.y": 1024,
+    "blockDim.z": 64,
+    "blockIdx.x": INT_MAX - 1,
+    "blockIdx.y": 65534,
+    "blockIdx.z": 65534,
+    "gridDim.x": INT_MAX,
+    "gridDim.y": 65535,
+    "gridDim.z": 65535,
+    "warpSize": 32,
 }
 
 

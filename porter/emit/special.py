@@ -73,8 +73,13 @@ def _bits(w: ExprWriter, e: ir.Intrinsic) -> Text:
 
 
 _HANDLERS: dict[str, Any] = {
-    "porter.bits": _bits, "printf": _printf, "assert": _assert, "__assert": _assert,
-    "__cvta_generic_to_shared": _to_shared, "__cvta_generic_to_global": _same_pointer,
-    "__builtin_assume_aligned": _same_pointer, "__nv_cvt_float_to_fp8": _saturating_fp8,
+    "porter.bits": _bits,
+    "printf": _printf,
+    "assert": _assert,
+    "__assert": _assert,
+    "__cvta_generic_to_shared": _to_shared,
+    "__cvta_generic_to_global": _same_pointer,
+    "__builtin_assume_aligned": _same_pointer,
+    "__nv_cvt_float_to_fp8": _saturating_fp8,
     "__nv_cvt_fp8_to_halfraw": _fp8_to_half,
 }

@@ -135,7 +135,9 @@ def _imports(statements: set[str], text: str) -> list[str]:
     for statement in statements:
         node = ast.parse(statement).body[0]
         if isinstance(node, ast.ImportFrom):
-            names.setdefault(node.module or "", set()).update(a.name for a in node.names if (a.asname or a.name) in used)
+            names.setdefault(node.module or "", set()).update(
+                a.name for a in node.names if (a.asname or a.name) in used
+            )
         else:
             plain.add(statement)
     return [*sorted(plain), *(f"from {m} import {', '.join(sorted(n))}" for m, n in sorted(names.items()) if n)]

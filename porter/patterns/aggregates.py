@@ -16,9 +16,22 @@ from porter.patterns.tables.intrinsics import COMPONENTWISE, LOADS, STORES
 _FIRST = {"__low2float", "__low2half", "__low2bfloat16"}
 _SECOND = {"__high2float", "__high2half", "__high2bfloat16"}
 _EACH_CAST = {"__half22float2", "__bfloat1622float2", "__float22half2_rn", "__float22bfloat162_rn"}
-_PAIR = {"__floats2half2_rn", "__floats2bfloat162_rn", "__halves2half2", "__halves2bfloat162", "make_half2", "make_bfloat162"}
+_PAIR = {
+    "__floats2half2_rn",
+    "__floats2bfloat162_rn",
+    "__halves2half2",
+    "__halves2bfloat162",
+    "make_half2",
+    "make_bfloat162",
+}
 _BOTH = {"__float2half2_rn", "__float2bfloat162_rn", "__half2half2", "__bfloat162bfloat162"}
-_SWIZZLE = {"__lowhigh2highlow": (1, 0), "__low2half2": (0, 0), "__high2half2": (1, 1), "__lows2half2": None, "__highs2half2": None}
+_SWIZZLE = {
+    "__lowhigh2highlow": (1, 0),
+    "__low2half2": (0, 0),
+    "__high2half2": (1, 1),
+    "__lows2half2": None,
+    "__highs2half2": None,
+}
 
 
 def is_aggregate(t: ir.Type) -> bool:
@@ -115,8 +128,13 @@ class Splitter:
         if isinstance(s, ir.Return):
             return [replace(s, value=self.scalar(s.value, pre))] if s.value is not None else [s]
         if isinstance(s, ir.Asm):
-            return [replace(s, outputs=tuple((c, self.place(p, pre)) for c, p in s.outputs),
-                            inputs=tuple((c, self.scalar(e, pre)) for c, e in s.inputs))]
+            return [
+                replace(
+                    s,
+                    outputs=tuple((c, self.place(p, pre)) for c, p in s.outputs),
+                    inputs=tuple((c, self.scalar(e, pre)) for c, e in s.inputs),
+                )
+            ]
         return [s]
 
     # ---- aggregates
@@ -145,7 +163,10 @@ class Splitter:
             return out
         parts = self.parts(value, target.type, out)
         if parts is None:
-            return [*out, ir.HoleStmt("PRT502", _spell(value), "an aggregate value of this form has no translation", span=s.span)]
+            return [
+                *out,
+                ir.HoleStmt("PRT502", _spell(value), "an aggregate value of this form has no translation", span=s.span),
+            ]
         for (key, ft), v in zip(_field_types(target.type), parts, strict=False):
             dest = part(target, target.type, key, ft)
             if is_aggregate(ft):
@@ -167,7 +188,7 @@ class Splitter:
         fts = _field_types(t)
         if isinstance(e, ir.StructInit):
             values = [v if is_aggregate(v.type) else self.scalar(v, pre) for v in e.values]
-            zero = [_zero(ft) for _, ft in fts[len(values):]]
+            zero = [_zero(ft) for _, ft in fts[len(values) :]]
             return [*values, *zero]
         if is_place(e):
             if any(isinstance(n, ir.Deref) for n in ir.walk(e)):
@@ -178,7 +199,10 @@ class Splitter:
             if any(x is None for x in xs):
                 return None
             if isinstance(e, ir.Binary):
-                return [ir.Binary(e.op, a, b, type=ft, span=e.span) for a, b, (_, ft) in zip(xs[0] or (), xs[1] or (), fts, strict=False)]
+                return [
+                    ir.Binary(e.op, a, b, type=ft, span=e.span)
+                    for a, b, (_, ft) in zip(xs[0] or (), xs[1] or (), fts, strict=False)
+                ]
             return [ir.Unary(e.op, a, type=ft, span=e.span) for a, (_, ft) in zip(xs[0] or (), fts, strict=False)]
         if isinstance(e, ir.Intrinsic):
             return self._intrinsic_parts(e, fts, pre)
@@ -187,7 +211,9 @@ class Splitter:
             return [part(tmp, t, k, ft) for k, ft in fts]
         return None
 
-    def _intrinsic_parts(self, e: ir.Intrinsic, fts: list[tuple[Any, ir.Type]], pre: list[ir.Stmt]) -> list[ir.Expr] | None:
+    def _intrinsic_parts(
+        self, e: ir.Intrinsic, fts: list[tuple[Any, ir.Type]], pre: list[ir.Stmt]
+    ) -> list[ir.Expr] | None:
         def of(i: int) -> list[ir.Expr] | None:
             return self.parts(e.args[i], e.args[i].type, pre)
 
@@ -196,7 +222,9 @@ class Splitter:
             if any(x is None for x in xs):
                 return None
             name = COMPONENTWISE[e.name]
-            return [ir.Intrinsic(name, tuple(x[i] for x in xs if x), type=ft, span=e.span) for i, (_, ft) in enumerate(fts)]
+            return [
+                ir.Intrinsic(name, tuple(x[i] for x in xs if x), type=ft, span=e.span) for i, (_, ft) in enumerate(fts)
+            ]
         if e.name in _EACH_CAST:
             x = of(0)
             return [scalar_cast(v, ft) for v, (_, ft) in zip(x, fts, strict=False)] if x else None
@@ -221,7 +249,10 @@ class Splitter:
             x = self.parts(e.args[1], e.args[1].type, pre)
             if x is None:
                 return None
-            return [ir.Intrinsic(e.name, (e.args[0], v, *e.args[2:]), type=ft, span=e.span) for v, (_, ft) in zip(x, fts, strict=False)]
+            return [
+                ir.Intrinsic(e.name, (e.args[0], v, *e.args[2:]), type=ft, span=e.span)
+                for v, (_, ft) in zip(x, fts, strict=False)
+            ]
         return None
 
     def temp(self, e: ir.Expr, pre: list[ir.Stmt]) -> ir.Var:
@@ -257,7 +288,13 @@ class Splitter:
             if is_aggregate(base.type):
                 x = self.parts(base, base.type, pre)
                 if x is None:
-                    return ir.HoleExpr("PRT502", _spell(base), "an aggregate value of this form has no translation", type=e.type, span=e.span)
+                    return ir.HoleExpr(
+                        "PRT502",
+                        _spell(base),
+                        "an aggregate value of this form has no translation",
+                        type=e.type,
+                        span=e.span,
+                    )
                 if isinstance(e, ir.Field):
                     keys = [k for k, _ in _field_types(base.type)]
                     if e.name in keys:
@@ -356,7 +393,13 @@ def scalars_for_structs(body: tuple[ir.Stmt, ...], names: Names) -> tuple[ir.Stm
 def _split_structs(body: tuple[ir.Stmt, ...], names: Names) -> tuple[ir.Stmt, ...]:
     types: dict[str, ir.Struct] = {}
     for n in ir.walk(body):
-        if isinstance(n, ir.Decl) and isinstance(n.type, ir.Struct) and not n.type.is_union and n.init is None and n.type.fields:
+        if (
+            isinstance(n, ir.Decl)
+            and isinstance(n.type, ir.Struct)
+            and not n.type.is_union
+            and n.init is None
+            and n.type.fields
+        ):
             if len(n.type.fields) <= 24 and not _is_packet(n.type):
                 types[n.name] = n.type
     changed = True
@@ -381,8 +424,10 @@ def _split_structs(body: tuple[ir.Stmt, ...], names: Names) -> tuple[ir.Stmt, ..
         out: list[ir.Stmt] = []
         for s in body:
             if isinstance(s, ir.Decl) and s.name in types:
-                out.extend(replace(s, name=parts[s.name][f.name], type=f.type, comment=s.comment if i == 0 else "")
-                           for i, f in enumerate(types[s.name].fields))
+                out.extend(
+                    replace(s, name=parts[s.name][f.name], type=f.type, comment=s.comment if i == 0 else "")
+                    for i, f in enumerate(types[s.name].fields)
+                )
             elif isinstance(s, ir.Copy) and _is(s.target, types):
                 t = s.target.type
                 assert isinstance(t, ir.Struct)

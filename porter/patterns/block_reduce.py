@@ -66,7 +66,9 @@ def expand(
     thread = ir.Intrinsic("lib.linear_thread", (), type=I32, span=span)
     threads = ir.Intrinsic("lib.block_threads", (), type=I32, span=span)
     acc, tid, lane, warp = (names.fresh(n) for n in ("reduced", "thread", "lane", "warp"))
-    vacc, vtid, vlane, vwarp = (ir.Var(n, type=x, span=span) for n, x in ((acc, t), (tid, I32), (lane, I32), (warp, I32)))
+    vacc, vtid, vlane, vwarp = (
+        ir.Var(n, type=x, span=span) for n, x in ((acc, t), (tid, I32), (lane, I32), (warp, I32))
+    )
     count = names.fresh("valid")
     vcount = ir.Var(count, type=I32, span=span)
     out: list[ir.Stmt] = [
@@ -84,7 +86,11 @@ def expand(
         return ir.Index(scratch, i, type=t, span=span)
 
     off, other, w = names.fresh("offset"), names.fresh("other"), names.fresh("w")
-    voff, vother, vw = ir.Var(off, type=I32, span=span), ir.Var(other, type=t, span=span), ir.Var(w, type=I32, span=span)
+    voff, vother, vw = (
+        ir.Var(off, type=I32, span=span),
+        ir.Var(other, type=t, span=span),
+        ir.Var(w, type=I32, span=span),
+    )
     shuffled = ir.Intrinsic("__shfl_down_sync", (_c(0xFFFFFFFF, U32), vacc, voff, _c(32)), type=t, span=span)
     inside = _b("&&", _b("<", _b("+", vlane, voff), _c(32), BOOL), _b("<", _b("+", vtid, voff), vcount, BOOL), BOOL)
     body = (
@@ -98,8 +104,11 @@ def expand(
     out += [sync, ir.Assign(vacc, slot(_c(0)), span=span)]
     warps = _b("/", _b("+", vcount, _c(31)), _c(32))
     gather = ir.For(
-        (ir.Decl(w, I32, _c(1), span=span),), _b("<", vw, warps, BOOL),
-        (ir.Assign(vw, _b("+", vw, _c(1)), span=span),), (ir.Assign(vacc, combined(vacc, slot(vw)), span=span),), span=span,
+        (ir.Decl(w, I32, _c(1), span=span),),
+        _b("<", vw, warps, BOOL),
+        (ir.Assign(vw, _b("+", vw, _c(1)), span=span),),
+        (ir.Assign(vacc, combined(vacc, slot(vw)), span=span),),
+        span=span,
     )
     out += [gather, sync]
     return out, vacc

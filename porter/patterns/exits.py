@@ -125,7 +125,9 @@ class _Exits:
         if then_always and else_always:
             return [replace(s, then=tuple(self.run(s.then, loop)), orelse=tuple(self.run(s.orelse, loop)))]
         if then_always:  # the else arm exits sometimes: it goes on with the rest in its own arm
-            return _flip([replace(s, then=tuple(self.run(s.then, loop)), orelse=tuple(self.run((*s.orelse, *rest), loop)))])
+            return _flip(
+                [replace(s, then=tuple(self.run(s.then, loop)), orelse=tuple(self.run((*s.orelse, *rest), loop)))]
+            )
         if else_always:
             return [replace(s, then=tuple(self.run((*s.then, *rest), loop)), orelse=tuple(self.run(s.orelse, loop)))]
         if not rest:
@@ -187,10 +189,11 @@ class _Exits:
                 return [*body, *s.post]
             name = self.names.fresh("again")
             again = ir.Var(name, type=ir.BOOL)
-            test: tuple[ir.Stmt, ...] = (*s.post, ir.Assign(again, s.cond, span=s.span))
+            retest: tuple[ir.Stmt, ...] = (*s.post, ir.Assign(again, s.cond, span=s.span))
             if go is not None:
-                test = (ir.If(go, test, (ir.Assign(again, FALSE, span=s.span),), span=s.span),)
-            return [ir.Decl(name, ir.BOOL, TRUE, span=s.span), ir.While(again, (*body, *test), span=s.span, comment=s.comment)]
+                retest = (ir.If(go, retest, (ir.Assign(again, FALSE, span=s.span),), span=s.span),)
+            loop = ir.While(again, (*body, *retest), span=s.span, comment=s.comment)
+            return [ir.Decl(name, ir.BOOL, TRUE, span=s.span), loop]
         assert isinstance(s, ir.For)
         if go is None:
             return [replace(s, body=body)]
@@ -200,7 +203,9 @@ class _Exits:
         cond = go if s.cond is None else ir.Binary("&&", go, s.cond, type=ir.BOOL, span=s.span)
         own = {n.name for n in s.init if isinstance(n, ir.Decl)}
         step = s.step
-        if any(isinstance(n, ir.Assign) and not (isinstance(n.target, ir.Var) and n.target.name in own) for n in s.step):
+        if any(
+            isinstance(n, ir.Assign) and not (isinstance(n.target, ir.Var) and n.target.name in own) for n in s.step
+        ):
             step = (ir.If(go, s.step, span=s.span),)
         return [*s.init, ir.While(cond, (*body, *step), span=s.span, comment=s.comment)]
 
@@ -235,7 +240,7 @@ class _Exits:
             chain = (ir.If(cond, body, chain, span=s.span),)
         if inner.stop is not None:
             pre.append(ir.Decl(inner.stop, ir.BOOL, FALSE, span=s.span))
-        guard = None
+        guard: ir.Expr | None = None
         if needs_guard and loop is None and self.done:
             guard = ir.Var(self.done, type=ir.BOOL)
         elif needs_guard and loop is not None:

@@ -88,7 +88,15 @@ class Inliner:
         pre: list[ir.Stmt] = []
         cond = self.hoist(s.cond, pre) if s.cond is not None else ir.Const(True, type=ir.BOOL)
         if any(isinstance(n, ir.Continue) for n in ir.walk(s.body)):
-            return [*self.statements(s.init), ir.HoleStmt("PRT103", "for", "a loop whose condition calls an inlined function cannot hold continue", span=s.span)]
+            return [
+                *self.statements(s.init),
+                ir.HoleStmt(
+                    "PRT103",
+                    "for",
+                    "a loop whose condition calls an inlined function cannot hold continue",
+                    span=s.span,
+                ),
+            ]
         body = (*self.statements(s.body), *self.statements(s.step))
         return [*self.statements(s.init), ir.While(cond, body, tuple(pre), span=s.span)]
 

@@ -82,7 +82,7 @@ def _mask(n: int) -> ir.Expr:
 
 
 def operation(e: Any, functions: dict[str, ir.Function]) -> str | None:
-    """"sum", "max" or "min" for a reduction operator given as a functor, a function or a lambda; None for others."""
+    """ "sum", "max" or "min" for a reduction operator given as a functor, a function or a lambda; None for others."""
     if isinstance(e, ir.Intrinsic) and e.name.startswith("function"):
         e = next((t for t in e.targs if isinstance(t, str)), "")
     if isinstance(e, ir.Expr):
@@ -90,7 +90,15 @@ def operation(e: Any, functions: dict[str, ir.Function]) -> str | None:
         if isinstance(t, ir.Struct):
             base = t.name.split("<")[0].split("::")[-1]
             if t.name.split("::")[0] in ("cub", "cuda", "cooperative_groups", "std", "thrust", "hipcub"):
-                return "sum" if base in _SUM or base == "plus" else "max" if base in _MAX else "min" if base in _MIN else None
+                return (
+                    "sum"
+                    if base in _SUM or base == "plus"
+                    else "max"
+                    if base in _MAX
+                    else "min"
+                    if base in _MIN
+                    else None
+                )
             for fn in functions.values():
                 if fn.params and fn.name.endswith("operator()") and fn.params[0].type == t:
                     return _body_operation(fn)
@@ -234,9 +242,16 @@ class Rewriter:
 
     def _tile(self, e: ir.Intrinsic, method: str, args: tuple[ir.Expr, ...], n: int) -> ir.Expr:
         if method.startswith("shfl") and len(args) == 2:
-            cuda = {"shfl": "__shfl_sync", "shfl_xor": "__shfl_xor_sync", "shfl_down": "__shfl_down_sync", "shfl_up": "__shfl_up_sync"}
+            cuda = {
+                "shfl": "__shfl_sync",
+                "shfl_xor": "__shfl_xor_sync",
+                "shfl_down": "__shfl_down_sync",
+                "shfl_up": "__shfl_up_sync",
+            }
             if method in cuda:
-                return ir.Intrinsic(cuda[method], (_mask(n), args[0], args[1], _const(n, ir.I32)), type=e.type, span=e.span)
+                return ir.Intrinsic(
+                    cuda[method], (_mask(n), args[0], args[1], _const(n, ir.I32)), type=e.type, span=e.span
+                )
         if method == "sync":
             return ir.Intrinsic("__syncwarp", (_mask(n),), type=ir.VOID, span=e.span)
         if method in ("any", "all") and args:
@@ -253,7 +268,9 @@ class Rewriter:
             "size": lambda: self._cast(e, _const(n)),
             "num_threads": lambda: self._cast(e, _const(n)),
             "meta_group_rank": lambda: self._cast(e, _bin("/", _thread(), _const(n))),
-            "meta_group_size": lambda: self._cast(e, _bin("/", _bin("+", _product("blockDim"), _const(n - 1)), _const(n))),
+            "meta_group_size": lambda: self._cast(
+                e, _bin("/", _bin("+", _product("blockDim"), _const(n - 1)), _const(n))
+            ),
         }
         return table[method]() if method in table else e
 
@@ -342,7 +359,11 @@ class Rewriter:
         if e.name in ("sincosf", "__sincosf", "sincos") and len(e.args) == 3:
             fast = e.name.startswith("__")
             out: list[ir.Stmt] = []
-            for f, p in zip(("__sinf", "__cosf") if fast else ("sinf", "cosf") if e.name == "sincosf" else ("sin", "cos"), e.args[1:], strict=True):
+            for f, p in zip(
+                ("__sinf", "__cosf") if fast else ("sinf", "cosf") if e.name == "sincosf" else ("sin", "cos"),
+                e.args[1:],
+                strict=True,
+            ):
                 assert isinstance(p.type, ir.Pointer)
                 place = _simplify_deref(ir.Deref(p, type=p.type.elem, span=s.span))
                 out.append(ir.Assign(place, ir.Intrinsic(f, (e.args[0],), type=p.type.elem, span=s.span), span=s.span))
@@ -362,7 +383,10 @@ class Rewriter:
         var = ir.Var(name, type=t, span=s.span)
         prefix = _lib("block_exclusive_sum", (var, self._scratch(t)), t, span=s.span)
         result = prefix if method == "ExclusiveSum" else ir.Binary("+", prefix, var, type=t, span=s.span)
-        out: list[ir.Stmt] = [ir.Decl(name, t, value, span=s.span, comment=s.comment), ir.Assign(target, result, span=s.span)]
+        out: list[ir.Stmt] = [
+            ir.Decl(name, t, value, span=s.span, comment=s.comment),
+            ir.Assign(target, result, span=s.span),
+        ]
         if len(e.args) == 4:
             out.append(ir.Assign(e.args[3], _lib("block_scan_total", (self._scratch(t),), t, span=s.span), span=s.span))
         return out
@@ -373,7 +397,11 @@ class Rewriter:
         ptr, items = e.args[1], e.args[2]
         rest = e.args[3:]
         algorithm = e.targs[3] if len(e.targs) > 3 and isinstance(e.targs[3], int) else 0
-        if not isinstance(items.type, ir.Array) or not isinstance(ptr.type, ir.Pointer) or not isinstance(items.type.length, int):
+        if (
+            not isinstance(items.type, ir.Array)
+            or not isinstance(ptr.type, ir.Pointer)
+            or not isinstance(items.type.length, int)
+        ):
             return [s]
         n, block = items.type.length, e.targs[1] if len(e.targs) > 1 else None
         i = self.names.fresh("item")
@@ -399,7 +427,14 @@ class Rewriter:
             limit = rest[0] if rest[0].type == ir.I32 else ir.Cast(rest[0], type=ir.I32)
             move = ir.If(ir.Binary("<", at, limit, type=ir.BOOL), (move,), orelse, span=s.span)
         step = ir.Assign(var, _bin("+", var, _const(1, ir.I32)))
-        loop = ir.For((ir.Decl(i, ir.I32, _const(0, ir.I32)),), ir.Binary("<", var, _const(n, ir.I32), type=ir.BOOL), (step,), (move,), 0, span=s.span)
+        loop = ir.For(
+            (ir.Decl(i, ir.I32, _const(0, ir.I32)),),
+            ir.Binary("<", var, _const(n, ir.I32), type=ir.BOOL),
+            (step,),
+            (move,),
+            0,
+            span=s.span,
+        )
         return [replace(loop, comment=s.comment)]
 
     def _memcpy(self, s: ir.ExprStmt, e: ir.Intrinsic) -> list[ir.Stmt]:
@@ -407,7 +442,11 @@ class Rewriter:
         while isinstance(size, ir.Cast):
             size = size.x
         dst, src = (_uncast(a) for a in e.args[:2])
-        if not isinstance(size, ir.Const) or not isinstance(dst.type, ir.Pointer) or not isinstance(src.type, ir.Pointer):
+        if (
+            not isinstance(size, ir.Const)
+            or not isinstance(dst.type, ir.Pointer)
+            or not isinstance(src.type, ir.Pointer)
+        ):
             return [s]
         if ir.VOID in (dst.type.elem, src.type.elem):
             return [s]

@@ -58,7 +58,9 @@ def hoist_shared(kernel: ir.Kernel) -> ir.Kernel:
     return _first(replace(kernel, body=(*decls, *body), functions=functions))
 
 
-def _needs(key: str, functions: dict[str, ir.Function], own: dict[str, list[ir.SharedDecl]], seen: set[str]) -> list[ir.SharedDecl]:
+def _needs(
+    key: str, functions: dict[str, ir.Function], own: dict[str, list[ir.SharedDecl]], seen: set[str]
+) -> list[ir.SharedDecl]:
     if key in seen or key not in functions:
         return []
     seen.add(key)

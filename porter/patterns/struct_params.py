@@ -44,7 +44,9 @@ def flatten_params(kernel: ir.Kernel, names: Names) -> ir.Kernel:
         var = ir.Var(p.name, type=p.type, span=kernel.span)
         found = members(p.type, var)
         if len(found) > MAX_MEMBERS or (isinstance(p.type, ir.Struct) and p.type.is_union):
-            hole = ir.HoleStmt("PRT602", p.name, f"parameter {p.name} is a struct of {len(found)} members", span=kernel.span)
+            hole = ir.HoleStmt(
+                "PRT602", p.name, f"parameter {p.name} is a struct of {len(found)} members", span=kernel.span
+            )
             prologue += [ir.Decl(p.name, p.type, span=kernel.span), hole]
             continue
         prologue.append(ir.Decl(p.name, p.type, span=kernel.span))

@@ -64,7 +64,9 @@ class _Tidier:
             return replace(s, **head, cond=cond, body=self.scope(s.body, inner, frozenset(names)))
         if isinstance(s, ir.If):
             return replace(
-                s, cond=substitute(s.cond, values), then=self.scope(s.then, values, taken),
+                s,
+                cond=substitute(s.cond, values),
+                then=self.scope(s.then, values, taken),
                 orelse=self.scope(s.orelse, values, taken),
             )
         if isinstance(s, ir.While | ir.DoWhile):

@@ -76,7 +76,9 @@ def test_port_does_what_the_original_does(ported, file, kernel):
         for text, entry in ((original.ptx, original.entry), (made.ptx, made.entry)):
             i, u, f = buffers(seed)
             args = [ptx.Buffer(a, name=n, initialised=True) for n, a in (("i", i), ("u", u), ("f", f))]
-            result = ptx.launch(ptx.load(text), entry, grid=(1, 1, 1), block=(THREADS, 1, 1), args=[*args, np.int32(50)])
+            result = ptx.launch(
+                ptx.load(text), entry, grid=(1, 1, 1), block=(THREADS, 1, 1), args=[*args, np.int32(50)]
+            )
             assert not result.violations, result.violations[:3]
             results.append((i, u, f.view(np.uint32)))
         for name, a, b in zip("iuf", *results, strict=True):

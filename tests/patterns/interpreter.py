@@ -7,8 +7,18 @@ import operator
 from porter import ir
 
 _OPS = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "<": operator.lt, "<=": operator.le, ">": operator.gt,
-    ">=": operator.ge, "==": operator.eq, "!=": operator.ne, "&": operator.and_, "|": operator.or_, "^": operator.xor,
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
 }
 
 
@@ -86,6 +96,7 @@ class Machine:
                 self.body(s.init)
                 self._loop(lambda: s.cond is None or self.expr(s.cond), s.body, lambda: self.body(s.step))
             case ir.While():
+
                 def test():
                     self.body(s.pre)
                     return self.expr(s.cond)

@@ -59,7 +59,11 @@ class Generator:
 
     def stmt(self, depth, in_loop, in_switch):
         r = self.rng
-        kind = r.choice(["emit", "step", "if", "ifelse", "for", "while", "do", "once", "switch", "scope"] if depth else ["emit", "step", "if0"])
+        kind = r.choice(
+            ["emit", "step", "if", "ifelse", "for", "while", "do", "once", "switch", "scope"]
+            if depth
+            else ["emit", "step", "if0"]
+        )
         if kind == "emit":
             return self.emit()
         if kind == "step":
@@ -69,7 +73,9 @@ class Generator:
         if kind == "if":
             return ir.If(self.cond(), self.body(depth - 1, in_loop, in_switch))
         if kind == "ifelse":
-            return ir.If(self.cond(), self.body(depth - 1, in_loop, in_switch), self.body(depth - 1, in_loop, in_switch))
+            return ir.If(
+                self.cond(), self.body(depth - 1, in_loop, in_switch), self.body(depth - 1, in_loop, in_switch)
+            )
         if kind == "scope":
             return ir.Scope(self.body(depth - 1, in_loop, in_switch))
         self.n += 1
@@ -138,7 +144,10 @@ def test_functions_return_the_same_value(seed):
 
 
 def test_a_guard_at_the_top_becomes_an_if_around_the_rest():
-    body = (ir.If(cmp(var("x"), ">=", var("n")), (ir.Return(),)), ir.ExprStmt(ir.Intrinsic("emit", (const(1),), type=I32)))
+    body = (
+        ir.If(cmp(var("x"), ">=", var("n")), (ir.Return(),)),
+        ir.ExprStmt(ir.Intrinsic("emit", (const(1),), type=I32)),
+    )
     new = single_exit(body, None, Names(["x", "n"]))
     assert len(new) == 1
     assert isinstance(new[0], ir.If)

@@ -42,8 +42,15 @@ def asm(template, results, args, *, tied=(), volatile=False, loc=None, ip=None):
     else:
         result_type = llvm.StructType.get_literal([r.mlir_type for r in results])
     out = llvm.inline_asm(
-        result_type, values, template, ",".join(constraints),
-        has_side_effects=volatile, is_align_stack=False, asm_dialect=llvm.AsmDialect.AD_ATT, loc=loc, ip=ip,
+        result_type,
+        values,
+        template,
+        ",".join(constraints),
+        has_side_effects=volatile,
+        is_align_stack=False,
+        asm_dialect=llvm.AsmDialect.AD_ATT,
+        loc=loc,
+        ip=ip,
     )
     if len(results) == 0:
         return None

@@ -61,7 +61,9 @@ def fence_system():
 def ld_acquire(ptr, dtype=Int32, scope="gpu"):
     """Load with acquire order at `scope` (`ld.acquire.gpu.global.b32` or `.b64`)."""
     return cute.arch.inline_ptx(
-        f"ld.acquire.{scope}{_state(ptr)}.b{dtype.width} {{$w0}}, [{{$r0}}];", write_only_types=[dtype], read_only_args=[ptr]
+        f"ld.acquire.{scope}{_state(ptr)}.b{dtype.width} {{$w0}}, [{{$r0}}];",
+        write_only_types=[dtype],
+        read_only_args=[ptr],
     )
 
 
@@ -77,7 +79,8 @@ def ld_volatile(ptr, dtype):
     if dtype.width < 32:
         wide = cute.arch.inline_ptx(
             f"{{ .reg .b16 t; ld.volatile{_state(ptr)}.b{dtype.width} t, [{{$r0}}]; cvt.u32.u16 {{$w0}}, t; }}",
-            write_only_types=[Uint32], read_only_args=[ptr],
+            write_only_types=[Uint32],
+            read_only_args=[ptr],
         )
         return dtype(wide) if dtype.width == 8 else Uint16(wide).bitcast(dtype)
     return cute.arch.inline_ptx(
@@ -105,7 +108,8 @@ def atomic_add(ptr, value):
         kind = "f16" if type(value) is Float16 else "bf16"
         wide = cute.arch.inline_ptx(
             f"{{ .reg .b16 t, u; cvt.u16.u32 t, {{$r1}}; atom{_state(ptr)}.add.noftz.{kind} u, [{{$r0}}], t; cvt.u32.u16 {{$w0}}, u; }}",
-            write_only_types=[Uint32], read_only_args=[ptr, Uint32(value.bitcast(Uint16))],
+            write_only_types=[Uint32],
+            read_only_args=[ptr, Uint32(value.bitcast(Uint16))],
         )
         return Uint16(wide).bitcast(type(value))
     return cute.arch.atomic_add(ptr, value)
@@ -156,14 +160,18 @@ def atomic_cas(ptr, compare, value):
 def atomic_inc(ptr, limit):
     """`atomicInc`: old >= limit ? 0 : old + 1; returns the old value, Uint32 (`atom.inc.u32`)."""
     return cute.arch.inline_ptx(
-        f"atom{_state(ptr)}.inc.u32 {{$w0}}, [{{$r0}}], {{$r1}};", write_only_types=[Uint32], read_only_args=[ptr, limit]
+        f"atom{_state(ptr)}.inc.u32 {{$w0}}, [{{$r0}}], {{$r1}};",
+        write_only_types=[Uint32],
+        read_only_args=[ptr, limit],
     )
 
 
 def atomic_dec(ptr, limit):
     """`atomicDec`; returns the old value, Uint32 (`atom.dec.u32`)."""
     return cute.arch.inline_ptx(
-        f"atom{_state(ptr)}.dec.u32 {{$w0}}, [{{$r0}}], {{$r1}};", write_only_types=[Uint32], read_only_args=[ptr, limit]
+        f"atom{_state(ptr)}.dec.u32 {{$w0}}, [{{$r0}}], {{$r1}};",
+        write_only_types=[Uint32],
+        read_only_args=[ptr, limit],
     )
 
 
@@ -221,7 +229,9 @@ def grid_sync():
         bx, by, bz = cute.arch.block_idx()
         base = asm(
             "{ .reg .b32 lo, hi; mov.b32 hi, %envreg1; mov.b32 lo, %envreg2; mov.b64 $0, {lo, hi}; }",
-            (Int64,), [], volatile=True,
+            (Int64,),
+            [],
+            volatile=True,
         )
         word = cute.make_ptr(Int32, base + 4, cute.AddressSpace.gmem, assumed_align=4)
         first = (bx == 0) & (by == 0) & (bz == 0)

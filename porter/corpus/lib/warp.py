@@ -2,7 +2,7 @@
 
 import cutlass
 import cutlass.cute as cute
-from cutlass import Boolean, Float32, Float64, Int32, Int64, Uint32
+from cutlass import Boolean, Float64, Int32, Int64, Uint32
 
 from porter.corpus.lib.floats import larger, smaller
 
@@ -143,8 +143,6 @@ def warp_min(v, width=32):
 def elect_mask_lt():
     """Mask of the lanes below this one, Uint32 (`%lanemask_lt`)."""
     return Uint32(cute.arch.lanemask_lt())
-
-
 
 
 def tile_mask(size):

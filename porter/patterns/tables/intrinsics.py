@@ -207,7 +207,7 @@ def has_effect(name: str) -> bool:
     rows = _INDEX.get(name)
     if rows:
         return rows[0].effect
-    return name in STORES or name not in LOADS and name not in COMPONENTWISE and name not in PURE_EXTRA
+    return name in STORES or (name not in LOADS and name not in COMPONENTWISE and name not in PURE_EXTRA)
 
 
 #: pure functions that are expanded by patterns rather than by a row
