@@ -120,9 +120,9 @@ class Variable:
     count: int
     align: int
     is_array: bool
-    init: tuple[int | float | Sym, ...] = ()
+    init: str = ""  # its initialiser's text, see parse.initialisers
+    line: int = 0
     extern: bool = False
-    mask_bits: tuple[int, ...] = ()  # per initialiser: the `0xFF(sym)` byte selector, 0 when absent
 
     @property
     def size(self) -> int:

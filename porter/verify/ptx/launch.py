@@ -11,11 +11,12 @@ import numpy as np
 
 from porter.verify.ptx import counting, interpret
 from porter.verify.ptx.checks import Checks, Recorder, Violation
-from porter.verify.ptx.errors import LaunchError
+from porter.verify.ptx.errors import LaunchError, PtxSyntaxError
 from porter.verify.ptx.ir import Module, Sym, Variable
 from porter.verify.ptx.layout import GLOBAL_BASE, SHARED_WINDOW, first_free, place_variables
 from porter.verify.ptx.lower import lower
 from porter.verify.ptx.memory import AddressSpace, Buffer, Pointer, Region
+from porter.verify.ptx.parse import initialisers
 from porter.verify.ptx.perturb import Perturbation
 from porter.verify.ptx.program import Program
 from porter.verify.ptx.scheduler import OutOfBudget
@@ -106,42 +107,59 @@ def _encode_scalar(value: object, t: PtxType, name: str) -> bytes:
     return (number_int & ((1 << t.bits) - 1)).to_bytes(t.bytes, "little")
 
 
-def _module_memory(module: Module, space: AddressSpace) -> None:
-    """Module variables, freshly initialised."""
-    images = module.cache.get("images")
-    if images is None:
-        placed = place_variables(module).values()
-        images = module.cache["images"] = [(p.variable, p.address, _image(module, p.variable)) for p in placed]
-    for variable, address, image in images:  # type: ignore[attr-defined]
+def _module_memory(module: Module, used: frozenset[str], space: AddressSpace) -> None:
+    """The module variables that a program can reach, freshly initialised."""
+    placed = place_variables(module)
+    todo, done = list(used), set(used)
+    while todo:
+        name = todo.pop()
+        image, more = _image(module, name)
+        todo += [m for m in more if m not in done]
+        done.update(more)
+        variable = placed[name].variable
         writable = variable.space == "global"
         data = image.copy() if writable else image
-        space.insert(Region("global", variable.name, address, data, None, writable), 0)
+        space.insert(Region("global", name, placed[name].address, data, None, writable), 0)
 
 
-def _image(module: Module, variable: Variable) -> np.ndarray:
-    """The initial bytes of a module variable."""
+def _image(module: Module, name: str) -> tuple[np.ndarray, frozenset[str]]:
+    """The initial bytes of a module variable, and the variables whose addresses they hold."""
+    key = ("image", name)
+    if key in module.cache:
+        return module.cache[key]  # type: ignore[return-value]
+    placed = place_variables(module)
+    variable = placed[name].variable
     image = np.zeros(variable.size, np.uint8)
-    step, at = variable.type.bytes, 0
-    for value, mask in zip(variable.init, variable.mask_bits or (0,) * len(variable.init), strict=True):
+    step, at, more = variable.type.bytes, 0, set()
+    values = initialisers(variable)
+    if len(values) * step > variable.size:
+        raise PtxSyntaxError(f"{name} has more initial values than elements", variable.line)
+    if values and all(isinstance(v, int) for v, _ in values):
+        raw = np.array([v & ((1 << 8 * step) - 1) for v, _ in values], np.uint64)  # type: ignore[operator]
+        image[: len(values) * step] = raw.view(np.uint8).reshape(-1, 8)[:, :step].reshape(-1)
+        values = []
+    for value, mask in values:
         if isinstance(value, Sym):
+            if value.name in placed:
+                more.add(value.name)
             number = _symbol_address(module, value)
             if mask:
                 number = (number & mask) >> ((mask & -mask).bit_length() - 1)
-            raw = number.to_bytes(8, "little")[:step]
+            part = number.to_bytes(8, "little")[:step]
         elif isinstance(value, float):
-            raw = np.float64(value).astype({4: np.float32, 8: np.float64}.get(step, np.float32)).tobytes()
+            part = np.float64(value).astype({4: np.float32, 8: np.float64}.get(step, np.float32)).tobytes()
         else:
-            raw = (value & ((1 << 8 * step) - 1)).to_bytes(step, "little")
-        image[at : at + step] = np.frombuffer(raw, np.uint8)
+            part = (value & ((1 << 8 * step) - 1)).to_bytes(step, "little")
+        image[at : at + step] = np.frombuffer(part, np.uint8)
         at += step
-    return image
+    module.cache[key] = image, frozenset(more)
+    return image, frozenset(more)
 
 
 def _symbol_address(module: Module, symbol: Sym) -> int:
-    name = symbol.name.removeprefix("generic:")
     placed = place_variables(module)
-    if name in placed:
-        return placed[name].address + symbol.offset
+    if symbol.name in placed:
+        return placed[symbol.name].address + symbol.offset
     return symbol.offset
 
 
@@ -175,7 +193,7 @@ def launch(
     program = lower(module, name)
     geometry = _geometry(program, grid, block, cluster, smem_bytes)
     space = AddressSpace(max(first_free(module), GLOBAL_BASE))
-    _module_memory(module, space)
+    _module_memory(module, program.globals, space)
     parameters = module.declarations[name].params
     if len(args) != len(parameters):
         raise LaunchError(f"{name} has {len(parameters)} parameters, {len(args)} arguments were given")

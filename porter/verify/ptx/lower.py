@@ -192,6 +192,7 @@ def _lower(module: Module, entry: str) -> Program:
     return Program(
         entry, segments, builder.registers, align_up(builder.local_bytes, 16), builder.shared_top, dynamic,
         param_offsets, top, shared, function.directives,
+        frozenset(site.used),
     )  # fmt: skip
 
 

@@ -35,7 +35,7 @@ class Site:
     module: Module
     shared: dict[str, int]
     globals: dict[str, int]
-    functions: dict[str, int] = field(default_factory=dict)
+    used: set[str] = field(default_factory=set)  # module variables that were named
 
     def resolve(self, frame: Frame, instr: Instr, symbol: Sym) -> tuple[str, int]:
         """Space and address (inside that space) of a symbol."""
@@ -47,6 +47,7 @@ class Site:
         if symbol.name in self.shared:
             return "shared", self.shared[symbol.name] + symbol.offset
         if symbol.name in self.globals:
+            self.used.add(symbol.name)
             return "global", self.globals[symbol.name] + symbol.offset
         if symbol.name in self.module.declarations:
             order = list(self.module.declarations).index(symbol.name)

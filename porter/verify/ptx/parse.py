@@ -49,6 +49,7 @@ _REG_DECL = re.compile(rf"({_NAME})\s*(?:<\s*(\d+)\s*>)?")
 _FLOAT = re.compile(r"0[fFdD][0-9a-fA-F]+\Z")
 _INTEGER = re.compile(r"(?:0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO]?[0-7]*|[1-9]\d*)U?\Z")
 _DECIMAL_FLOAT = re.compile(r"\d+\.\d*(?:[eE][+-]?\d+)?\Z|\d+[eE][+-]?\d+\Z")
+_INIT_PART = re.compile(r"[^,(]*\([^)]*\)[^,]*|[^,]+")
 _FAMILY = re.compile(r"(.*?)(\d+)\Z")
 
 _SPECIAL_WORDS = """tid ntid laneid warpid nwarpid ctaid nctaid smid nsmid gridid is_explicit_cluster clusterid
@@ -294,11 +295,11 @@ def parse_variable(statement: str, line: int, extern: bool) -> list[Variable]:
         is_array = bool(dims)
         for dim in re.findall(r"\[\s*(\w*)\s*\]", dims):
             count *= _int_literal(dim) if dim else 0
-        init, masks = _parse_init(init_text, line) if init_text.strip() else ((), ())
-        if is_array and count == 0 and init:
-            count = len(init)
+        text = init_text.strip()
+        if is_array and count == 0 and text:
+            count = text.count(",") + 1
         variables.append(
-            Variable(name, space, type_, count, align or type_.bytes * vector, is_array, init, extern, masks)
+            Variable(name, space, type_, count, align or type_.bytes * vector, is_array, text, line, extern)
         )
     return variables
 
@@ -310,42 +311,43 @@ def _int_literal(text: str) -> int:
     return int(text, 0)
 
 
-def _parse_init(text: str, line: int) -> tuple[tuple[int | float | Sym, ...], tuple[int, ...]]:
-    text = text.replace("{", " ").replace("}", " ").strip()
-    values: list[int | float | Sym] = []
-    masks: list[int] = []
-    for part in re.split(r",(?![^(]*\))", text):
-        part = part.strip()
-        if not part:
-            continue
-        mask = 0
-        if match := re.fullmatch(r"(0[xX][0-9a-fA-F]+)\s*\((.*)\)", part):
-            mask = int(match.group(1), 16)
-            part = match.group(2).strip()
-        masks.append(mask)
-        if match := re.fullmatch(rf"(generic\s*\(\s*)?({_NAME})\s*\)?\s*(?:([+-])\s*(\w+))?", part):
-            offset = _int_literal(match.group(4)) if match.group(4) else 0
-            symbol = Sym(match.group(2), -offset if match.group(3) == "-" else offset)
-            values.append(Sym("generic:" + symbol.name, symbol.offset) if match.group(1) else symbol)
-            continue
-        negative = part.startswith("-")
-        body = part.lstrip("+-").strip()
-        value: int | float
-        if _FLOAT.match(body):
-            raw = int(body[2:], 16)
-            value = (
-                struct.unpack("<f", struct.pack("<I", raw))[0]
-                if body[1] in "fF"
-                else struct.unpack("<d", struct.pack("<Q", raw))[0]
-            )
-        elif _INTEGER.match(body):
-            value = _int_literal(body)
-        elif _DECIMAL_FLOAT.match(body):
-            value = float(body)
+def initialisers(variable: Variable) -> list[tuple[int | float | Sym, int]]:
+    """Each initial value with its `0xFF(symbol)` byte selector (0: none). Raises PtxSyntaxError."""
+    text = variable.init.replace("{", " ").replace("}", " ").strip()
+    if not text:
+        return []
+    if "(" not in text:
+        try:
+            return [(int(part, 0), 0) for part in text.split(",")]
+        except ValueError:
+            pass
+    return [_initialiser(part.strip(), variable.line) for part in _INIT_PART.findall(text) if part.strip()]
+
+
+def _initialiser(part: str, line: int) -> tuple[int | float | Sym, int]:
+    mask = 0
+    if match := re.fullmatch(r"(0[xX][0-9a-fA-F]+)\s*\((.*)\)", part):
+        mask = int(match.group(1), 16)
+        part = match.group(2).strip()
+    if match := re.fullmatch(rf"(generic\s*\(\s*)?({_NAME})\s*\)?\s*(?:([+-])\s*(\w+))?", part):
+        offset = _int_literal(match.group(4)) if match.group(4) else 0
+        return Sym(match.group(2), -offset if match.group(3) == "-" else offset), mask
+    negative = part.startswith("-")
+    body = part.lstrip("+-").strip()
+    value: int | float
+    if _FLOAT.match(body):
+        raw = int(body[2:], 16)
+        if body[1] in "fF":
+            value = struct.unpack("<f", struct.pack("<I", raw))[0]
         else:
-            raise PtxSyntaxError(f"unknown initialiser {part[:40]!r}", line)
-        values.append(-value if negative else value)
-    return tuple(values), tuple(masks)
+            value = struct.unpack("<d", struct.pack("<Q", raw))[0]
+    elif _INTEGER.match(body):
+        value = _int_literal(body)
+    elif _DECIMAL_FLOAT.match(body):
+        value = float(body)
+    else:
+        raise PtxSyntaxError(f"unknown initialiser {part[:40]!r}", line)
+    return -value if negative else value, mask
 
 
 class _Scope:

@@ -268,4 +268,5 @@ class Program:
     param_bytes: int
     shared_symbols: dict[str, int]
     directives: dict[str, tuple[int, ...]]
+    globals: frozenset[str]  # module variables that the code names
     runners: list[list[Any]] | None = None  # the numpy backend's closures
