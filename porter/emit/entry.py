@@ -91,19 +91,23 @@ class Entry:
             self.sources[size] = found
 
     def _size_from_buffer(self, size: str) -> str | None:
-        for required in (True, False):
-            for b in self.case.buffers:
-                if b.optional and required:
-                    continue
-                for i, dim in enumerate(b.shape):
-                    if str(dim).strip() == size:
-                        return f"{b.name}.shape[{i}]"
-        for b in self.case.buffers:
-            for i, dim in enumerate(b.shape):
-                text = str(dim).replace(" ", "")
-                for factor in range(2, 65):
-                    if text in (f"{factor}*{size}", f"{size}*{factor}"):
-                        return f"{b.name}.shape[{i}] // {factor}"
+        """Where a size stands in the shape of an operand that is always there: as it is, times or plus a number."""
+        dims = [
+            (f"{spelling.identifier(b.name)}.shape[{i}]", str(dim).replace(" ", ""))
+            for b in self.case.buffers
+            if not b.optional
+            for i, dim in enumerate(b.shape)
+        ]
+        for source, text in dims:
+            if text == size:
+                return source
+        for source, text in dims:
+            for factor in range(2, 65):
+                if text in (f"{factor}*{size}", f"{size}*{factor}"):
+                    return f"{source} // {factor}"
+            for extra in range(1, 65):
+                if text in (f"{extra}+{size}", f"{size}+{extra}"):
+                    return f"{source} - {extra}"
         return None
 
     def _stride_scalars(self) -> dict[str, str]:

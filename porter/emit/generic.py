@@ -223,14 +223,21 @@ def _ratio(values: tuple[Any, ...], base: tuple[Any, ...], present: list[int]) -
 
 
 def _with_identity_casts(nodes: list[Any]) -> list[Any]:
-    """Where some instances convert a value and others hold it in that type already, all convert."""
-    targets = {n.type for n in nodes if isinstance(n, ir.Cast)}
-    if len(targets) != 1 or not all(isinstance(n, ir.Expr) for n in nodes):
+    """Where some instances convert a value and others need no conversion, all convert.
+
+    Either all end in one type (`float(x)` of a float is x), or all start from one (`T(f)` with T = float is f).
+    """
+    if not all(isinstance(n, ir.Expr) for n in nodes):
         raise Mismatch
-    to = targets.pop()
-    if any(n.type != to for n in nodes) or not isinstance(to, ir.Scalar):
+    casts = [n for n in nodes if isinstance(n, ir.Cast)]
+    others = [n for n in nodes if not isinstance(n, ir.Cast)]
+    if not casts or not all(isinstance(n.type, ir.Scalar) for n in nodes):
         raise Mismatch
-    return [n if isinstance(n, ir.Cast) else ir.Cast(n, type=to, span=n.span) for n in nodes]
+    one_end = {n.type for n in nodes}
+    one_start = {n.x.type for n in casts} | {n.type for n in others}
+    if len(one_end) != 1 and len(one_start) != 1:
+        raise Mismatch
+    return [n if isinstance(n, ir.Cast) else ir.Cast(n, type=n.type, span=n.span) for n in nodes]
 
 
 class Mismatch(Exception):

@@ -167,6 +167,8 @@ class Splitter:
                 *out,
                 ir.HoleStmt("PRT502", _spell(value), "an aggregate value of this form has no translation", span=s.span),
             ]
+        if isinstance(target.type, ir.Array) and parts and _all_equal_constants(parts):
+            return [*out, self._fill(target, parts[0], s)]
         for (key, ft), v in zip(_field_types(target.type), parts, strict=False):
             dest = part(target, target.type, key, ft)
             if is_aggregate(ft):
@@ -174,6 +176,17 @@ class Splitter:
             else:
                 out.append(ir.Assign(dest, v, span=s.span))
         return out
+
+    def _fill(self, target: ir.Expr, value: ir.Expr, s: ir.Stmt) -> ir.Stmt:
+        """A loop that sets every element of an array to one constant."""
+        assert isinstance(target.type, ir.Array)
+        name = self.names.fresh("i")
+        i = ir.Var(name, type=ir.I32, span=s.span)
+        element = ir.Index(target, i, type=target.type.elem, span=s.span)
+        step = ir.Assign(i, ir.Binary("+", i, ir.Const(1, type=ir.I32), type=ir.I32), span=s.span)
+        test = ir.Binary("<", i, ir.Const(target.type.length, type=ir.I32), type=ir.BOOL)
+        start = ir.Decl(name, ir.I32, ir.Const(0, type=ir.I32), span=s.span)
+        return ir.For((start,), test, (step,), (ir.Assign(element, value, span=s.span),), 0, span=s.span)
 
     def _through_load(self, e: ir.Expr, pre: list[ir.Stmt]) -> ir.Expr:
         if isinstance(e, ir.Intrinsic) and e.name in LOADS and e.args:
@@ -349,6 +362,10 @@ class Splitter:
         if isinstance(e, ir.Var):
             return e
         return self.scalar(e, pre)
+
+
+def _all_equal_constants(parts: list[ir.Expr]) -> bool:
+    return all(isinstance(p, ir.Const) and p == parts[0] for p in parts)
 
 
 def _zero(t: ir.Type) -> ir.Expr:
