@@ -396,6 +396,11 @@ class BodyWriter:
         iterable = self._iterable(s, known)
         if iterable is None:
             return False
+        if " if " in iterable and not iterable.startswith(("cutlass.", "lib.")):
+            # CuTeDSL cannot take a conditional expression as what a loop runs over
+            values = self.fresh(f"{py}_values")
+            self.put(f"{values} = {iterable}", s.span)
+            iterable = values
         was_static = name in self.scope.static
         self.scope.static.add(name)
         if all(v >= 0 for k in known for v in k):
