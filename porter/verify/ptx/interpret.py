@@ -49,6 +49,8 @@ def compile_step(step: Step, algebra: NumpyAlgebra, output: list[str]) -> Runner
     """The closure of one step; None when it does nothing."""
     run: Runner | None
     match step:
+        case Pure(needless=True):
+            return None
         case Pure():
             run = compile_move(step) or compile_pure(step, algebra)
         case Load():

@@ -40,6 +40,8 @@ def step_reads(step: Step) -> int:
     """Bit set of the registers a step reads; a guarded step also reads what it writes."""
     bits = 0
     match step:
+        case Pure(needless=True):
+            return 0
         case Pure(srcs=srcs):
             bits = _uses(*srcs)
         case Load(place=place):
@@ -69,6 +71,8 @@ def step_reads(step: Step) -> int:
 
 def step_writes(step: Step) -> int:
     bits = 0
+    if isinstance(step, Pure) and step.needless:
+        return 0
     for dst in getattr(step, "dsts", ()):
         if dst is not None:
             bits |= 1 << dst.index

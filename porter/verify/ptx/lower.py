@@ -27,6 +27,7 @@ from porter.verify.ptx.program import (
 )
 from porter.verify.ptx.program import MatrixMove as _Move
 from porter.verify.ptx.program import MatrixMultiply as _Multiply
+from porter.verify.ptx.simplify import propagate_constants
 from porter.verify.ptx.types import PRED, PtxType
 
 HOST_FUNCTIONS = ("vprintf", "__assertfail")
@@ -187,6 +188,7 @@ def _lower(module: Module, entry: str) -> Program:
     placed = place_variables(module)
     site = Site(module, shared, {name: p.address for name, p in placed.items()})
     segments = _cut(builder, site)
+    propagate_constants(segments)
     mark_liveness(segments)
     mark_loops(segments)
     return Program(

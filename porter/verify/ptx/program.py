@@ -72,6 +72,7 @@ class Step:
 @dataclass(slots=True)
 class Pure(Step):
     op: PureOp = None  # type: ignore[assignment]
+    needless: bool = False  # its constant has been put into all uses
     dsts: tuple[Dst | None, ...] = ()
     srcs: tuple[Src, ...] = ()
 
