@@ -135,7 +135,14 @@ class ExprWriter:
         return self.leaf_dtype(self.leaves(self.pointee(t)))
 
     def const(self, values: Iterable[Any]) -> str:
-        return self.s.params.const_text(tuple(values))
+        wanted = tuple(values)
+        text = self.s.params.express_const(wanted)
+        if text is not None:
+            return text
+        for name, known in self.s.constants.items():  # a constant that the source computed and named
+            if name in self.s.static and all(v is None or v == k for v, k in zip(wanted, known, strict=True)):
+                return self.name(name)
+        return self.s.params.const_text(wanted)
 
     def sizes(self, t: ir.Type) -> tuple[int, ...]:
         first = next(x for x in variants(t, self.s.params.count) if x is not None)

@@ -140,7 +140,7 @@ class Params:
         text = self.express_const(values, origin)
         if text is not None:
             return text
-        return self._chain([(v, repr(v)) for v in values])
+        return self._pick([(v, repr(v)) for v in values])
 
     # ---- types
 
@@ -158,6 +158,18 @@ class Params:
         if len(set(present)) == 1:
             return str(spell(present[0]))
         return self._chain([(t, spell(t) if t is not None else None) for t in types])
+
+    def _pick(self, per_instance: list[tuple[Any, Any]]) -> str:
+        """Like `_chain`, as a choice by index: CuTeDSL takes no conditional expression inside a subscript it stores to."""
+        groups: dict[str, list[int]] = {}
+        for i, (v, text) in enumerate(per_instance):
+            if v is not None:
+                groups.setdefault(text, []).append(i)
+        items = sorted(groups.items(), key=lambda kv: len(kv[1]))
+        out = items[-1][0]
+        for text, where in reversed(items[:-1]):
+            out = f"({out}, {text})[{self.condition(tuple(where))}]"
+        return out
 
     def _chain(self, per_instance: list[tuple[Any, Any]]) -> str:
         groups: dict[str, list[int]] = {}
