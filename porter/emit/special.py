@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from porter import ir
+from porter.emit import spelling
+from porter.emit.generic import ConstVariants
 
 if TYPE_CHECKING:
     from porter.emit.expr import ExprWriter, Text
@@ -14,7 +16,7 @@ def special(w: ExprWriter, e: ir.Intrinsic) -> Text | None:
     """Text for the calls handled here, None for all others."""
     if e.name.startswith("lib."):
         args = [w.expr(a).text if w.is_pointer(a.type) else w.value(a).text for a in e.args]
-        return _text(f"{e.name}({', '.join([*args, *(repr(t) for t in e.targs)])})")
+        return _text(f"{e.name}({', '.join([*args, *(w._targ(t) for t in e.targs)])})")
     handler = _HANDLERS.get(e.name)
     return handler(w, e) if handler else None
 
@@ -50,20 +52,32 @@ def _hypot(w: ExprWriter, e: ir.Intrinsic) -> Text:
     return w.hole("PRT503", e.name, f"no CuTeDSL equivalent of {e.name} is known", e)
 
 
+def _fp8_type(w: ExprWriter, mode: ir.Expr) -> str | None:
+    """The fp8 type that `__NV_E4M3` (0) or `__NV_E5M2` (1) names, by instance where it differs."""
+    while isinstance(mode, ir.Cast):
+        mode = mode.x
+    values = mode.values if isinstance(mode, ConstVariants) else (getattr(mode, "value", None),) * w.s.params.count
+    known = {0: ir.E4M3, 1: ir.E5M2, None: None}
+    if any(v not in known for v in values) or all(v is None for v in values):
+        return None
+    return w.s.params.type_text(tuple(known[v] for v in values), spelling.dtype)
+
+
 def _saturating_fp8(w: ExprWriter, e: ir.Intrinsic) -> Text:
     """`__nv_cvt_float_to_fp8(x, __NV_SATFINITE, __NV_E4M3)`: storage byte of a saturating conversion."""
-    mode = [a.value if isinstance(a, ir.Const) else None for a in e.args[1:3]]
-    if len(mode) != 2 or mode[0] != 1 or mode[1] not in (0, 1):
+    saturate = e.args[1] if len(e.args) > 2 else None
+    while isinstance(saturate, ir.Cast):
+        saturate = saturate.x
+    t = _fp8_type(w, e.args[2]) if len(e.args) > 2 else None
+    if t is None or not isinstance(saturate, ir.Const) or saturate.value != 1:
         return w.hole("PRT505", e.name, "only saturating conversion to E4M3 or E5M2 is known", e)
-    t = "Float8E4M3FN" if mode[1] == 0 else "Float8E5M2"
     return _text(f"lib.bits({t}(Float32({w.value(e.args[0]).text})), Uint8)")
 
 
 def _fp8_to_half(w: ExprWriter, e: ir.Intrinsic) -> Text:
-    mode = e.args[1].value if len(e.args) > 1 and isinstance(e.args[1], ir.Const) else None
-    if mode not in (0, 1):
+    t = _fp8_type(w, e.args[1]) if len(e.args) > 1 else None
+    if t is None:
         return w.hole("PRT505", e.name, "the fp8 format is not a constant", e)
-    t = "Float8E4M3FN" if mode == 0 else "Float8E5M2"
     return _text(f"lib.bits(Float16(Float32(lib.bits({w.value(e.args[0]).text}, {t}))), Uint16)")
 
 

@@ -284,7 +284,27 @@ def intrinsic(
         targs = tuple(a for a in _arguments_of(fx, callee) if not isinstance(a, ir.Type))
     if name == "__assert_porter":
         name = "assert"
+    if name in _PYTORCH_WARP:
+        name, out = _PYTORCH_WARP[name], _mask_first(out)
     return ir.Intrinsic(name, tuple(out), targs, type=fx.type(c.type))
+
+
+# ATen/cuda/DeviceUtils.cuh: the intrinsics with the mask last and, as the lane width, optional.
+_PYTORCH_WARP = {
+    "WARP_SHFL": "__shfl_sync",
+    "WARP_SHFL_XOR": "__shfl_xor_sync",
+    "WARP_SHFL_UP": "__shfl_up_sync",
+    "WARP_SHFL_DOWN": "__shfl_down_sync",
+    "WARP_BALLOT": "__ballot_sync",
+}
+
+
+def _mask_first(args: list[ir.Expr]) -> list[ir.Expr]:
+    """WARP_SHFL(value, lane, width, mask) or WARP_BALLOT(predicate, mask) in the order of the intrinsics."""
+    count = 1 if len(args) < 2 or (len(args) == 2 and args[1].type == ir.U32) else 3
+    mask = args[count] if len(args) > count else ir.Const(0xFFFFFFFF, type=ir.U32)
+    width = [ir.Const(32, type=ir.I32)] if count == 3 and len(args) < 3 else []
+    return [mask, *args[:count], *width]
 
 
 def _keeps_arguments(name: str) -> bool:
