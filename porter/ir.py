@@ -167,7 +167,8 @@ class Param(Expr):
 
 @dataclass(frozen=True)
 class Builtin(Expr):
-    """threadIdx.x, blockIdx.y, blockDim.z, gridDim.x, warpSize (always 32): `name` is that spelling. Type u32 (warpSize i32)."""
+    """threadIdx.x, blockIdx.y, blockDim.z, gridDim.x, warpSize (always 32): `name` is that spelling. Type u32
+    (warpSize i32)."""
 
     name: str
 
@@ -205,7 +206,8 @@ class Deref(Expr):
 
 @dataclass(frozen=True)
 class PtrAdd(Expr):
-    """`ptr + index` in elements of the pointee; index is i32/u32/i64/u64 as in the source after promotion, may be negative."""
+    """`ptr + index` in elements of the pointee; index is i32/u32/i64/u64 as in the source after promotion, may be
+    negative."""
 
     ptr: Expr
     index: Expr
@@ -267,7 +269,8 @@ class Select(Expr):
 
 @dataclass(frozen=True)
 class StructInit(Expr):
-    """A struct or array value from its members in order (`float4{a,b,c,d}`, `make_float4(...)`, `int a[2] = {1, 2}`)."""
+    """A struct or array value from its members in order (`float4{a,b,c,d}`, `make_float4(...)`, `int a[2] = {1,
+    2}`)."""
 
     values: tuple[Expr, ...]
 
@@ -406,7 +409,8 @@ class DoWhile(Stmt):
 
 @dataclass(frozen=True)
 class Switch(Stmt):
-    """cases: (values or None for default, body). Bodies end without break; fallthrough is already expanded by the front end."""
+    """cases: (values or None for default, body). Bodies end without break; fallthrough is already expanded by the
+    front end."""
 
     value: Expr
     cases: tuple[tuple[tuple[int, ...] | None, tuple[Stmt, ...]], ...]
@@ -539,7 +543,9 @@ def walk(node: Any) -> Iterator[Any]:
 def map_children(node: Any, fn: Any) -> Any:
     """A copy of `node` with fn applied to each direct child node (tuples of nodes are mapped element-wise)."""
     if isinstance(node, tuple):
-        return tuple(fn(n) if isinstance(n, Node) else (map_children(n, fn) if isinstance(n, tuple) else n) for n in node)
+        return tuple(
+            fn(n) if isinstance(n, Node) else (map_children(n, fn) if isinstance(n, tuple) else n) for n in node
+        )
     changes = {}
     for f in fields(node):
         v = getattr(node, f.name)

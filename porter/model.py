@@ -1,4 +1,5 @@
-"""What the stages hand to each other: diagnostics, kernels found, ports made, verdicts. Plain frozen data, no behaviour."""
+"""What the stages hand to each other: diagnostics, kernels found, ports made, verdicts. Plain frozen data, no
+behaviour."""
 
 from __future__ import annotations
 
@@ -78,7 +79,8 @@ class KernelInfo:
 
 @dataclass(frozen=True)
 class Instance:
-    """One specialisation: template arguments as C++ text, in order (`("__nv_bfloat16", "8")`); empty for a plain kernel."""
+    """One specialisation: template arguments as C++ text, in order (`("__nv_bfloat16", "8")`); empty for a plain
+    kernel."""
 
     args: tuple[str, ...] = ()
 
@@ -106,7 +108,8 @@ class Launch:
 
 @dataclass(frozen=True)
 class LineMapEntry:
-    """Line `line` of the port came from `span`, written by `author` (translator, pattern:<code>, agent:<attempt>, person)."""
+    """Line `line` of the port came from `span`, written by `author` (translator, pattern:<code>, agent:<attempt>,
+    person)."""
 
     line: int
     span: Span

@@ -245,9 +245,11 @@ class Entry:
             args = ", ".join(filter(None, [args, f"sm_count=runtime.sm_count({self._device()})"]))
         both = ", ".join(filter(None, [args, "**constexprs" if g.names else ""]))
         call_args = ", ".join(spelling.identifier(p.name) for p in self.plan.params)
+        constexprs = "constexprs" if g.names else "{}"
         return [
             f"    grid, block, smem_bytes = launch_config({both})",
-            f"    KERNEL.launch({'constexprs' if g.names else '{}'}, ({call_args},), grid=grid, block=block, smem_bytes=smem_bytes)",
+            f"    args = ({call_args},)",
+            f"    KERNEL.launch({constexprs}, args, grid=grid, block=block, smem_bytes=smem_bytes)",
         ]
 
     def _device(self) -> str:
@@ -279,6 +281,6 @@ def _without_case(plan: PortPlan, name: str) -> list[str]:
     keywords = ", ".join(["*", *g.names, "grid", "block", "smem_bytes=0"])
     return [
         f"def {name}({', '.join([*args, keywords])}):",
-        f'    """{plan.name} on torch tensors or addresses; the caller gives template arguments and the launch (no case was known)."""',
+        f'    """{plan.name} on torch tensors or addresses; the caller gives template arguments and the launch."""',
         f"    KERNEL.launch({{{given}}}, ({', '.join(args)},), grid=grid, block=block, smem_bytes=smem_bytes)",
     ]

@@ -1,6 +1,7 @@
 """Expressions: one IR expression to one CuTeDSL expression, with C's types and evaluation rules kept.
 
-Text is either static (a Python number at trace time) or a DSL value of exactly the IR type. `value` makes a DSL value out
+Text is either static (a Python number at trace time) or a DSL value of exactly the IR type. `value` makes a DSL
+value out
 of static text where CuTeDSL would otherwise infer another type.
 """
 
@@ -515,7 +516,8 @@ class ExprWriter:
         return Text(f"{a.at(OR)} {e.op} {b.at(OR)}", COMPARE)
 
     def _logical(self, e: ir.Binary) -> Text:
-        """`&` and `|` evaluate both sides; where the right side must not run, the lazy conditional expression keeps C's order."""
+        """`&` and `|` evaluate both sides; where the right side must not run, the lazy conditional expression keeps
+        C's order."""
         a, b = self.boolean(e.a), self.boolean(e.b)
         if a.static and b.static:
             return Text(f"{a.at(COMPARE)} {'and' if e.op == '&&' else 'or'} {b.at(COMPARE)}", TERNARY, static=True)
@@ -743,7 +745,8 @@ _DEFAULTS = {
 
 
 def safe_to_evaluate(e: Any) -> bool:
-    """True when evaluating the expression where C would not costs nothing and cannot fault: no loads, divisions or calls."""
+    """True when evaluating the expression where C would not costs nothing and cannot fault: no loads, divisions or
+    calls."""
     for n in ir.walk(e):
         if isinstance(n, ir.Deref | ir.Index | ir.Field | HelperCall | ir.Call | ir.HoleExpr):
             return False

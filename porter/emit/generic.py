@@ -1,6 +1,7 @@
 """Generic IR: what differs between the instances of a kernel, and how it is written in terms of template parameters.
 
-Every instance is lowered to concrete IR on its own; `merge` lays the bodies over one another. Where they differ in a type
+Every instance is lowered to concrete IR on its own; `merge` lays the bodies over one another. Where they differ in a
+type
 or a constant the merged node holds one value an instance (`Variants`, `ConstVariants`); where they differ in shape the
 merged body holds an `InstanceIf`. `Params.express` then finds the template parameter, or an expression over parameters,
 that yields those values. Specialising the merged IR gives back each instance, by construction.
@@ -160,7 +161,8 @@ class Params:
         return self._chain([(t, spell(t) if t is not None else None) for t in types])
 
     def _pick(self, per_instance: list[tuple[Any, Any]]) -> str:
-        """Like `_chain`, as a choice by index: CuTeDSL takes no conditional expression inside a subscript it stores to."""
+        """Like `_chain`, as a choice by index: CuTeDSL takes no conditional expression inside a subscript it stores
+        to."""
         groups: dict[str, list[int]] = {}
         for i, (v, text) in enumerate(per_instance):
             if v is not None:

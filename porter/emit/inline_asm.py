@@ -62,7 +62,8 @@ def asm_lines(w: ExprWriter, s: ir.Asm) -> list[str] | None:
     template = re.sub(r"%(\d+)", lambda m: spelled.get(int(m[1]), m[0]), template).replace("\x00", "%")
     template = re.sub(r"\s+", " ", template).strip()
     volatile = s.volatile or s.memory or not s.outputs
-    call = f"lib.asm({'f' if immediate else ''}{template!r}, ({''.join(t + ', ' for t in results).strip()}), [{', '.join(args)}]"
+    types = "".join(t + ", " for t in results).strip()
+    call = f"lib.asm({'f' if immediate else ''}{template!r}, ({types}), [{', '.join(args)}]"
     if tied:
         call += f", tied=[{', '.join(tied)}]"
     call += ", volatile=True)" if volatile else ")"

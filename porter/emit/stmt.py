@@ -301,7 +301,8 @@ class BodyWriter:
         return text.text if set(inside) == holds else f"not {text.at(ATOM)}"
 
     def _evaluable(self, e: ir.Expr) -> bool:
-        """Constants that name a parameter, and operators over them: anything else was evaluated for some instance only."""
+        """Constants that name a parameter, and operators over them: anything else was evaluated for some instance
+        only."""
         for n in ir.walk(e):
             if isinstance(n, ir.Const | ConstVariants):
                 if isinstance(n, ConstVariants) and n.origin not in self.scope.params.names:
@@ -369,9 +370,8 @@ class BodyWriter:
 
     def _for(self, s: ir.For) -> None:
         known = [trips(s, i, self.env.get(i, {})) for i in self._instances()]
-        if all(k is not None for k in known):
-            if self._unrolled(s, [k for k in known if k is not None]):
-                return
+        if all(k is not None for k in known) and self._unrolled(s, [k for k in known if k is not None]):
+            return
         r = as_range(s)
         if r is not None and self._range(s, r):
             return
@@ -435,7 +435,8 @@ class BodyWriter:
         return self.scope.params.const_text(tuple(full))
 
     def _indexes_local(self, s: ir.For) -> bool:
-        """True when the loop variable picks elements of a thread-private array, which registers cannot do at run time."""
+        """True when the loop variable picks elements of a thread-private array, which registers cannot do at run
+        time."""
         head = counted(s)
         if head is None:
             return False

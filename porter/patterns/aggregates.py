@@ -1,6 +1,7 @@
 """Structs, vector types and arrays as values: split into their parts, so that only `Copy` moves whole aggregates.
 
-Exact. After this pass an aggregate appears as a declared local, as a place, or in a Copy; two-element half arithmetic has
+Exact. After this pass an aggregate appears as a declared local, as a place, or in a Copy; two-element half
+arithmetic has
 become scalar arithmetic on each element (the compiler packs it again).
 """
 
@@ -407,6 +408,9 @@ def scalars_for_structs(body: tuple[ir.Stmt, ...], names: Names) -> tuple[ir.Stm
         body = new
 
 
+MAX_MEMBERS = 24  # larger structs are tables of their own: they stay memory
+
+
 def _split_structs(body: tuple[ir.Stmt, ...], names: Names) -> tuple[ir.Stmt, ...]:
     types: dict[str, ir.Struct] = {}
     for n in ir.walk(body):
@@ -415,10 +419,10 @@ def _split_structs(body: tuple[ir.Stmt, ...], names: Names) -> tuple[ir.Stmt, ..
             and isinstance(n.type, ir.Struct)
             and not n.type.is_union
             and n.init is None
-            and n.type.fields
+            and 0 < len(n.type.fields) <= MAX_MEMBERS
+            and not _is_packet(n.type)
         ):
-            if len(n.type.fields) <= 24 and not _is_packet(n.type):
-                types[n.name] = n.type
+            types[n.name] = n.type
     changed = True
     while changed:
         bad = _punned(body, types)

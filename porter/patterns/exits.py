@@ -112,7 +112,7 @@ class _Exits:
     def _if(self, s: ir.If, rest: tuple[ir.Stmt, ...], loop: _Loop | None) -> list[ir.Stmt]:
         then_always, else_always = _always(s.then), _always(s.orelse)
         if s.is_constexpr:
-            taken, other = (s.then, s.orelse) if s.taken else (s.orelse, s.then)
+            taken = s.then if s.taken else s.orelse
             new_taken = tuple(self.run((*taken, *(() if _always(taken) else rest)), loop))
             pair = (new_taken, ()) if s.taken else ((), new_taken)
             return [replace(s, then=pair[0], orelse=pair[1])]

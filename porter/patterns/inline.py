@@ -230,7 +230,8 @@ class Inliner:
 
 
 def _fits_once(value: ir.Expr) -> bool:
-    """An expression that may be used where the call stood without a temporary: it reads no memory that later code writes."""
+    """An expression that may be used where the call stood without a temporary: it reads no memory that later code
+    writes."""
     return not any(isinstance(n, ir.Deref | ir.Index | ir.Field | ir.Intrinsic | ir.Call) for n in ir.walk(value))
 
 

@@ -45,7 +45,8 @@ def substitute(node: Any, values: Mapping[str, ir.Expr]) -> Any:
 
 
 def assigned_names(node: Any) -> set[str]:
-    """Variables whose value may change in `node`: assigned, their address taken, or passed to an intrinsic as a place."""
+    """Variables whose value may change in `node`: assigned, their address taken, or passed to an intrinsic as a
+    place."""
     out: set[str] = set()
     for n in ir.walk(node):
         if isinstance(n, ir.Assign):

@@ -1,4 +1,5 @@
-"""Every construct of constructs/*.cu, original by NVRTC and port by CuTeDSL, run on the same bytes: equal to the last bit."""
+"""Every construct of constructs/*.cu, original by NVRTC and port by CuTeDSL, run on the same bytes: equal to the
+last bit."""
 
 from __future__ import annotations
 
@@ -88,7 +89,7 @@ def test_port_does_what_the_original_does(ported, file, kernel):
 
 @pytest.mark.parametrize(("file", "kernel"), KERNELS)
 def test_every_line_of_the_body_knows_its_cuda_line(ported, file, kernel):
-    source, port, module = ported[file, kernel]
+    source, _, module = ported[file, kernel]
     rows = module.text.splitlines()
     mapped = {e.line for e in module.line_map}
     start = rows.index("@cute.kernel")

@@ -96,7 +96,8 @@ def warp_inclusive_sum(v):
 
 @cute.jit
 def block_exclusive_sum(v, scratch: cute.Pointer):
-    """Exclusive prefix sum of one value a thread over the block, in thread order; `block_scan_total` then gives the sum.
+    """Exclusive prefix sum of one value a thread over the block, in thread order; `block_scan_total` then gives the
+    sum.
 
     `scratch` is shared memory for 33 values of v's type. Three `bar.sync`.
     """

@@ -1,6 +1,7 @@
 """Floating-point functions with CUDA's names and exact instruction choices (no fast-math unless the name says so).
 
-Accurate functions (`exp`, `log`, `tanh`, ...) are `cute.math`'s, which expand to the same sequences as CUDA's libdevice.
+Accurate functions (`exp`, `log`, `tanh`, ...) are `cute.math`'s, which expand to the same sequences as CUDA's
+libdevice.
 """
 
 import cutlass.cute as cute

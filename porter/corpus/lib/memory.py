@@ -11,7 +11,8 @@ from porter.corpus.lib.inline import pure
 
 
 def local(dtype, count=1):
-    """`count` elements of `dtype` private to the thread, as a pointer; registers where indices are constant (no PTX of its own)."""
+    """`count` elements of `dtype` private to the thread, as a pointer; registers where indices are constant (no PTX
+    of its own)."""
     return cute.make_rmem_tensor(cute.make_layout(count), dtype).iterator
 
 
@@ -49,7 +50,8 @@ def assume_aligned(ptr, dtype, align):
 
 
 def natural(ptr, dtype):
-    """The same address with only the natural alignment of `dtype`: the one type that a pointer carried through loops can keep."""
+    """The same address with only the natural alignment of `dtype`: the one type that a pointer carried through loops
+    can keep."""
     width = max(dtype.width // 8, 1)
     if ptr.alignment == width and ptr.dtype is dtype:
         return ptr
@@ -61,7 +63,8 @@ def _word(align):
 
 
 def copy(dst, src, count, align=None):
-    """Copy `count` (constant) elements of dst's type; both addresses are `align`-byte aligned (default: the whole size).
+    """Copy `count` (constant) elements of dst's type; both addresses are `align`-byte aligned (default: the whole
+    size).
 
     Becomes accesses of `align` bytes, 16 at most: 16 -> `ld.global.v4.b32` / `st.global.v4.b32`, 8 -> `.v2.b32`,
     4 -> `.b32`, ...; registers on either side cost nothing.
@@ -86,7 +89,8 @@ def copy(dst, src, count, align=None):
 
 
 def null_like(ptr, dtype):
-    """A null pointer to `dtype` in the memory space of `ptr`, of the type that `natural` gives: for pointers set later."""
+    """A null pointer to `dtype` in the memory space of `ptr`, of the type that `natural` gives: for pointers set
+    later."""
     return cute.make_ptr(dtype, type(ptr.toint())(0), ptr.memspace, assumed_align=max(dtype.width // 8, 1))
 
 
@@ -113,7 +117,8 @@ def diff(a, b, size):
 
 
 def pointer(dtype, address_value, align=None):
-    """A pointer to `dtype` from a generic address: accesses through it find their memory space at run time (`ld.b32`)."""
+    """A pointer to `dtype` from a generic address: accesses through it find their memory space at run time
+    (`ld.b32`)."""
     return cute.make_ptr(
         dtype, Int64(address_value), cute.AddressSpace.generic, assumed_align=align or max(dtype.width // 8, 1)
     )

@@ -1,4 +1,5 @@
-"""Barriers, fences, flags and atomics. Flag loads and stores are inline PTX, so they are barriers for the compiler too."""
+"""Barriers, fences, flags and atomics. Flag loads and stores are inline PTX, so they are barriers for the compiler
+too."""
 
 import cutlass
 import cutlass.cute as cute
@@ -107,7 +108,9 @@ def atomic_add(ptr, value):
     if type(value) in (Float16, BFloat16):
         kind = "f16" if type(value) is Float16 else "bf16"
         wide = cute.arch.inline_ptx(
-            f"{{ .reg .b16 t, u; cvt.u16.u32 t, {{$r1}}; atom{_state(ptr)}.add.noftz.{kind} u, [{{$r0}}], t; cvt.u32.u16 {{$w0}}, u; }}",
+            "{ .reg .b16 t, u; cvt.u16.u32 t, {$r1}; "
+            f"atom{_state(ptr)}.add.noftz.{kind} u, [{{$r0}}], t; "
+            "cvt.u32.u16 {$w0}, u; }",
             write_only_types=[Uint32],
             read_only_args=[ptr, Uint32(value.bitcast(Uint16))],
         )
@@ -219,7 +222,8 @@ def grid_sync():
     """`cooperative_groups::this_grid().sync()`: all blocks of a cooperative launch meet.
 
     Uses the workspace that the driver gives a cooperative launch (its address is in `%envreg1` and `%envreg2`, the
-    barrier word 4 bytes into it), as cooperative groups do: block 0 adds 2^31 - (blocks - 1), the others 1, and all wait
+    barrier word 4 bytes into it), as cooperative groups do: block 0 adds 2^31 - (blocks - 1), the others 1, and all
+    wait
     for the top bit to flip.
     """
     cute.arch.sync_threads()
