@@ -80,15 +80,16 @@ def apply_table(config: PortConfig, table: dict[str, Any], path: Path, text: str
     """`config` changed by a [tool.porter] table. Raises PorterError PRT951 naming the line and key at fault."""
     changes: dict[str, Any] = {}
     for key, given in table.items():
-        value: Any = [given] if isinstance(given, str) and FILE_KEYS.get(key) is list else given
         wanted = FILE_KEYS.get(key)
+        value: Any = [given] if isinstance(given, str) and wanted is list else given
         if wanted is None:
             raise _bad_key(path, text, key, f"unknown key `{key}`", f"known keys: {', '.join(FILE_KEYS)}")
         if type(value) is not wanted:
             raise _bad_key(path, text, key, f"`{key}` must be {_a(wanted)}, not {value!r}")
-        if wanted is list and not all(isinstance(v, str) for v in value):
+        items: Any = value
+        if wanted is list and not all(isinstance(v, str) for v in items):
             raise _bad_key(path, text, key, f"`{key}` must be a list of strings")
-        changes[key] = tuple(value) if wanted is list else value
+        changes[key] = tuple(items) if wanted is list else items
     for key in PATH_KEYS:  # paths of the file are relative to the file
         if key in changes:
             one: Any = changes[key]
