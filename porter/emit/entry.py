@@ -157,9 +157,11 @@ class Entry:
         ]
         out += self._types()
         out += [f"    {n} = {src}" for n, src in self.sources.items() if n != src]
-        out += [f"    {n} = {python(v)}" for n, v in case.sizes if isinstance(v, str)]
+        late = self._late()
+        derived = {n: v for n, v in case.sizes if isinstance(v, str)}
+        out += [f"    {n} = {python(v)}" for n, v in derived.items() if n not in late]
         for p in plan.params:
-            if p.name in self.scalars and p.name not in self.asked:
+            if p.name in self.scalars and p.name not in self.asked and p.name not in late:
                 value = self.stride_of.get(p.name) or python(self.scalars[p.name][0])
                 if p.name != value:
                     out.append(f"    {spelling.identifier(p.name)} = {value}")
@@ -169,8 +171,28 @@ class Entry:
                 out.append(f"    {s} = {src}")
         out += self._checks()
         out += self._choose()
+        if late:
+            used = {n for text in late.values() for n in names_in(text)}
+            out += [f'    {n} = constexprs["{n}"]' for n in plan.generic.names if n in used and n not in self._known()]
+            out += [f"    {spelling.identifier(n)} = {python(text)}" for n, text in late.items()]
         out += self._launch()
         return out
+
+    def _known(self) -> set[str]:
+        """Template parameters that the operands show, so that they have a value before an instance is chosen."""
+        return set(self._typed_params()) | set(self.case.base_sizes)
+
+    def _late(self) -> dict[str, str]:
+        """Derived sizes and scalars that hang on template arguments which only the chosen instance gives."""
+        unknown = set(self.plan.generic.names) - self._known()
+        own = {p.name for p in self.plan.params} - {*self.asked, *self.stride_of}
+        texts = [(n, v) for n, v in self.case.sizes if isinstance(v, str)]
+        texts += [(n, str(v[0])) for n, v in self.case.scalars if n in own]
+        late: dict[str, str] = {}
+        for n, text in texts:
+            if set(names_in(text)) & (unknown | set(late)):
+                late[n] = text
+        return late
 
     def _types(self) -> list[str]:
         out = []
