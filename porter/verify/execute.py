@@ -36,6 +36,7 @@ class Subject:
     approximations: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
     reduces: bool = True  # threads combine values in the original or in the port
     reference: Reference | None = None
+    contracts: bool = False  # one side adds products, of which one is fused
 
 
 @dataclass
@@ -227,7 +228,7 @@ def tolerance_of(subject: Subject, trial: Trial, buffer: HostBuffer) -> Toleranc
     if spec is not None and spec.reduction is not None:
         reduction = int(expr.evaluate(spec.reduction, trial.point.names(subject.values)))
     original, port = subject.approximations
-    return derive(buffer.dtype, compare, reduction, original, port, spec)
+    return derive(buffer.dtype, compare, reduction, original, port, spec, subject.contracts)
 
 
 def repeat_trial(

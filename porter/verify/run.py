@@ -26,7 +26,7 @@ from porter.verify.port_launch import port_launches
 from porter.verify.ptx_stats import function_texts, ptx_stats
 from porter.verify.reference_of import load_reference
 from porter.verify.resources import Usage, as_data, compare_resources, summary
-from porter.verify.tolerance import approximations, has_reduction
+from porter.verify.tolerance import adds_products, approximations, has_reduction
 from porter.verify.trials import LAUNCHES, Trial, choose_trials, far_trial
 
 if TYPE_CHECKING:
@@ -305,7 +305,8 @@ def _subject(state: _Verification, n: int, values: Mapping[str, Value], referenc
     texts = [_kernel_text(b) for b in (original, port)]
     used = (approximations(texts[0]), approximations(texts[1]))
     reduces = any(has_reduction(t) for t in texts)
-    return Subject(request.case, request.info, values, original, port, used, reduces, reference)
+    contracts = any(adds_products(t) for t in texts)
+    return Subject(request.case, request.info, values, original, port, used, reduces, reference, contracts)
 
 
 def _kernel_text(build: Build) -> str:
