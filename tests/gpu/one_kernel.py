@@ -30,7 +30,7 @@ from porter.verify.trials import Trial
 from tools.gpu.manifest import Bundle, InstanceFacts, KernelFacts, Launch, chosen_instance, read_bundle
 from tools.gpu.original import Original
 from tools.gpu.port import Port
-from tools.gpu.tensors import DeviceBuffers, fetch, pristine_of, restore, upload
+from tools.gpu.tensors import DeviceBuffer, DeviceBuffers, fetch, pristine_of, restore, upload, view
 
 REPEATS = 20
 FILL = 0x6E  # what device memory holds before a run that has to bring everything itself
@@ -394,50 +394,50 @@ def far_launch(run: KernelRun, n: int, launch: Launch, at: int) -> None:
     """Strided buffers at full size on the device: filled with one byte, rows put in, run, rows taken out again."""
     trial = run.trial(n, launch, at)
     before = run.inputs(n, trial)
-    sparse = {k for k, b in before.items() if b.sparse}
-    need = sum(b.raw.nbytes for k, b in before.items() if k in sparse)
-    free = torch.cuda.mem_get_info(run.device)[0]
-    if free < 2 * need + (2 << 30):
-        raise Skip(f"needs {2 * need >> 30} GiB of device memory")
-    after: list[Buffers] = []
-    for side in (run.run_original, run.run_port):
-        device = upload({k: b for k, b in before.items() if k not in sparse}, run.device, trial.point.null)
-        for name in sparse:
-            device[name] = far_buffer(run, before[name])
-        side(n, launch, device)
-        torch.cuda.synchronize()
-        found = fetch({k: b for k, b in device.items() if k not in sparse}, before)
-        for name in sparse:
-            rows = device[name].tensor
-            words = rows.contiguous().view(torch.uint8).cpu().numpy().view(before[name].raw.dtype)
-            found[name].view()[...] = words.reshape(before[name].shape)
-            rows.view(_unsigned(rows.element_size())).fill_(
-                int.from_bytes(bytes([FILL]) * rows.element_size(), "little")
-            )
-            for part in device[name].allocation.split(1 << 28):
-                assert bool((part == FILL).all()), f"bytes between the rows of {name} were changed ({side.__name__})"
-        after.append(found)
-        del device
-        torch.cuda.empty_cache()
+    need = sum(b.raw.nbytes for b in before.values() if b.sparse)
+    if torch.cuda.mem_get_info(run.device)[0] < need + (2 << 30):
+        raise Skip(f"needs {need >> 30} GiB of device memory")
+    originals = far_side(run.run_original, run, n, launch, before)
+    ports = far_side(run.run_port, run, n, launch, before)
     result = TrialResult(trial)
-    compare(run.subject(n), trial, before, after[0], after[1], result)
+    compare(run.subject(n), trial, before, originals, ports, result)
     assert not any(f.is_port for f in result.findings), result.findings[0].message
 
 
-def _unsigned(size: int) -> torch.dtype:
-    return {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[size]
+def far_side(side: Callable[..., None], run: KernelRun, n: int, launch: Launch, before: Buffers) -> Buffers:
+    """Run one side and bring back what it wrote; nothing may have changed between the rows."""
+    sparse = [k for k, b in before.items() if b.sparse]
+    device = upload({k: b for k, b in before.items() if not b.sparse}, run.device, frozenset(launch.null))
+    for name in sparse:
+        buffer = before[name]
+        allocation = torch.full((buffer.allocation.size,), FILL, dtype=torch.uint8, device=run.device)
+        device[name] = DeviceBuffer(allocation, view(buffer, allocation))
+        words(device[name]).copy_(torch.from_numpy(signed(buffer.view())))
+    side(n, launch, device)
+    torch.cuda.synchronize()
+    found = fetch({k: b for k, b in device.items() if k not in sparse}, before)
+    for name in sparse:
+        rows = words(device[name])
+        found[name].view()[...] = rows.cpu().numpy().view(before[name].raw.dtype)
+        rows.fill_(int.from_bytes(bytes([FILL]) * rows.element_size(), "little"))
+        for part in device[name].allocation.split(1 << 28):
+            assert bool((part == FILL).all()), f"bytes between the rows of {name} were changed ({side.__name__})"
+        del rows, part
+    device.clear()
+    torch.cuda.empty_cache()
+    return found
 
 
-def far_buffer(run: KernelRun, buffer: Any) -> Any:
-    from tools.gpu.tensors import DeviceBuffer, view
+def words(buffer: DeviceBuffer) -> torch.Tensor:
+    """The elements as integers, so that they can be filled with bits."""
+    size = buffer.tensor.element_size()
+    return buffer.tensor.view({1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[size])
 
-    allocation = torch.full((buffer.allocation.size,), FILL, dtype=torch.uint8, device=run.device)
-    tensor = view(buffer, allocation)
-    rows = np.ascontiguousarray(buffer.view())
-    tensor.view(_unsigned(rows.itemsize)).copy_(
-        torch.from_numpy(rows.view(f"i{rows.itemsize}" if rows.itemsize > 1 else "u1"))
-    )
-    return DeviceBuffer(allocation, tensor)
+
+def signed(elements: np.ndarray) -> np.ndarray:
+    """The same words in a type that torch shares with `words`."""
+    whole = np.ascontiguousarray(elements)
+    return whole if whole.itemsize == 1 else whole.view(f"i{whole.itemsize}")
 
 
 CHECKS: dict[str, Callable[[KernelRun], Answer]] = {

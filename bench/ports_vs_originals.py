@@ -1,0 +1,383 @@
+"""Times each reference kernel's port against its original on a GPU: `python -m bench.ports_vs_originals`.
+
+graph_cold: N calls in one CUDA graph over buffer sets of twice the L2 cache (at most 400), the cache swept before the
+replay. graph_warm: calls on one set. Original, port and the original again are replayed in turn, at least 11 times and
+until the original differs from itself by at most 1 %. An empty kernel (in the same grid) and a copy of as many bytes
+stand beside them. Scratch stays as the launch before left it, which the reference kernels allow.
+
+Needs the bundle that the GPU tests need (PORTER_GPU_BUNDLE). Prints a line a shape; writes JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from porter.case import Case
+from porter.verify.buffers import Buffers
+from porter.verify.inputs import make_inputs
+from tools.gpu.manifest import Bundle, InstanceFacts, KernelFacts, Launch, chosen_instance, read_bundle
+from tools.gpu.original import Original
+from tools.gpu.port import Port
+from tools.gpu.tensors import DeviceBuffer, DeviceBuffers, upload, view
+
+ROUNDS, MOST_ROUNDS = 11, 41
+SPREAD = 0.01  # a comparison goes on until the original against itself is this close
+COLD_SETS = 400  # at most; the sweep before a replay covers what they leave of the cache
+CALLS = 40  # in a graph, at least
+GEOMEAN_GATE, SHAPE_GATE, SUSPICIOUS = 1.05, 1.10, 0.5
+DEVICE = torch.device("cuda", 0)
+
+Graph = tuple[torch.cuda.CUDAGraph, int]  # with the number of calls in it
+
+_HIDDEN = [{"tokens": t, "hidden": 4096} for t in (1, 32, 512, 4096)]
+_GATED = [{"tokens": t, "d": 8192} for t in (1, 32, 512, 2048)]
+_EXPERTS = [{"tokens": t, "num_experts": 64, "topk": 8} for t in (1, 64, 4096)]
+# Sizes as a decode step and a prefill have them. The launch is the case's, on both sides.
+SHAPES: dict[str, list[dict[str, int]]] = {
+    "rms_norm": _HIDDEN,
+    "fused_add_rms_norm": _HIDDEN,
+    "layer_norm": _HIDDEN,
+    "rms_norm_dynamic_fp8_quant": _HIDDEN,
+    "rms_norm_static_fp8_quant": _HIDDEN,
+    "qk_norm": [{"tokens": t, "num_q_heads": 32, "num_k_heads": 8, "head_dim": 128} for t in (1, 32, 512, 4096)],
+    "silu_and_mul": _GATED,
+    "gelu_tanh_and_mul": _GATED,
+    "swigluoai_and_mul": _GATED,
+    "embedding": [{"tokens": t, "hidden": 4096, "vocab": 2048} for t in (1, 32, 4096)],
+    "rotary_embedding": [
+        {"tokens": t, "num_heads": 32, "num_kv_heads": 8, "head_size": 128, "rot_dim": 128, "max_position": 8192}
+        for t in (1, 32, 4096)
+    ],
+    "per_token_fp8_quant": _HIDDEN,
+    "per_token_group_fp8_quant": _HIDDEN,
+    "dynamic_int8_quant": _HIDDEN,
+    "static_int8_quant": [{"numel": n} for n in (4096, 1 << 17, 1 << 22)],
+    "per_tensor_fp8_quant": [{"numel": n, "max_blocks": 132} for n in (4096, 1 << 17, 1 << 24)],
+    "softmax": [{"rows": r, "cols": c} for r, c in ((1, 32768), (32, 32768), (4096, 4096))],
+    "warp_log_softmax": [{"rows": r, "cols": 64} for r in (1, 64, 65536)],
+    "topk_softmax": _EXPERTS,
+    "topk_softmax_general": [{"tokens": t, "num_experts": 160, "topk": 6} for t in (1, 64, 4096)],
+    "moe_align_block_size": [
+        {"tokens": t, "topk": 8, "num_experts": 64, "block_size": 64} for t in (1, 64, 2048)
+    ],
+    "moe_dispatch": [
+        {"num_tokens": t, "topk": 8, "num_experts": 64, "hidden": 4096, "max_blocks": 132} for t in (1, 64, 2048)
+    ],
+    "moe_sum": [{"tokens": t, "topk": 2, "hidden": 4096} for t in (1, 32, 4096)],
+    "moe_unpermute": [{"tokens": t, "topk": 8, "hidden": 4096} for t in (1, 32, 1024)],
+    "permute_rows": [{"num_dst": n, "num_src": n, "hidden": 4096} for n in (8, 256, 4096)],
+}  # fmt: skip
+# Inputs that a kernel reads rows of: it moves as many bytes of them as of the buffer named.
+GATHERED = {("embedding", "weight"): "out", ("rotary_embedding", "cos_sin_cache"): "positions"}
+
+
+@dataclass
+class Subject:
+    """One kernel at one shape: both sides ready to be called on any set of buffers."""
+
+    bundle: Bundle
+    facts: KernelFacts
+    case: Case
+    n: int
+    launch: Launch
+    original: Original
+    port: Port
+
+    @property
+    def instance(self) -> InstanceFacts:
+        return self.facts.instances[self.n]
+
+    def run_original(self, buffers: DeviceBuffers) -> None:
+        stream = torch.cuda.current_stream().cuda_stream
+        values: list[int | float | bool] = []
+        for p in self.instance.parameters:
+            values.append(buffers[p.name].address if p.dtype == "ptr" else self.launch.scalars[p.name])
+        self.original.launch(self.launch.shape, values, stream)
+
+    def run_port(self, buffers: DeviceBuffers) -> None:
+        self.port.call(self.launch, {name: b.tensor for name, b in buffers.items()})
+
+    def counted_bytes(self, host: Buffers) -> int:
+        """Bytes that have to move: inputs read once, outputs written once, what is both twice; scratch not at all."""
+        size = {name: int(np.prod(b.shape, dtype=np.int64)) * b.itemsize for name, b in host.items()}
+        total = 0
+        for name, b in host.items():
+            times = {"in": 1, "out": 1, "inout": 2}.get(b.spec.role, 0)
+            total += times * size[GATHERED.get((self.facts.name, name), name)]
+        return total
+
+
+def subject_of(bundle: Bundle, facts: KernelFacts, sizes: dict[str, int], port: Port, originals: dict) -> Subject:
+    """The first bf16 instance that the port's function takes at these sizes (the first of any dtype where none is)."""
+    case = bundle.case(facts)
+    values = [dict(i.values) for i in facts.instances]
+    asked = replace(case, shapes=(dict(sizes),), only_shapes=True)
+    for n in sorted(range(len(values)), key=lambda n: "bf16" not in values[n].values()):
+        points = [p for p in asked.instance_points(case.instances[n], values[n]) if not p.null]
+        if points and chosen_instance(case, list(values), n, points[0], frozenset()) == n:
+            point = points[0]
+            break
+    else:
+        raise ValueError(f"no instance takes {sizes}")
+    shape = case.launch_at(point, values[n], torch.cuda.get_device_properties(DEVICE).multi_processor_count)
+    launch = Launch(
+        point.sizes, point.scalars, {k: list(v) for k, v in point.shapes.items()},
+        {k: list(v) for k, v in point.strides.items()}, [], "normal", [], "function", list(shape.grid),
+        list(shape.block), shape.smem, shape.cooperative,
+    )  # fmt: skip
+    if n not in originals:
+        instance = facts.instances[n]
+        cubin = (bundle.folder / facts.cubin).read_bytes()
+        originals[n] = Original(cubin, instance.entry, instance.parameters)
+    return Subject(bundle, facts, case, n, launch, originals[n], port)
+
+
+# ---------------------------------------------------------------- timing
+
+
+def buffer_sets(host: Buffers, count: int) -> list[DeviceBuffers]:
+    """Independent copies of the buffers on the device."""
+    first = upload(host, DEVICE)
+    found = [first]
+    for _ in range(count - 1):
+        copies = {name: b.allocation.clone() for name, b in first.items()}
+        found.append({name: DeviceBuffer(a, view(host[name], a)) for name, a in copies.items()})
+    return found
+
+
+def captured(calls: Sequence[Callable[..., Any]], with_stream: bool = False) -> torch.cuda.CUDAGraph:
+    """The calls as one CUDA graph; each is given the stream's handle where it asks for it."""
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        stream = (torch.cuda.current_stream().cuda_stream,) if with_stream else ()
+        for call in calls:
+            call(*stream)
+    return graph
+
+
+class Sweep:
+    """Writes over more than the L2 cache, so that what a replay reads comes from memory."""
+
+    def __init__(self) -> None:
+        self.l2 = torch.cuda.get_device_properties(DEVICE).L2_cache_size
+        self.block = torch.empty(2 * self.l2, dtype=torch.uint8, device=DEVICE)
+
+    def __call__(self) -> None:
+        self.block.fill_(1)
+
+
+def replay_us(graph: torch.cuda.CUDAGraph, calls: int, before: Callable[[], None]) -> float:
+    """Microseconds a call of one replay, between events."""
+    before()
+    start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    start.record()
+    graph.replay()
+    stop.record()
+    stop.synchronize()
+    return start.elapsed_time(stop) * 1e3 / calls
+
+
+def compare_graphs(graphs: dict[str, Graph], before: Callable[[], None]) -> dict[str, Any]:
+    """Original and port in turn; `again` is the original a second time in each round."""
+    times: dict[str, list[float]] = {name: [] for name in graphs}
+    for graph, calls in graphs.values():
+        for _ in range(2):
+            replay_us(graph, calls, before)
+    rounds = 0
+    spread = math.inf
+    while rounds < ROUNDS or (spread > SPREAD and rounds < MOST_ROUNDS):
+        order = list(graphs) if rounds % 2 == 0 else list(graphs)[::-1]
+        for name in order:
+            graph, calls = graphs[name]
+            times[name].append(replay_us(graph, calls, before))
+        rounds += 1
+        spread = abs(statistics.median(times["again"]) / statistics.median(times["original"]) - 1.0)
+    ratio = statistics.median(p / o for o, p in zip(times["original"], times["port"], strict=True))
+    found: dict[str, Any] = {f"{name}_us": round(statistics.median(t), 3) for name, t in times.items()}
+    own = [a / o for o, a in zip(times["original"], times["again"], strict=True)]
+    quartiles = statistics.quantiles(own, n=4)
+    return {
+        **found,
+        "ratio": round(ratio, 4),
+        "a_vs_a": round(spread, 4),
+        "a_vs_a_quartiles": [round(quartiles[0], 4), round(quartiles[2], 4)],
+        "counts": abs(ratio - 1.0) > 2 * spread,
+        "rounds": rounds,
+        "settled": spread <= SPREAD,
+    }
+
+
+def host_us(call: Callable[[], None], calls: int = 200, batches: int = 5) -> float:
+    """Host microseconds of a call that only launches: the median over batches, the queue emptied between them."""
+    found = []
+    for _ in range(batches):
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        for _ in range(calls):
+            call()
+        found.append((time.perf_counter() - start) * 1e6 / calls)
+    torch.cuda.synchronize()
+    return round(statistics.median(found), 2)
+
+
+def bench(subject: Subject, empty: Original, sweep: Sweep, seed: int) -> dict[str, Any]:
+    """One kernel at one shape."""
+    host = make_inputs(subject.case, subject.launch.point, dict(subject.instance.values), "normal", seed)
+    nbytes = subject.counted_bytes(host)
+    held = sum(b.allocation.nbytes for b in host.values())
+    count = max(2, min(COLD_SETS, math.ceil(2 * sweep.l2 / max(held, 1))))
+    calls = count * math.ceil(CALLS / count)  # more than one round over the sets only where they exceed the cache
+    sets = buffer_sets(host, count)
+    one, two = sets[0], sets[1]
+    subject.run_original(one)
+    subject.run_port(two)
+    torch.cuda.synchronize()
+    compared = [b for b in host.values() if b.spec.is_compared]
+    ordered = not any(b.spec.compare == "set-per-segment" for b in compared)
+    equal = all(torch.equal(one[b.name].allocation, two[b.name].allocation) for b in compared)
+
+    def sides(which: list[DeviceBuffers]) -> dict[str, Graph]:
+        original = captured([partial(subject.run_original, b) for b in which])
+        port = captured([partial(subject.run_port, b) for b in which])
+        return {"original": (original, len(which)), "port": (port, len(which)), "again": (original, len(which))}
+
+    source = torch.full((count, max(nbytes // 2, 16)), 3, dtype=torch.uint8, device=DEVICE)
+    target = torch.empty_like(source)
+    copies = captured([partial(target[i % count].copy_, source[i % count]) for i in range(calls)])
+    graphs = {**sides([sets[i % count] for i in range(calls)]), "copy": (copies, calls)}
+    cold = compare_graphs(graphs, sweep)
+    nothing = captured([partial(empty.launch, subject.launch.shape, [])] * CALLS, with_stream=True)
+    warm = compare_graphs({**sides([one] * CALLS), "empty": (nothing, CALLS)}, lambda: None)
+    return {
+        "sizes": {k: subject.launch.sizes[k] for k in subject.case.base_sizes},
+        "instance": str(subject.instance),
+        "grid": subject.launch.grid,
+        "block": subject.launch.block,
+        "bytes": nbytes,
+        "sets": count,
+        "calls": calls,
+        "outputs_equal": equal if ordered else None,
+        "graph_cold": cold,
+        "graph_warm": warm,
+        "host_us": {
+            "port": host_us(partial(subject.run_port, one)),
+            "original": host_us(partial(subject.run_original, one)),
+        },
+    }
+
+
+def line(name: str, row: dict[str, Any]) -> str:
+    cold, warm = row["graph_cold"], row["graph_warm"]
+    sizes = "x".join(str(v) for v in row["sizes"].values())
+    text = f"{name:26.26} {sizes:22.22} cold {cold['original_us']:8.2f} {cold['port_us']:8.2f} {cold['ratio']:6.3f}"
+    text += f" +-{100 * cold['a_vs_a']:.1f}% copy {cold['copy_us']:7.2f} | warm {warm['original_us']:7.2f}"
+    text += f" {warm['port_us']:7.2f} {warm['ratio']:6.3f} empty {warm['empty_us']:5.2f}"
+    text += f" | host {row['host_us']['port']:5.1f}"
+    return text + ("" if row["outputs_equal"] in (True, None) else " bits differ")
+
+
+def verdict(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """The gate over one kernel's cold ratios."""
+    ratios = [r["graph_cold"]["ratio"] for r in rows]
+    outside = [r["graph_cold"]["ratio"] for r in rows if r["graph_cold"]["counts"]]
+    geomean = math.exp(statistics.fmean(math.log(r) for r in ratios))
+    return {
+        "geomean": round(geomean, 4),
+        "worst": max(ratios),
+        "passes": geomean <= GEOMEAN_GATE and max(outside, default=1.0) <= SHAPE_GATE,
+        "to_be_looked_at": min(ratios) < SUSPICIOUS,
+        "unsettled": sum(not r["graph_cold"]["settled"] for r in rows),
+    }
+
+
+def driver() -> str:
+    command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    return subprocess.run(command, capture_output=True, text=True).stdout.strip()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.ports_vs_originals", description=__doc__)
+    parser.add_argument("--bundle", type=Path, default=Path(os.environ.get("PORTER_GPU_BUNDLE", "build/gpu")))
+    parser.add_argument("--output", type=Path, default=Path("bench/results/ports_vs_originals.json"))
+    parser.add_argument("--kernel", action="append", default=[], help="only this kernel (repeatable)")
+    parser.add_argument("--seconds", type=float, default=420.0, help="start no further shape after this long")
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    start = time.perf_counter()
+    bundle = read_bundle(args.bundle.resolve())
+    torch.zeros(1, device=DEVICE)
+    torch.cuda.synchronize()
+    empty = Original((bundle.folder / bundle.empty).read_bytes(), "empty_kernel")
+    sweep = Sweep()
+    kernels: dict[str, Any] = {}
+    skipped: list[str] = []
+    record = {
+        "schema": 1,
+        "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "commit": bundle.commit,
+        "device": torch.cuda.get_device_name(),
+        "driver": driver(),
+        "versions": {
+            "python": sys.version.split()[0],
+            "torch": torch.__version__,
+            "dsl": version("nvidia-cutlass-dsl"),
+            "original": f"nvrtc {bundle.versions['nvrtc']}",
+        },
+        "l2_bytes": sweep.l2,
+        "method": " ".join((__doc__ or "").split("\n\n")[1].split()),
+        "kernels": kernels,
+        "not_run": skipped,
+    }
+    for facts in bundle.kernels:
+        if args.kernel and facts.name not in args.kernel:
+            continue
+        rows: list[dict[str, Any]] = []
+        try:
+            port, originals = Port(bundle, facts), {}
+        except Exception as error:
+            skipped.append(f"{facts.name}: {type(error).__name__}: {error}"[:500])
+            continue
+        for sizes in SHAPES[facts.name]:
+            if time.perf_counter() - start > args.seconds:
+                skipped.append(f"{facts.name} {sizes}: out of time")
+                continue
+            try:
+                row = bench(subject_of(bundle, facts, sizes, port, originals), empty, sweep, args.seed)
+                rows.append(row)
+                print(line(facts.name, row), flush=True)
+            except Exception as error:
+                skipped.append(f"{facts.name} {sizes}: {type(error).__name__}: {error}"[:500])
+                print(skipped[-1], flush=True)
+                torch.cuda.empty_cache()
+        if rows:
+            kernels[facts.name] = {"verdict": verdict(rows), "shapes": rows}
+        args.output.parent.mkdir(parents=True, exist_ok=True)
+        args.output.write_text(json.dumps(record, indent=1) + "\n")  # what is known so far
+    ratios = [r["graph_cold"]["ratio"] for k in kernels.values() for r in k["shapes"]]
+    if ratios:
+        geomean = math.exp(statistics.fmean(math.log(r) for r in ratios))
+        failed = [n for n, k in kernels.items() if not k["verdict"]["passes"]]
+        print(f"{len(ratios)} shapes, geomean {geomean:.4f}, {len(skipped)} not run")
+        print(f"over the gate: {' '.join(failed) or 'none'}")
+    print(f"{time.perf_counter() - start:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
