@@ -14,17 +14,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
-from bench import ports_vs_originals
-from porter.verify.inputs import make_inputs
-from tests.gpu import one_kernel, test_ports_gpu
-from tests.gpu.one_kernel import KernelRun, gaps, wrong_operands
-from tools.gpu.bundle import make_bundle
-from tools.gpu.cubin_facts import entries, parameter_layout, toolchain
-from tools.gpu.manifest import Bundle, InstanceFacts, KernelFacts, Launch, chosen_instance, read_bundle
-from tools.gpu.original import pack
-from tools.gpu.tensors import fetch, upload
+pytest.importorskip("clang", reason="a bundle is made where libclang is")
+torch = pytest.importorskip("torch")
+
+from bench import ports_vs_originals  # noqa: E402
+from porter.verify.inputs import make_inputs  # noqa: E402
+from tests.gpu import one_kernel, test_ports_gpu  # noqa: E402
+from tests.gpu.one_kernel import KernelRun, gaps, wrong_operands  # noqa: E402
+from tools.gpu.bundle import make_bundle  # noqa: E402
+from tools.gpu.cubin_facts import entries, parameter_layout, toolchain  # noqa: E402
+from tools.gpu.manifest import Bundle, InstanceFacts, KernelFacts, Launch, chosen_instance, read_bundle  # noqa: E402
+from tools.gpu.original import pack  # noqa: E402
+from tools.gpu.tensors import fetch, upload  # noqa: E402
 
 SOME = ("rms_norm", "moe_dispatch", "moe_align_block_size")  # strides and narrow instances, a cooperative launch, sets
 # A template flag that no operand shows: the function takes the instance that comes first.

@@ -34,8 +34,8 @@ def _driver() -> Any:
 
 
 def _checked(answer: tuple[Any, ...], what: str) -> Any:
-    if int(answer[0]) != 0:
-        raise RuntimeError(f"{what}: {answer[0].name if hasattr(answer[0], 'name') else answer[0]}")
+    if answer[0].value != 0:
+        raise RuntimeError(f"{what}: {answer[0].name}")
     return answer[1] if len(answer) > 1 else None
 
 
@@ -69,16 +69,12 @@ class Original:
         config.sharedMemBytes = shape.smem
         attributes = []
         if shape.cooperative:
-            attribute = driver.CUlaunchAttribute()
-            attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
-            attribute.value.cooperative = 1
+            value, attribute = driver.CUlaunchAttributeValue(), driver.CUlaunchAttribute()
+            value.cooperative = 1
+            attribute.id, attribute.value = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_COOPERATIVE, value
             attributes.append(attribute)
         if shape.cluster != (1, 1, 1):
-            attribute = driver.CUlaunchAttribute()
-            attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
-            dim = attribute.value.clusterDim
-            dim.x, dim.y, dim.z = shape.cluster
-            attributes.append(attribute)
+            raise NotImplementedError("the reference kernels have no clusters")
         config.attrs, config.numAttrs = attributes, len(attributes)
         pointer = ctypes.addressof(addresses)
 
