@@ -19,6 +19,7 @@ from porter.frontend.flags import with_flag_hint
 from porter.frontend.hermetic import VIRTUAL, ParseOptions, arguments, project_root
 from porter.frontend.includes import find_include, is_known, scan_includes
 from porter.frontend.launches import find_launches
+from porter.frontend.repairs import repairs
 from porter.model import Diagnostic, KernelInfo, Launch, PorterError, Severity
 from porter.source import Source, Span
 
@@ -90,15 +91,16 @@ def parse_source(
 ) -> ParsedUnit:
     """Parse one file. `append` is C++ text added after it (the file on disk is not touched).
 
-    `stand_ins` of an earlier unit of the same file saves the search for includes. `check` are the spans of the kernels
+    `stand_ins` of an earlier unit of the same file saves the search for includes (and repairs, porter.frontend.repairs).
+    `check` are the spans of the kernels
     whose errors are wanted (None: of all), which saves walking the others. Raises PorterError (PRT009) when
     libclang gives no AST at all; anything else is a diagnostic of the unit or of a kernel.
     """
     path = str(source.path)
-    text = source.text + ("\n" + append if append else "")
     found = dict(stand_ins) if stand_ins is not None else scan_includes(source, options)
     for _ in range(_MAX_ROUNDS):
-        unsaved = [(path, text), *((f"{VIRTUAL}/{name}", body) for name, body in found.items())]
+        text = found.get(path, source.text) + ("\n" + append if append else "")
+        unsaved = [(path, text), *unsaved_files(found, path)]
         try:
             tu = cc.parse_file(path, arguments(options), unsaved)
         except cc.cindex.LibclangError as e:
@@ -116,15 +118,37 @@ def parse_source(
                 target = None if is_known(name) else find_include(name, includer, source)
                 new[name] = f'#include "{target}"\n' if target else ""
         if not new:
+            files = {path: text.encode(), **{n: body.encode() for n, body in unsaved_files(found, path)}}
+            for name, fixed in repairs(tu.diagnostics, lambda n: _content(n, files)).items():
+                body = fixed.decode("utf-8", "replace")
+                new[name] = body[: len(body) - len(append) - 1] if name == path and append else body
+        if not new:
             break
         found |= new
     return _build(source, options, tu, found, text, check)
 
 
+def unsaved_files(stand_ins: dict[str, str], main: str) -> list[tuple[str, str]]:
+    """(file name, text) that clang reads instead of the disk, the main file left out. Absolute names are repaired files."""
+    return [
+        (name if os.path.isabs(name) else f"{VIRTUAL}/{name}", body) for name, body in stand_ins.items() if name != main
+    ]
+
+
+def _content(name: str, files: dict[str, bytes]) -> bytes:
+    if name not in files:
+        try:
+            with open(name, "rb") as f:
+                files[name] = f.read()
+        except OSError:
+            files[name] = b""
+    return files[name]
+
+
 def skipped_lines(unit: ParsedUnit) -> list[tuple[int, int]]:
     """(first, last) lines of the source that #if leaves out under the unit's options; costs another parse."""
     path = str(unit.source.path)
-    unsaved = [(path, unit.source.text), *((f"{VIRTUAL}/{name}", body) for name, body in unit.stand_ins.items())]
+    unsaved = [(path, unit.stand_ins.get(path, unit.source.text)), *unsaved_files(unit.stand_ins, path)]
     return cc.skipped_lines(cc.parse_file(path, arguments(unit.options), unsaved, preprocessing_record=True), path)
 
 
@@ -210,7 +234,10 @@ def _build(
             own.append(info)
         elif os.path.abspath(info.span.file).startswith(root):
             other.append(info)
-    unit = ParsedUnit(source, options, tu, tuple(own), (), tuple(other), stand_ins, {path: text.encode()}, cursors)
+    files = {name: body.encode() for name, body in unsaved_files(stand_ins, path) if not name.startswith(VIRTUAL)}
+    unit = ParsedUnit(
+        source, options, tu, tuple(own), (), tuple(other), stand_ins, {**files, path: text.encode()}, cursors
+    )
     severity = Severity.ERROR if any(k.errors for k in own) else Severity.WARNING
     diagnostics = [
         Diagnostic(

@@ -17,7 +17,7 @@ from typing import Any
 from porter.frontend import clang_compat as cc
 from porter.frontend.clang_compat import Cursor, CursorKind
 from porter.frontend.hermetic import HEADERS, VIRTUAL, arguments
-from porter.frontend.parse import ParsedUnit
+from porter.frontend.parse import ParsedUnit, unsaved_files
 from porter.frontend.slice_text import Directive, blank, code_of, directives, identifiers
 
 _FUNCTIONS = {
@@ -97,7 +97,7 @@ class SliceUnit:
     def __init__(self, unit: ParsedUnit):
         self.unit = unit
         self.main = str(unit.source.path)
-        self._texts: dict[str, str] = {self.main: unit.source.text.encode().decode("latin-1")}
+        self._texts: dict[str, str] = {self.main: unit.stand_ins.get(self.main, unit.source.text).encode().decode("latin-1")}
         self._code: dict[str, str] = {}
         self._directives: dict[str, list[Directive]] = {}
         tu = _parse_recorded(unit)
@@ -120,7 +120,8 @@ class SliceUnit:
 
     def text(self, path: str) -> str:
         if path not in self._texts:
-            self._texts[path] = Path(path).read_bytes().decode("latin-1")
+            repaired = self.unit.stand_ins.get(path)
+            self._texts[path] = (repaired.encode() if repaired else Path(path).read_bytes()).decode("latin-1")
         return self._texts[path]
 
     def code(self, path: str) -> str:
@@ -375,12 +376,16 @@ class SliceUnit:
                     lines[d.start] = f'#include "{include_name(order.index(target))}"'
         for start, end in self._skipped[path]:
             keep[start:end] = bytes(end - start)
+        for d in self._every_directive(path):
+            if d.word in _CONDITIONALS:  # a skipped range may end in the middle of an #elif
+                keep[d.start : d.end] = bytes(d.end - d.start)
         out = [t if k or t == "\n" else " " for t, k in zip(text, keep, strict=True)]
         for at, line in lines.items():
             out[at] = line if out[at] == " " else line + out[at]
         return re.sub(r"[ \t]+$", "", "".join(out), flags=re.MULTILINE)
 
 
+_CONDITIONALS = {"if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else", "endif"}
 # Namespaces that the oracle's own headers give.
 _OUTSIDE_NAMESPACES = {
     "std",
@@ -424,7 +429,7 @@ class _Ranges(ctypes.Structure):
 def _parse_recorded(unit: ParsedUnit) -> Any:
     """The unit parsed again with the record of skipped preprocessor regions that libclang keeps only on demand."""
     path = str(unit.source.path)
-    unsaved = [(path, unit.source.text), *((f"{VIRTUAL}/{name}", body) for name, body in unit.stand_ins.items())]
+    unsaved = [(path, unit.stand_ins.get(path, unit.source.text)), *unsaved_files(unit.stand_ins, path)]
     index = cc.cindex.Index.create()
     return index.parse(path, arguments(unit.options), unsaved, options=cc.KEEP_GOING | 0x1)
 
