@@ -14,6 +14,7 @@ from porter.model import Instance, KernelInfo, PorterError
 from porter.patterns.aggregates import scalars_for_structs, split_aggregates
 from porter.patterns.constants import fold_floats
 from porter.patterns.exits import function_exits, single_exit
+from porter.patterns.fp8_modes import constant_formats, fp8_pairs
 from porter.patterns.inline import inline
 from porter.patterns.library import drop_handles, lower_library
 from porter.patterns.names import Names, declared
@@ -84,7 +85,7 @@ def rewrite_kernel(kernel: ir.Kernel) -> ir.Kernel:
     names.taken |= {n for f in kernel.functions.values() for n in declared(f.body)} | set(declared(kernel.body))
     names.taken |= {p.name for f in kernel.functions.values() for p in f.params}
     k = lower_library(flatten_params(kernel, names), names)
-    k = inline(k, names)
+    k = constant_formats(inline(k, names))
     functions = {key: _rewrite_body(fn, names) for key, fn in k.functions.items()}
     body = _body(k.body, names)
     body = single_exit(body, None, names)
@@ -94,7 +95,7 @@ def rewrite_kernel(kernel: ir.Kernel) -> ir.Kernel:
 
 def _body(body: tuple[ir.Stmt, ...], names: Names) -> tuple[ir.Stmt, ...]:
     names.taken |= set(declared(body))
-    body = fold_floats(resolve_references(drop_handles(body), names))
+    body = fp8_pairs(fold_floats(resolve_references(drop_handles(body), names)))
     body = split_aggregates(body, names)
     return scalars_for_structs(body, names)
 

@@ -28,7 +28,6 @@ _ARITHMETIC: dict[str, Callable[[float, float], float]] = {
 }
 _HALF_ARITHMETIC = {f"__h{name}{end}": op for name, op in (("add", "+"), ("sub", "-"), ("mul", "*"), ("div", "/"))
                     for end in ("", "_rn")}  # fmt: skip
-_PURE = {*_ROUNDS_TO, *_HALF_ARITHMETIC}
 
 
 def rounded(value: float, name: str) -> float:
@@ -105,45 +104,51 @@ def _folded_pair(e: ir.Expr, op: str, pair: tuple[ir.Expr, ir.Expr], name: str, 
     return e if math.isnan(value) else _constant(value, name, e)
 
 
-def _varying(body: tuple[ir.Stmt, ...]) -> set[str]:
-    """Locals that may have more than one value: declared twice, assigned, or reached by reference."""
+def varying(body: tuple[ir.Stmt, ...], functions: Mapping[str, ir.Function] | None = None) -> set[str]:
+    """Locals that may have more than one value: declared twice, assigned, or reached by reference.
+
+    Arguments of `functions` count where the parameter is a reference, those of other calls always.
+    """
     declared: set[str] = set()
     found: set[str] = set()
 
-    def roots(e: Any) -> None:
-        while isinstance(e, ir.Field | ir.Index):
-            e = e.base
-        if isinstance(e, ir.Var):
-            found.add(e.name)
+    def roots(*places: Any) -> None:
+        for e in places:
+            while isinstance(e, ir.Field | ir.Index):
+                e = e.base
+            if isinstance(e, ir.Var):
+                found.add(e.name)
 
-    def visit(node: Any) -> Any:
+    for node in ir.walk(body):
         if isinstance(node, ir.Decl | ir.SharedDecl):
             (found if node.name in declared else declared).add(node.name)
         elif isinstance(node, ir.Assign | ir.Copy):
             roots(node.target)
         elif isinstance(node, ir.AddressOf | ir.Decay):
             roots(node.place)
-        elif isinstance(node, ir.Call | ir.Intrinsic):
-            for argument in node.args if isinstance(node, ir.Call) or node.name not in _PURE else ():
-                roots(argument)
+        elif isinstance(node, ir.Call) and functions and node.function in functions:
+            params = functions[node.function].params
+            roots(*(a for p, a in zip(params, node.args, strict=False) if p.by_ref))
+        elif isinstance(node, ir.Call) or (isinstance(node, ir.Intrinsic) and not _is_pure(node.name)):
+            roots(*node.args)
         elif isinstance(node, ir.Asm):
-            for _, place in node.outputs:
-                roots(place)
-        return node
-
-    ir.rewrite(body, visit)
+            roots(*(place for _, place in node.outputs))
     return found
+
+
+def _is_pure(name: str) -> bool:
+    return name in _ROUNDS_TO or name in _HALF_ARITHMETIC or name.startswith("__nv_cvt_")
 
 
 def fold_floats(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
     """Statements with every floating-point operation on constants replaced by its result."""
-    varying = _varying(body)
+    changing = varying(body)
     known: dict[str, float] = {}
 
     def fold(node: Any) -> Any:
         if not isinstance(node, ir.Decl):
             return _folded(node, known)
-        if isinstance(node.init, ir.Const) and node.name not in varying and not node.ref and _float_type(node.type):
+        if isinstance(node.init, ir.Const) and node.name not in changing and not node.ref and _float_type(node.type):
             value = _number(node.init, known)
             if value is not None:
                 known[node.name] = value

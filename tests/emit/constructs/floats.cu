@@ -65,6 +65,18 @@ __global__ void fp8(int* i, unsigned* u, float* f, int n) {
   reinterpret_cast<__nv_fp8_e5m2*>(u)[t + 64] = b;
   reinterpret_cast<unsigned char*>(u)[t + 128] = a.__x;
 }
+__device__ inline unsigned char to_fp8(float x, __nv_fp8_interpretation_t format) {
+  return __nv_cvt_float_to_fp8(x, __NV_SATFINITE, format);
+}
+__device__ __noinline__ unsigned char scaled_fp8(float x, float scale, __nv_fp8_interpretation_t format) {
+  return to_fp8(x * scale, format);
+}
+__global__ void fp8_formats(int* i, unsigned* u, float* f, int n) {
+  int t = threadIdx.x;
+  reinterpret_cast<unsigned char*>(u)[t] = scaled_fp8(f[t], 3.0f, __NV_E4M3);
+  reinterpret_cast<unsigned char*>(u)[t + 64] = __nv_cvt_float_to_fp8(f[t + 64], __NV_SATFINITE, __NV_E5M2);
+  reinterpret_cast<unsigned short*>(u)[t + 64] = __nv_cvt_float2_to_fp8x2(reinterpret_cast<float2*>(f)[t], __NV_SATFINITE, __NV_E4M3);
+}
 __global__ void casts(int* i, unsigned* u, float* f, int n) {
   int t = threadIdx.x;
   float a = f[t];

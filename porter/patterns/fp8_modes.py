@@ -1,0 +1,113 @@
+"""Conversions to and from fp8 as CUDA's functions name them: pairs by halves, formats that arrive through parameters.
+
+`__nv_cvt_float2_to_fp8x2(v, mode, format)` becomes two conversions of one value; a format or saturation mode that is a
+parameter with the same constant at every call becomes that constant. Exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from porter import ir
+from porter.patterns.constants import varying
+
+PREFIX = "__nv_cvt_"
+_PAIR = "__nv_cvt_float2_to_fp8x2"
+_ONE = "__nv_cvt_float_to_fp8"
+
+
+def fp8_pairs(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
+    """Conversions of a float2 in memory or in a variable as two conversions, the first in the low byte."""
+
+    def split(node: Any) -> Any:
+        if not isinstance(node, ir.Intrinsic) or node.name != _PAIR or len(node.args) != 3:
+            return node
+        pair = node.args[0]
+        if not isinstance(pair, ir.Var | ir.Field | ir.Index | ir.Deref) or not isinstance(pair.type, ir.Struct):
+            return node
+        low, high = (_byte(pair, f, node) for f in pair.type.fields[:2])
+        shifted = ir.Binary("<<", high, ir.Const(8, type=ir.I32), type=ir.I32, span=node.span)
+        both = ir.Binary("|", low, shifted, type=ir.I32, span=node.span)
+        return ir.Cast(both, type=node.type, span=node.span)
+
+    found: tuple[ir.Stmt, ...] = ir.rewrite(body, split)
+    return found
+
+
+def _byte(pair: ir.Expr, field: ir.StructField, at: ir.Intrinsic) -> ir.Expr:
+    value = ir.Field(pair, field.name, type=field.type, span=at.span)
+    one = ir.Intrinsic(_ONE, (value, *at.args[1:]), type=ir.U8, span=at.span)
+    return ir.Cast(one, type=ir.I32, span=at.span)
+
+
+def constant_formats(kernel: ir.Kernel) -> ir.Kernel:
+    """The kernel with every format and mode of these conversions that has one value as that constant."""
+    if not any(_is_conversion(n) for n in ir.walk((kernel.body, *(f.body for f in kernel.functions.values())))):
+        return kernel
+    known = _parameters(kernel)
+    functions = {k: replace(f, body=_settle(kernel, f.body, known[k])) for k, f in kernel.functions.items()}
+    return replace(kernel, body=_settle(kernel, kernel.body, {}), functions=functions)
+
+
+def _is_conversion(node: Any) -> bool:
+    return isinstance(node, ir.Intrinsic) and node.name.startswith(PREFIX)
+
+
+def _value(e: ir.Expr, known: dict[str, int]) -> int | None:
+    while isinstance(e, ir.Cast) and isinstance(e.type, ir.Scalar) and e.type.is_int:
+        e = e.x
+    if isinstance(e, ir.Const) and isinstance(e.value, int):
+        return int(e.value)
+    return known.get(e.name) if isinstance(e, ir.Var) else None
+
+
+def _parameters(kernel: ir.Kernel) -> dict[str, dict[str, int]]:
+    """By function: parameters that have the same constant at every call, and are never changed."""
+    known: dict[str, dict[str, int]] = {k: {} for k in kernel.functions}
+    fixed = {k: varying(f.body, kernel.functions) for k, f in kernel.functions.items()}
+    for _ in range(len(kernel.functions) + 1):
+        arguments: dict[tuple[str, str], set[int | None]] = {}
+        scopes = [(kernel.body, _locals(kernel, kernel.body, {}))]
+        scopes += [(f.body, _locals(kernel, f.body, known[k])) for k, f in kernel.functions.items()]
+        for body, names in scopes:
+            for call in ir.walk(body):
+                if isinstance(call, ir.Call) and call.function in kernel.functions:
+                    for p, a in zip(kernel.functions[call.function].params, call.args, strict=False):
+                        arguments.setdefault((call.function, p.name), set()).add(_value(a, names))
+        found: dict[str, dict[str, int]] = {k: {} for k in kernel.functions}
+        for (function, name), values in arguments.items():
+            (value, *others) = values
+            if value is not None and not others and name not in fixed[function]:
+                found[function][name] = value
+        if found == known:
+            break
+        known = found
+    return known
+
+
+def _locals(kernel: ir.Kernel, body: tuple[ir.Stmt, ...], known: dict[str, int]) -> dict[str, int]:
+    """`known` with the locals that are one whole number throughout."""
+    names, changing = dict(known), varying(body, kernel.functions)
+    for node in ir.walk(body):
+        if isinstance(node, ir.Decl) and node.init is not None and node.name not in changing:
+            value = _value(node.init, names)
+            if value is not None:
+                names[node.name] = value
+    return names
+
+
+def _settle(kernel: ir.Kernel, body: tuple[ir.Stmt, ...], known: dict[str, int]) -> tuple[ir.Stmt, ...]:
+    names = _locals(kernel, body, known)
+
+    def settle(node: Any) -> Any:
+        if not _is_conversion(node):
+            return node
+        args = [node.args[0]]
+        for a in node.args[1:]:
+            value = _value(a, names)
+            args.append(a if value is None else ir.Const(value, type=a.type, span=a.span))
+        return replace(node, args=tuple(args))
+
+    found: tuple[ir.Stmt, ...] = ir.rewrite(body, settle)
+    return found
