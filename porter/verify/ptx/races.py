@@ -10,6 +10,7 @@ write the last two warps are remembered for global memory, all warps for shared 
 
 from __future__ import annotations
 
+import mmap
 from functools import reduce
 from math import gcd
 
@@ -21,21 +22,32 @@ from porter.verify.ptx.memory import Region
 from porter.verify.ptx.program import Atomic, Copy, Load, MatrixMove, Mbarrier, Program, Step, Store
 from porter.verify.ptx.wave import WARP, Wave
 
+LAZY = 1 << 28  # bytes: more than this is rows far apart, of which few are touched
+
+
+def _zeros(n: int, dtype: type) -> np.ndarray:
+    """Zeroes; large ones take no room before they are written to, and are not refused for their size."""
+    size = n * np.dtype(dtype).itemsize
+    if size < LAZY:
+        return np.zeros(n, dtype)
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0x4000)
+    return np.frombuffer(mmap.mmap(-1, size, flags=flags), dtype)
+
 
 class _Shadow:
     """Who wrote and read each granule of a region last. Thread numbers are stored plus one, so that 0 means nobody."""
 
     def __init__(self, granules: int, warps: int):
-        self.writer = np.zeros(granules, np.int32)
-        self.write_clock = np.zeros(granules, np.int32)
-        self.write_epoch = np.zeros(granules, np.int32)
-        self.write_step = np.zeros(granules, np.int16)
-        self.write_strong = np.zeros(granules, bool)
-        self.reader = np.zeros(granules, np.int32)
-        self.read_clock = np.zeros(granules, np.int32)
-        self.read_epoch = np.zeros(granules, np.int32)
-        self.read_step = np.zeros(granules, np.int16)
-        self.read_strong = np.zeros(granules, bool)
+        self.writer = _zeros(granules, np.int32)
+        self.write_clock = _zeros(granules, np.int32)
+        self.write_epoch = _zeros(granules, np.int32)
+        self.write_step = _zeros(granules, np.int16)
+        self.write_strong = _zeros(granules, bool)
+        self.reader = _zeros(granules, np.int32)
+        self.read_clock = _zeros(granules, np.int32)
+        self.read_epoch = _zeros(granules, np.int32)
+        self.read_step = _zeros(granules, np.int16)
+        self.read_strong = _zeros(granules, bool)
         # clocks of every warp's last plain read (shared memory), or the reader before the last (global memory)
         self.reads = np.zeros((granules, warps), np.int32) if warps else None
         self.other_reader = np.zeros(0 if warps else granules, np.int32)
