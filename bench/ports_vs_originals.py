@@ -124,7 +124,9 @@ class Subject:
         return total
 
 
-def subject_of(bundle: Bundle, facts: KernelFacts, sizes: dict[str, int], port: Port, originals: dict) -> Subject:
+def subject_of(
+    bundle: Bundle, facts: KernelFacts, sizes: dict[str, int], port: Port, originals: dict[int, Original]
+) -> Subject:
     """The first bf16 instance that the port's function takes at these sizes (the first of any dtype where none is)."""
     case = bundle.case(facts)
     values = [dict(i.values) for i in facts.instances]
@@ -350,8 +352,9 @@ def main() -> None:
         if args.kernel and facts.name not in args.kernel:
             continue
         rows: list[dict[str, Any]] = []
+        originals: dict[int, Original] = {}
         try:
-            port, originals = Port(bundle, facts), {}
+            port = Port(bundle, facts)
         except Exception as error:
             skipped.append(f"{facts.name}: {type(error).__name__}: {error}"[:500])
             continue

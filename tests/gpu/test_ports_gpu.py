@@ -57,7 +57,9 @@ def run_kernel(folder: Path, name: str, seed: int, work: Path) -> dict[str, Any]
                 reason = f"the process ended with {done.returncode}"
         except subprocess.TimeoutExpired:
             reason = f"not done after {TIMEOUT:g} s"
-    found = json.loads(result.read_text()) if result.is_file() else {"answers": {}, "seconds": TIMEOUT}
+    found: dict[str, Any] = {"answers": {}, "seconds": TIMEOUT}
+    if result.is_file():
+        found = json.loads(result.read_text())
     if reason:
         reason += ": " + " ".join((work / f"{name}.log").read_text()[-400:].split())
     for check in CHECKS:
@@ -69,9 +71,8 @@ def run_kernel(folder: Path, name: str, seed: int, work: Path) -> dict[str, Any]
 def results(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The answers of every kernel that a selected test asks about."""
     folder = bundle_folder()
-    asked = {
-        i.callspec.params["kernel"] for i in request.session.items if getattr(i, "originalname", "") == "test_port"
-    }
+    items = [i for i in request.session.items if isinstance(i, pytest.Function) and i.originalname == "test_port"]
+    asked = {i.callspec.params["kernel"] for i in items}
     wanted = [k for k in KERNELS if k in asked]
     work = tmp_path_factory.mktemp("gpu")
     seed = int(os.environ.get("PORTER_TEST_SEED", "") or secrets.randbelow(1 << 31))

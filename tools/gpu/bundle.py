@@ -197,7 +197,7 @@ def main() -> None:
     size = sum(p.stat().st_size for p in made.folder.rglob("*") if p.is_file())
     launches = sum(len(i.launches) for k in made.kernels for i in k.instances)
     text = f"{args.folder}: {len(made.kernels)} kernels, {launches} launches, {size / 1e6:.1f} MB"
-    print(f"{text}, commit {made.commit[:9]}")
+    print(f"{text}, commit {made.commit[:9]}{' and changes' if made.commit.endswith('+') else ''}")
 
 
 if __name__ == "__main__":

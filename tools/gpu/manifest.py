@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -168,7 +168,7 @@ def _instance(data: dict[str, Any]) -> InstanceFacts:
 
 
 def chosen_instance(
-    case: Case, values: list[Mapping[str, Value]], n: int, point: Point, misaligned: frozenset[str]
+    case: Case, values: Sequence[Mapping[str, Value]], n: int, point: Point, misaligned: frozenset[str]
 ) -> int | None:
     """Which instance the port's function takes for tensors of instance `n`'s dtypes at a point; None: it refuses.
 
