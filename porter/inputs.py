@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from porter.case import Case, CaseInstance, case_path_for, check_case, load_case
+from porter import ir
+from porter.case import FLOAT_NAMES, Case, CaseInstance, case_path_for, check_case, load_case
 from porter.config import PortConfig
 from porter.explain import named
+from porter.instances import instance_values
 from porter.model import Diagnostic, Instance, KernelInfo, KernelReport, PorterError, Severity
 from porter.outputs import write_drafted_case
 from porter.source import Source, Span
@@ -109,6 +111,26 @@ def with_instances(case: Case, instances: tuple[Instance, ...]) -> Case:
         return case
     known = {i.args: i for i in case.instances}
     return replace(case, instances=tuple(known.get(i.args, CaseInstance(i.args)) for i in instances))
+
+
+def check_dtypes(case: Case, info: KernelInfo, instances: Sequence[Instance], kernels: Sequence[ir.Kernel]) -> None:
+    """Raises PorterError PRT905 where a buffer's dtype cannot be what the kernel's parameter points to.
+
+    Bytes may stand for codes and whole numbers for bits of the same size; floats of another kind never do.
+    """
+    for instance, kernel in zip(instances, kernels, strict=True):
+        values = instance_values(info, instance)
+        for p in kernel.params:
+            spec = next((b for b in case.buffers if b.name == p.name), None)
+            if spec is None or not isinstance(p.type, ir.Pointer) or not isinstance(p.type.elem, ir.Scalar):
+                continue
+            given, real = spec.dtype_at(values), p.type.elem
+            floats = given in FLOAT_NAMES and real.name in FLOAT_NAMES
+            if real != ir.VOID and (
+                ir.SCALAR_BYTES[given] != ir.SCALAR_BYTES[real.name] or (floats and given != real.name)
+            ):
+                message = f"`{p.name}` is a buffer of {given} here, and {info.name}{instance} takes {real.name}"
+                case.fail("PRT905", message, "buffers", p.name, "dtype")
 
 
 # ---------------------------------------------------------------- instances

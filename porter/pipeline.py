@@ -18,6 +18,7 @@ from porter.config import PortConfig, worker_count
 from porter.crash import internal_error
 from porter.inputs import (
     case_if_any,
+    check_dtypes,
     choose_instances,
     choose_kernels,
     file_messages,
@@ -186,6 +187,8 @@ def translate(unit: ParsedUnit, info: KernelInfo, case: Case | None, config: Por
     with run.stage("parse"):
         instances = choose_instances(unit, info, case, config)
         kernels = lower(unit, info, instances)
+        if case is not None:
+            check_dtypes(case, info, instances, kernels)
     with run.stage("plan"):
         plan = make_plan(list(kernels), info, case, PlanOptions(config.standalone, unit.source, instances))
     with run.stage("emit"):
