@@ -50,8 +50,8 @@ class _Shadow:
         self.read_strong = _zeros(granules, bool)
         # clocks of every warp's last plain read (shared memory), or the reader before the last (global memory)
         self.reads = np.zeros((granules, warps), np.int32) if warps else None
-        self.other_reader = np.zeros(0 if warps else granules, np.int32)
-        self.other_clock = np.zeros(0 if warps else granules, np.int32)
+        self.other_reader = _zeros(0 if warps else granules, np.int32)
+        self.other_clock = _zeros(0 if warps else granules, np.int32)
 
     def clear(self, part: slice) -> None:
         self.writer[part] = 0
