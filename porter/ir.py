@@ -198,10 +198,15 @@ class Index(Expr):
 
 @dataclass(frozen=True)
 class Deref(Expr):
-    """`*ptr`. A place. `volatile` where the pointee is volatile."""
+    """`*ptr`. A place. `volatile` where the pointee is volatile.
+
+    `readonly` is set by a pass where the source promises that nobody writes the memory while the kernel runs (`__ldg`,
+    `const T* __restrict__`): a hint for the load instruction, without meaning otherwise.
+    """
 
     ptr: Expr
     volatile: bool = False
+    readonly: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)

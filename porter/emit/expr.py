@@ -340,10 +340,18 @@ class ExprWriter:
             return Text(f"lib.ld_volatile({self.pointer_to(self.flat(place)).text}, {t})")
         f = self.flat(place)
         wanted = self.leaves(place.type)
+        if is_readonly(place) and not (f.leaves[0].mixed and not wanted[0].mixed):
+            raw = f"lib.ldg({self.pointer_to(f).text})"
+            return self._loaded(place, raw)
         if self.is_pointer(place.type):
             raw = self._element(f, wanted)
             return Text(f"lib.pointer({self.pointer_dtype(place.type)}, {raw})")
-        raw = self._element(f, wanted)
+        return self._loaded(place, self._element(f, wanted))
+
+    def _loaded(self, place: ir.Expr, raw: str) -> Text:
+        """The value of a place from the text that reads its memory."""
+        if self.is_pointer(place.type):
+            return Text(f"lib.pointer({self.pointer_dtype(place.type)}, {raw})")
         kinds = self.kinds(place.type)
         if kinds == {"bool"}:
             return Text(f"{raw} != 0", COMPARE)
@@ -376,7 +384,8 @@ class ExprWriter:
         if f.leaves[0].mixed and not wanted[0].mixed:
             # an assignment to a subscript of a call makes CuTeDSL take every name in it for written
             return f"lib.store({self._retyped(f, wanted)}, {text})"
-        if not f.base.text.isidentifier():
+        if not f.base.text.isidentifier() or " if " in self.offset_text(f):
+            # the DSL's preprocessor cannot rewrite a conditional expression inside the target of an assignment
             return f"lib.store({self.pointer_to(f).text}, {text})"
         return f"{self._element(f, wanted)} = {text}"
 
@@ -533,6 +542,8 @@ class ExprWriter:
         return Text(f"Boolean(True) if {a.at(COMPARE)} else {b.at(COMPARE)}", TERNARY)
 
     def _select(self, e: ir.Select) -> Text:
+        if isinstance(e.cond, ir.Const):
+            return self.expr(e.a if e.cond.value else e.b)
         cond = self.boolean(e.cond)
         a, b = self.expr(e.a), self.expr(e.b)
         if cond.static and a.static and b.static:
@@ -758,6 +769,13 @@ def safe_to_evaluate(e: Any) -> bool:
         if isinstance(n, ir.Intrinsic) and has_effect(n.name):
             return False
     return True
+
+
+def is_readonly(place: ir.Expr) -> bool:
+    """True for a place in memory that the source promises not to change."""
+    while isinstance(place, ir.Field | ir.Index):
+        place = place.base
+    return isinstance(place, ir.Deref) and place.readonly
 
 
 def _paren(t: Text) -> str:

@@ -18,6 +18,7 @@ from porter.patterns.fp8_modes import constant_formats, fp8_pairs
 from porter.patterns.inline import inline
 from porter.patterns.library import drop_handles, lower_library
 from porter.patterns.names import Names, declared
+from porter.patterns.readonly import mark_readonly
 from porter.patterns.references import resolve_references
 from porter.patterns.shared_params import hoist_shared
 from porter.patterns.struct_params import flatten_params
@@ -90,7 +91,7 @@ def rewrite_kernel(kernel: ir.Kernel) -> ir.Kernel:
     body = _body(k.body, names)
     body = single_exit(body, None, names)
     k = replace(k, body=body, functions=functions)
-    return tidy_names(hoist_shared(k))
+    return tidy_names(mark_readonly(hoist_shared(k)))
 
 
 def _body(body: tuple[ir.Stmt, ...], names: Names) -> tuple[ir.Stmt, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from porter import ir
-from porter.emit.expr import ATOM, COMPARE, TERNARY, ExprWriter, Scope, Text
+from porter.emit.expr import ATOM, COMPARE, TERNARY, ExprWriter, Scope, Text, is_readonly
 from porter.emit.generic import ConstVariants, InstanceIf, Variants
 from porter.emit.loops import Range, as_range, counted, step_of, trips
 from porter.emit.ranges import INT_MAX, upper
@@ -220,6 +220,8 @@ class BodyWriter:
         count = self.e.const(x.count for x in leaves)
         aligns, sizes = self.e.align(s.target.type), self.e.sizes(s.target.type)
         extra = "" if aligns == sizes else f", align={self.e.const(aligns)}"
+        if is_readonly(s.source):
+            extra += ", readonly=True"
         target, source = self.e.pointer_to(dst), self.e.pointer_to(src)
         if tuple(x.scalar for x in dst.leaves) != tuple(x.scalar for x in leaves):
             target = Text(f"lib.view({target.text}, {self.e.leaf_dtype(leaves)})")

@@ -191,7 +191,7 @@ class Splitter:
 
     def _through_load(self, e: ir.Expr, pre: list[ir.Stmt]) -> ir.Expr:
         if isinstance(e, ir.Intrinsic) and e.name in LOADS and e.args:
-            return ir.Deref(self.scalar(e.args[0], pre), type=e.type, span=e.span)
+            return ir.Deref(self.scalar(e.args[0], pre), readonly=e.name == "__ldg", type=e.type, span=e.span)
         if isinstance(e, ir.Cast) and e.x.type == e.type:
             return self._through_load(e.x, pre)
         return e
@@ -284,7 +284,7 @@ class Splitter:
             return e
         if isinstance(e, ir.Intrinsic):
             if e.name in LOADS and e.args and isinstance(e.args[0].type, ir.Pointer):
-                return ir.Deref(self.scalar(e.args[0], pre), type=e.type, span=e.span)
+                return ir.Deref(self.scalar(e.args[0], pre), readonly=e.name == "__ldg", type=e.type, span=e.span)
             if e.name in _FIRST | _SECOND:
                 x = self.parts(e.args[0], e.args[0].type, pre)
                 if x:

@@ -5,7 +5,10 @@ CuTeDSL 4.8, so callers wrap loads of unsigned types (`Uint32(p[i])`).
 """
 
 import cutlass.cute as cute
-from cutlass import Int32, Int64, Uint8, Uint16, Uint32
+from cutlass import Int8, Int32, Int64, Uint8, Uint16, Uint32
+from cutlass._mlir import ir
+from cutlass._mlir.dialects import llvm
+from cutlass.cutlass_dsl import dsl_user_op
 
 from porter.corpus.lib.inline import pure
 
@@ -22,6 +25,25 @@ def table(dtype, values):
     for i, v in enumerate(values):
         out[i] = dtype(v)
     return out
+
+
+@dsl_user_op
+def _load_invariant(ptr, mlir_type, align, *, loc=None, ip=None):
+    return llvm.load(mlir_type, ptr.to_llvm_ptr(loc=loc, ip=ip), alignment=align, invariant=True, loc=loc, ip=ip)
+
+
+def ldg(ptr):
+    """One element of global memory that nobody writes while the kernel runs (`__ldg`: `ld.global.nc`).
+
+    Such loads may move above stores; without the promise a store to any pointer holds later loads back.
+    """
+    dtype = ptr.dtype
+    size = max(dtype.width // 8, 1)
+    if ptr.memspace is not cute.AddressSpace.gmem:
+        return ptr.load()
+    if dtype.width == 8 and dtype is not Int8 and dtype is not Uint8:
+        return Int8(_load_invariant(ptr, Int8.mlir_type, 1)).bitcast(dtype)
+    return dtype(_load_invariant(ptr, dtype.mlir_type, size))
 
 
 def shared(dtype, count, align=16):
@@ -62,12 +84,17 @@ def _word(align):
     return {1: Uint8, 2: Uint16}.get(align, Uint32)
 
 
-def copy(dst, src, count, align=None):
+@dsl_user_op
+def _store_raw(ptr, value, align, *, loc=None, ip=None):
+    llvm.store(value, ptr.to_llvm_ptr(loc=loc, ip=ip), alignment=align, loc=loc, ip=ip)
+
+
+def copy(dst, src, count, align=None, readonly=False):
     """Copy `count` (constant) elements of dst's type; both addresses are `align`-byte aligned (default: the whole
     size).
 
     Becomes accesses of `align` bytes, 16 at most: 16 -> `ld.global.v4.b32` / `st.global.v4.b32`, 8 -> `.v2.b32`,
-    4 -> `.b32`, ...; registers on either side cost nothing.
+    4 -> `.b32`, ...; registers on either side cost nothing. `readonly` as for `ldg` (`ld.global.nc.v4.b32`).
     """
     nbytes = count * max(dst.dtype.width // 8, 1)
     align = min(align or nbytes, 16)
@@ -82,7 +109,11 @@ def copy(dst, src, count, align=None):
         layout = cute.make_layout(min(step, total - first))
         s = wide_src + first if first else wide_src
         d = wide_dst + first if first else wide_dst
-        if cute.size(layout) == 1:
+        words = min(step, total - first)
+        if readonly and s.memspace is cute.AddressSpace.gmem:
+            kind = word.mlir_type if words == 1 else ir.VectorType.get([words], word.mlir_type)
+            _store_raw(d, _load_invariant(s, kind, align), align)
+        elif words == 1:
             d.store(s.load())
         else:
             cute.make_tensor(d, layout).store(cute.make_tensor(s, layout).load())
