@@ -55,7 +55,7 @@ def _warp(v, op):
 
 @cute.jit
 def block_reduce(v, scratch: cute.Pointer, valid, op: cutlass.Constexpr):
-    """Reduce `v` over the first `valid` threads of the block; every thread gets the result.
+    """Reduce `v` over the first `valid` threads of the block (all when there are fewer); every thread gets the result.
 
     `scratch` is shared memory for 32 values of v's type; op is "sum", "max" or "min". Two `bar.sync`. Sums associate as
     cub's BlockReduce does: down by 1, 2, 4, 8, 16 inside a warp, then the warps in order, so they are equal to the bit.
@@ -74,7 +74,9 @@ def block_reduce(v, scratch: cute.Pointer, valid, op: cutlass.Constexpr):
         scratch[tid // 32] = partial
     cute.arch.sync_threads()
     result = type(v)(scratch[0])
-    warps = (valid + 31) // 32
+    inside = Int32(valid)
+    inside = inside if inside < block_threads() else block_threads()
+    warps = (inside + 31) // 32
     w = Int32(1)
     while w < warps:
         result = combine(result, type(v)(scratch[w]), op)
