@@ -97,7 +97,8 @@ class SliceUnit:
     def __init__(self, unit: ParsedUnit):
         self.unit = unit
         self.main = str(unit.source.path)
-        self._texts: dict[str, str] = {self.main: unit.stand_ins.get(self.main, unit.source.text).encode().decode("latin-1")}
+        text = unit.stand_ins.get(self.main, unit.source.text)
+        self._texts: dict[str, str] = {self.main: text.encode().decode("latin-1")}
         self._code: dict[str, str] = {}
         self._directives: dict[str, list[Directive]] = {}
         tu = _parse_recorded(unit)

@@ -14,12 +14,13 @@ from porter.corpus.runtime import ArtifactCache, digest, read_cubin
 from porter.frontend.parse import ParsedUnit, ParseOptions, parse_source
 from porter.frontend.slice import Slice, SliceUnit, include_name
 from porter.frontend.slice_text import code_of, identifiers
-from porter.model import Diagnostic, Instance, PorterError
-from porter.source import Source
+from porter.model import Diagnostic, Instance, KernelInfo, PorterError
+from porter.source import Source, Span
 from porter.verify.nvrtc import REJECTED, Compilation, Program, compile_program, messages, require_nvrtc
 
 _HEADERS = Path(__file__).parent / "headers"
 _FORMAT = "1"
+_EXPRESSIONS = "__nv_name_map"  # the file in which NVRTC places its name expressions
 _ROUNDS = 3  # of leaving out declarations that do not compile and may not be needed
 
 _HALF = {"__half", "half", "__half2", "half2", "nv_half", "nv_half2", "__half_raw", "__half2_raw"}
@@ -83,7 +84,7 @@ class OriginalBuild:
 def build_original(
     source: Source,
     options: ParseOptions,
-    kernel: str,
+    kernel: str | KernelInfo,
     instances: Sequence[Instance] = (Instance(),),
     want: Sequence[str] = ("ptx",),
     *,
@@ -91,7 +92,9 @@ def build_original(
     flags: Sequence[str] = (),
     timeout: float = 120.0,
 ) -> list[OriginalBuild]:
-    """Compile instances of a kernel (qualified name) for `options.arch`; all share one PTX module.
+    """Compile instances of a kernel for `options.arch`; all share one PTX module.
+
+    `kernel` is a qualified name, or the kernel itself where the file has several of one name.
 
     `want` names "ptx" and, for a cubin too (assembling takes longer), "cubin". `unit` is the parsed file, when there
     is one with these options already. `flags` go to NVRTC (`-use_fast_math`). Raises PorterError with the errors at
@@ -100,8 +103,13 @@ def build_original(
     start = time.perf_counter()
     require_nvrtc()
     unit = unit if unit is not None and unit.options == options else parse_source(source, options)
-    sliced = SliceUnit(unit)
-    builder = _Builder(sliced, options, kernel, list(instances), "cubin" in want, list(flags), timeout)
+    info = kernel if isinstance(kernel, KernelInfo) else unit.kernel(kernel)
+    name = kernel.qualified_name if isinstance(kernel, KernelInfo) else kernel
+    overload = _overload(unit, info)
+    expressions = [f"{overload}::{name}{i}" for i in instances]
+    builder = _Builder(
+        SliceUnit(unit), options, name, list(instances), expressions, "cubin" in want, list(flags), timeout, info
+    )
     first = builder.program(frozenset())
     key = digest(
         [_FORMAT, require_nvrtc().version, repr(first), *sorted(first.headers), *first.headers.values(), first.text]
@@ -124,16 +132,20 @@ def build_original(
     resources = read_cubin(cubin) if cubin else {}
     seconds = 0.0 if cached is not None else time.perf_counter() - start
     builds = []
-    for instance in instances:
-        entry = meta["lowered"][_expression(kernel, instance)]
+    for instance, expression in zip(instances, expressions, strict=True):
+        entry = meta["lowered"][expression]
         used = resources.get(entry)
         numbers = (used.registers, used.local_bytes, used.shared_bytes) if used else (0, 0, 0)
         builds.append(OriginalBuild(instance, ptx, cubin, entry, *numbers, meta["log"], seconds))
     return builds
 
 
-def _expression(kernel: str, instance: Instance) -> str:
-    return f"::{kernel}{instance}"
+def _overload(unit: ParsedUnit, info: KernelInfo | None) -> str:
+    """A cast that picks this kernel among plain ones of the same name; "" where there is no choice."""
+    if info is None or info.is_template:
+        return ""
+    same = [k for k in (*unit.kernels, *unit.header_kernels) if k.qualified_name == info.qualified_name]
+    return f"(void (*)({', '.join(p.type for p in info.params)}))&" if len(same) > 1 else ""
 
 
 @dataclass
@@ -144,9 +156,11 @@ class _Builder:
     options: ParseOptions
     kernel: str
     instances: list[Instance]
+    expressions: list[str]
     cubin: bool
     flags: list[str]
     timeout: float
+    info: KernelInfo | None = None
 
     def slice(self, drop: frozenset[tuple[str, int]]) -> Slice:
         return self.unit.cut(self._roots(), self._outside, drop)
@@ -176,7 +190,7 @@ class _Builder:
         code = "\n".join([cut.code, *(a for i in self.instances for a in i.args)])
         lines = _shims(used, code, cut.outside)
         headers = {p.name: p.read_text() for p in sorted(_HEADERS.glob("*.h"))}
-        cubs = sorted({header for name, header in _CUB.items() if name in used})
+        cubs = sorted({header for key, header in _CUB.items() if any(name.startswith(key) for name in used)})
         headers["porter_oracle_cub.h"] = "#pragma once\n" + "".join(f"#include <{h}>\n" for h in cubs)
         for n, file in enumerate(cut.files[1:], 1):
             headers[include_name(n)] = f"#pragma once\n{_line_directive(file.path)}\n{_plain_lambdas(file.text)}"
@@ -191,8 +205,7 @@ class _Builder:
             "-w",
         ]
         flags += [f"-D{d}" for d in self.options.defines] + self.flags
-        expressions = [_expression(self.kernel, i) for i in self.instances]
-        return Program(main, Path(cut.files[0].path).name, headers, flags, expressions, self.cubin)
+        return Program(main, Path(cut.files[0].path).name, headers, flags, self.expressions, self.cubin)
 
     def compile(self) -> Compilation:
         """The first program that compiles. Raises PorterError (PRT821) with the errors of the first try."""
@@ -212,9 +225,19 @@ class _Builder:
             if not more:
                 break
             drop |= more
-        source = str(self.unit.unit.source.path)
-        help_ = "give the folders and macros of the real build with -I and -D; see docs/codes/PRT821.md"
-        raise PorterError(*(replace(e, help=help_) for e in _relevant(first_errors, source)))
+        errors = tuple(self._explained(e) for e in first_errors)
+        raise PorterError(*_relevant(errors, str(self.unit.unit.source.path)))
+
+    def _explained(self, error: Diagnostic) -> Diagnostic:
+        """With what to do next, and at the kernel when NVRTC complains of the template arguments."""
+        if error.span.file == _EXPRESSIONS:
+            asked = ", ".join(f"{self.kernel}{i}" for i in self.instances)
+            span = self.info.span if self.info else Span(str(self.unit.unit.source.path), 1)
+            help_ = f"asked for: {asked}; write types and constants as they are named at global scope"
+            return replace(error, span=span, help=help_)
+        if re.search(r"\bcurand", error.message):
+            return replace(error, help="pip install nvidia-curand, whose headers these names come from")
+        return replace(error, help="give the folders and macros of the real build with -I and -D")
 
     def _to_drop(self, cut: Slice, errors: Sequence[Diagnostic]) -> frozenset[tuple[str, int]]:
         name = self.kernel.split("::")[-1]
@@ -232,7 +255,7 @@ def _relevant(errors: tuple[Diagnostic, ...], source: str) -> tuple[Diagnostic, 
 
 
 def _plain_lambdas(text: str) -> str:
-    """Lambdas without `__device__`: nvcc's extended lambdas are unknown to NVRTC, and in device code it makes no odds."""
+    """Lambdas without `__device__`: NVRTC does not know nvcc's extended lambdas, and all of this is device code."""
     return _LAMBDA.sub(lambda m: re.sub(r"\S", " ", m.group()), text)
 
 
@@ -254,7 +277,7 @@ def _line_directive(path: str) -> str:
 def _shims(names: set[str], code: str, outside: Sequence[str]) -> list[str]:
     """The lines that come before the kept code: porter's own headers and CUDA's that it needs, from the names in it."""
     standard = set(re.findall(r"(?<!cuda::)\bstd\s*::\s*(\w+)", code))
-    uses_std = bool(standard or re.search(r"using\s+namespace\s+std\b", code))
+    uses_std = bool(standard or re.search(r"using\s+namespace\s+std\b|\bcuda\s*::\s*std\b", code))
     libcudacxx = any(o.startswith(_LIBCUDACXX) for o in outside) or "cooperative_groups" in names
     libcudacxx = libcudacxx or not standard <= _small_std()
     lines = ["#define PORTER_ORACLE_LIBCUDACXX"] if libcudacxx else []

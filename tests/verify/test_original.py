@@ -35,8 +35,17 @@ struct Options {
 };
 #ifdef USE_OTHER
 __device__ float scale_of(float x) { return x * other; }
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+__device__ __forceinline__ float scale_of(float x) {
+#if defined(USE_ROCM)
+  return 0.0f;
+#elif defined(__CUDA_ARCH__) && \\
+    __CUDA_ARCH__ >= 700
+  return x * 3.0f;
 #else
-__device__ __forceinline__ float scale_of(float x) { return x * 3.0f; }
+  return 1.0f;
+#endif
+}
 #endif
 #endif
 """
@@ -139,7 +148,7 @@ def test_the_slice_keeps_lines_and_leaves_out_the_host(source):
     assert len(cut.files[0].text.splitlines()) <= len(MAIN.splitlines())
     main, side = cut.files[0].text, cut.files[1].text
     assert line_of(main, "__global__ void scale") == line_of(MAIN, "__global__ void scale")
-    assert line_of(side, "scale_of") == line_of(HEADER, "x * 3.0f")
+    assert line_of(side, "x * 3.0f") == line_of(HEADER, "x * 3.0f")
     for gone in (
         "launch(",
         "PYBIND11",
@@ -173,6 +182,26 @@ def test_errors_are_at_the_lines_of_the_file(tmp_path):
 def test_an_instance_that_does_not_fit_is_an_error(source):
     with pytest.raises(PorterError, match="NVRTC"):
         build_original(source, ParseOptions(), "ours::scale", [Instance(("float",))])
+
+
+    with pytest.raises(PorterError) as raised:
+        build_original(source, ParseOptions(), "ours::scale", [Instance(("NoSuchType", "4"))])
+    error = raised.value.diagnostics[0]
+    assert error.span.line in (line_of(MAIN, "__global__ void scale"), line_of(MAIN, "__global__ void scale") - 1)
+    assert "ours::scale<NoSuchType, 4>" in error.help
+
+
+def test_kernels_of_one_name(tmp_path):
+    path = tmp_path / "overloads.cu"
+    path.write_text(
+        "namespace n {\n"
+        "__global__ void k(float* p) { p[0] = 1.0f; }\n"
+        "__global__ void k(int* p, int v) { p[0] = v; }\n"
+        "}\n"
+    )
+    source = Source.read(path)
+    entries = [build_original(source, ParseOptions(), k)[0].entry for k in parse_source(source, ParseOptions()).kernels]
+    assert entries == ["_ZN1n1kEPf", "_ZN1n1kEPii"]
 
 
 def test_what_does_not_compile_and_is_not_needed_is_left_out(tmp_path):
