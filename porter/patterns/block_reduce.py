@@ -78,6 +78,8 @@ def expand(
         ir.Decl(warp, I32, _b("/", vtid, _c(32)), span=span),
         ir.Decl(count, I32, valid if valid is not None else threads, span=span),
     ]
+    if valid is not None:  # more than the block has threads is all of them
+        out.append(ir.If(_b(">", vcount, threads, BOOL), (ir.Assign(vcount, threads, span=span),), span=span))
 
     def combined(a: ir.Expr, b: ir.Expr) -> ir.Expr:
         return replace(apply(a, b), span=span)

@@ -68,6 +68,16 @@ PORTER_CODE(Float8_e4m3fnuz)
 PORTER_CODE(Float8_e5m2fnuz)
 PORTER_CODE(Float8_e8m0fnu)
 #undef PORTER_CODE
+#define PORTER_ORDER(T, OP)                                                                               \
+  PORTER_HD bool operator OP(const T& a, const T& b) { return static_cast<float>(a) OP static_cast<float>(b); } \
+  PORTER_HD bool operator OP(const T& a, float b) { return static_cast<float>(a) OP b; }                   \
+  PORTER_HD bool operator OP(float a, const T& b) { return a OP static_cast<float>(b); }                   \
+  PORTER_HD bool operator OP(const T& a, double b) { return static_cast<float>(a) OP b; }                  \
+  PORTER_HD bool operator OP(double a, const T& b) { return a OP static_cast<float>(b); }                  \
+  PORTER_HD bool operator OP(const T& a, int b) { return static_cast<float>(a) OP b; }                     \
+  PORTER_HD bool operator OP(int a, const T& b) { return a OP static_cast<float>(b); }
+#define PORTER_COMPARISONS(T)                                                                             \
+  PORTER_ORDER(T, <) PORTER_ORDER(T, >) PORTER_ORDER(T, <=) PORTER_ORDER(T, >=) PORTER_ORDER(T, ==) PORTER_ORDER(T, !=)
 #define PORTER_ARITHMETIC(T)                                                                              \
   PORTER_HD T operator+(const T& a, const T& b) { return static_cast<float>(a) + static_cast<float>(b); }  \
   PORTER_HD T operator-(const T& a, const T& b) { return static_cast<float>(a) - static_cast<float>(b); }  \
@@ -102,6 +112,7 @@ PORTER_CODE(Float8_e8m0fnu)
   PORTER_HD T operator*(U a, T b) { return T(static_cast<float>(a)) * b; }                                 \
   PORTER_HD T operator/(U a, T b) { return T(static_cast<float>(a)) / b; }
 PORTER_ARITHMETIC(Half)
+PORTER_COMPARISONS(Half) PORTER_COMPARISONS(BFloat16)
 PORTER_ARITHMETIC(BFloat16)
 PORTER_ARITHMETIC(Float8_e4m3fn)
 PORTER_ARITHMETIC(Float8_e5m2)
