@@ -326,12 +326,16 @@ class Decl(Stmt):
 
 @dataclass(frozen=True)
 class SharedDecl(Stmt):
-    """`__shared__ T name[...]`; `dynamic` for `extern __shared__` (Array length 0). align in bytes (0: natural)."""
+    """`__shared__ T name[...]`; `dynamic` for `extern __shared__` (Array length 0). align in bytes (0: natural).
+
+    `scratch` arrays hold nothing between the block-wide functions that use them: those of one type may be one array.
+    """
 
     name: str
     type: Type
     dynamic: bool = False
     align: int = 0
+    scratch: bool = False
 
 
 @dataclass(frozen=True)

@@ -81,17 +81,17 @@ class BodyWriter:
             if row:
                 self.put(f"# {row}", s.span)
 
-    def body(self, stmts: tuple[ir.Stmt, ...]) -> None:
+    def body(self, stmts: tuple[ir.Stmt, ...], span: Span = NO_SPAN) -> None:
         start = len(self.lines)
         for s in stmts:
             self.stmt(s)
         if not any(not x.text.startswith("#") for x in self.lines[start:]):
-            self.put("pass", stmts[0].span if stmts else NO_SPAN)
+            self.put("pass", stmts[0].span if stmts else span)
 
     def block(self, head: str, stmts: tuple[ir.Stmt, ...], span: Span) -> None:
         self.put(head, span)
         self.depth += 1
-        self.body(stmts)
+        self.body(stmts, span)
         self.depth -= 1
 
     def stmt(self, s: ir.Stmt) -> None:

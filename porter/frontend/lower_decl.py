@@ -139,7 +139,7 @@ def shared(fx: FunctionLowering, d: Cursor) -> None:
     it = fx.type(d.type)
     dynamic = isinstance(it, ir.Array) and it.length == 0
     name = fx.declare(d, it)
-    fx.emit(ir.SharedDecl(name, it, dynamic, alignment(fx, d)), d)
+    fx.emit(ir.SharedDecl(name, it, dynamic, alignment(fx, d), scratch=fx.kernel.is_prelude(d)), d)
 
 
 def binding(fx: FunctionLowering, d: Cursor) -> None:

@@ -63,6 +63,11 @@ def library_call(
     full = ast.qualified_name(callee)
     name = plain_name(full)
     is_method = callee.kind in (CursorKind.CXX_METHOD, CursorKind.CONVERSION_FUNCTION)
+    if is_written_out(callee):
+        from porter.frontend.lower_calls import object_place, takes_this
+
+        place = object_place(fx, c, callee, obj) if takes_this(callee) else None
+        return _prelude_body(fx, c, callee, place, args, root)
     if is_method and (not callee.is_static_method() or (obj is not None and _opaque_owner(fx, callee))):
         return _method(fx, c, callee, obj, args, root, full)
     if callee.spelling.startswith("operator") and not callee.spelling[8:9].isalnum():
@@ -87,6 +92,16 @@ def library_call(
     if name in ("min", "max") and len(args) == 1:
         return _of_list(fx, c, name, args[0])
     return intrinsic(fx, c, callee, name, args, [])
+
+
+def is_written_out(callee: Cursor) -> bool:
+    """Whether the prelude says that a function's body there is what it does (PORTER_BODY)."""
+    definition = ast.definition(callee)
+    holders = [definition, *([definition.specialized_template] if definition.specialized_template else [])]
+    marked = any(
+        k.kind is CursorKind.ANNOTATE_ATTR and k.spelling == "porter_body" for h in holders for k in h.get_children()
+    )
+    return marked and ast.body_of(definition) is not None
 
 
 def _opaque_owner(fx: FunctionLowering, callee: Cursor) -> bool:
@@ -284,6 +299,8 @@ def intrinsic(
         targs = tuple(a for a in _arguments_of(fx, callee) if not isinstance(a, ir.Type))
     if name == "__assert_porter":
         name = "assert"
+    if name.startswith("__porter_shfl"):  # of any type: in the prelude's own bodies
+        name = name.replace("__porter_shfl", "__shfl")
     if name in _PYTORCH_WARP:
         name, out = _PYTORCH_WARP[name], _mask_first(out)
     return ir.Intrinsic(name, tuple(out), targs, type=fx.type(c.type))

@@ -16,6 +16,7 @@ SCRATCH = "reduce_"  # names of the scratch arrays that patterns make: one serve
 
 def hoist_shared(kernel: ir.Kernel) -> ir.Kernel:
     """Functions take their shared arrays as parameters (their own and those of the functions they call)."""
+    kernel = _one_scratch_a_type(kernel)
     own: dict[str, list[ir.SharedDecl]] = {}
     names = Names([*(p.name for p in kernel.params), *declared(kernel.body)])
     functions: dict[str, ir.Function] = {}
@@ -25,7 +26,7 @@ def hoist_shared(kernel: ir.Kernel) -> ir.Kernel:
         mine = []
         for d in decls:
             again = any(d.name == x.name and d.type == x.type for v in own.values() for x in v)
-            name = d.name if again and (d.dynamic or d.name.startswith(SCRATCH)) else names.fresh(d.name)
+            name = d.name if d.scratch or (again and (d.dynamic or d.name.startswith(SCRATCH))) else names.fresh(d.name)
             values[d.name] = ir.Var(name, type=d.type)
             mine.append(replace(d, name=name))
         own[key] = mine
@@ -56,6 +57,27 @@ def hoist_shared(kernel: ir.Kernel) -> ir.Kernel:
                     seen.add(d.name)
                     decls.append(d)
     return _first(replace(kernel, body=(*decls, *body), functions=functions))
+
+
+def _one_scratch_a_type(kernel: ir.Kernel) -> ir.Kernel:
+    """The kernel with one name for all scratch arrays of a type, wherever inlining has put them."""
+    names = Names([*(p.name for p in kernel.params), *declared(kernel.body)])
+    for fn in kernel.functions.values():
+        names.taken |= {p.name for p in fn.params} | set(declared(fn.body))
+    chosen: dict[ir.Type, str] = {}
+
+    def renamed(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
+        values: dict[str, ir.Expr] = {}
+        for d in ir.walk(body):
+            if isinstance(d, ir.SharedDecl) and d.scratch:
+                if d.type not in chosen:
+                    chosen[d.type] = names.fresh("scratch")
+                values[d.name] = ir.Var(chosen[d.type], type=d.type)
+        return substitute(body, values) if values else body
+
+    body = renamed(kernel.body)
+    functions = {key: replace(fn, body=renamed(fn.body)) for key, fn in kernel.functions.items()}
+    return replace(kernel, body=body, functions=functions) if chosen else kernel
 
 
 def _needs(
@@ -99,10 +121,16 @@ def _first(kernel: ir.Kernel) -> ir.Kernel:
     """Shared arrays of nested scopes move to the top of the kernel: their lifetime is the block's anyway."""
     nested: list[ir.SharedDecl] = []
     top: list[ir.Stmt] = []
+    scratch: set[str] = set()
     for s in kernel.body:
         if isinstance(s, ir.SharedDecl):
-            top.append(s)
+            if s.name not in scratch:
+                top.append(s)
+            scratch |= {s.name} if s.scratch else set()
             continue
-        nested += [n for n in ir.walk(s) if isinstance(n, ir.SharedDecl)]
+        for n in ir.walk(s):
+            if isinstance(n, ir.SharedDecl) and n.name not in scratch:
+                nested.append(n)
+                scratch |= {n.name} if n.scratch else set()
         top.append(_without_shared(s) if any(isinstance(n, ir.SharedDecl) for n in ir.walk(s)) else s)
     return replace(kernel, body=(*nested, *top))

@@ -14,6 +14,8 @@
 #define __block_size__(...) __attribute__((annotate("block_size:" PORTER_TEXT(__VA_ARGS__))))
 #define __maxnreg__(...) __attribute__((annotate("maxnreg:" PORTER_TEXT(__VA_ARGS__))))
 #define __grid_constant__ __attribute__((annotate("grid_constant")))
+// Functions whose body here is what they do: porter lowers it like the user's code.
+#define PORTER_BODY __attribute__((annotate("porter_body")))
 #define __noinline__ __attribute__((noinline))
 #define __forceinline__ __inline__ __attribute__((always_inline))
 #define __align__(n) __attribute__((aligned(n)))

@@ -43,13 +43,29 @@ PORTER_FP8X(__nv_fp4x2_e2m1, 2, __nv_fp4x2_storage_t, float2) PORTER_FP8X(__nv_f
 #undef PORTER_FP8X
 __nv_fp8_storage_t __nv_cvt_float_to_fp8(float, __nv_saturation_t, __nv_fp8_interpretation_t);
 __nv_fp8_storage_t __nv_cvt_double_to_fp8(double, __nv_saturation_t, __nv_fp8_interpretation_t);
-__nv_fp8x2_storage_t __nv_cvt_float2_to_fp8x2(float2, __nv_saturation_t, __nv_fp8_interpretation_t);
-__nv_fp8_storage_t __nv_cvt_halfraw_to_fp8(__half_raw, __nv_saturation_t, __nv_fp8_interpretation_t);
-__nv_fp8x2_storage_t __nv_cvt_halfraw2_to_fp8x2(__half2_raw, __nv_saturation_t, __nv_fp8_interpretation_t);
-__nv_fp8_storage_t __nv_cvt_bfloat16raw_to_fp8(__nv_bfloat16_raw, __nv_saturation_t, __nv_fp8_interpretation_t);
-__nv_fp8x2_storage_t __nv_cvt_bfloat16raw2_to_fp8x2(__nv_bfloat162_raw, __nv_saturation_t, __nv_fp8_interpretation_t);
+// Pairs: the first value in the low byte. half and bfloat16 are exact in float.
+PORTER_BODY inline __nv_fp8x2_storage_t __nv_cvt_float2_to_fp8x2(float2 v, __nv_saturation_t s, __nv_fp8_interpretation_t t) {
+  return (__nv_fp8x2_storage_t)(__nv_cvt_float_to_fp8(v.y, s, t) << 8 | __nv_cvt_float_to_fp8(v.x, s, t));
+}
+PORTER_BODY inline __nv_fp8_storage_t __nv_cvt_halfraw_to_fp8(__half_raw v, __nv_saturation_t s, __nv_fp8_interpretation_t t) {
+  return __nv_cvt_float_to_fp8(__half2float(__ushort_as_half(v.x)), s, t);
+}
+PORTER_BODY inline __nv_fp8x2_storage_t __nv_cvt_halfraw2_to_fp8x2(__half2_raw v, __nv_saturation_t s, __nv_fp8_interpretation_t t) {
+  return __nv_cvt_float2_to_fp8x2(make_float2(__half2float(__ushort_as_half(v.x)), __half2float(__ushort_as_half(v.y))), s, t);
+}
+PORTER_BODY inline __nv_fp8_storage_t __nv_cvt_bfloat16raw_to_fp8(__nv_bfloat16_raw v, __nv_saturation_t s, __nv_fp8_interpretation_t t) {
+  return __nv_cvt_float_to_fp8(__bfloat162float(__ushort_as_bfloat16(v.x)), s, t);
+}
+PORTER_BODY inline __nv_fp8x2_storage_t __nv_cvt_bfloat16raw2_to_fp8x2(__nv_bfloat162_raw v, __nv_saturation_t s, __nv_fp8_interpretation_t t) {
+  return __nv_cvt_float2_to_fp8x2(make_float2(__bfloat162float(__ushort_as_bfloat16(v.x)), __bfloat162float(__ushort_as_bfloat16(v.y))), s, t);
+}
 __half_raw __nv_cvt_fp8_to_halfraw(__nv_fp8_storage_t, __nv_fp8_interpretation_t);
-__half2_raw __nv_cvt_fp8x2_to_halfraw2(__nv_fp8x2_storage_t, __nv_fp8_interpretation_t);
+PORTER_BODY inline __half2_raw __nv_cvt_fp8x2_to_halfraw2(__nv_fp8x2_storage_t v, __nv_fp8_interpretation_t t) {
+  __half2_raw r;
+  r.x = __nv_cvt_fp8_to_halfraw((__nv_fp8_storage_t)(v & 0xff), t).x;
+  r.y = __nv_cvt_fp8_to_halfraw((__nv_fp8_storage_t)(v >> 8), t).x;
+  return r;
+}
 __nv_fp8_storage_t __nv_cvt_float_to_e8m0(float, __nv_saturation_t, cudaRoundMode);
 __nv_bfloat16_raw __nv_cvt_e8m0_to_bf16raw(__nv_fp8_storage_t);
 __nv_fp4_storage_t __nv_cvt_float_to_fp4(float, __nv_fp4_interpretation_t, cudaRoundMode);

@@ -43,7 +43,7 @@ struct __nv_bfloat16;
     H x, y;                                                                                              \
     H2() = default;                                                                                      \
     constexpr H2(const H& a, const H& b) : x(a), y(b) {}                                                 \
-    H2(const RAW2&);                                                                                     \
+    constexpr H2(const RAW2& r) : x(RAW{r.x}), y(RAW{r.y}) {}                                            \
     operator RAW2() const;                                                                               \
     friend H2 operator+(const H2&, const H2&); friend H2 operator-(const H2&, const H2&);                       \
     friend H2 operator*(const H2&, const H2&); friend H2 operator/(const H2&, const H2&);                       \

@@ -7,11 +7,126 @@
   double curand_uniform_double(S*); float curand_normal(S*); float2 curand_normal2(S*); double curand_normal_double(S*);   \
   float curand_log_normal(S*, float, float); unsigned curand_poisson(S*, double); void skipahead(unsigned long long, S*);
 struct curandStateXORWOW { unsigned d, v[5]; int boxmuller_flag; float boxmuller_extra; };
-struct curandStatePhilox4_32_10 { uint4 ctr, output; uint2 key; unsigned STATE; int boxmuller_flag; float boxmuller_extra; };
+struct curandStatePhilox4_32_10 { uint4 ctr, output; uint2 key; unsigned STATE; int boxmuller_flag, boxmuller_flag_double; float boxmuller_extra; double boxmuller_extra_double; };
 struct curandStateMRG32k3a { unsigned s1[3], s2[3]; };
 typedef curandStateXORWOW curandState_t; typedef curandStateXORWOW curandState; typedef curandStateXORWOW curandStateXORWOW_t;
 typedef curandStatePhilox4_32_10 curandStatePhilox4_32_10_t; typedef curandStateMRG32k3a curandStateMRG32k3a_t;
-PORTER_CURAND(curandStateXORWOW) PORTER_CURAND(curandStatePhilox4_32_10) PORTER_CURAND(curandStateMRG32k3a)
+PORTER_CURAND(curandStateXORWOW) PORTER_CURAND(curandStateMRG32k3a)
 #undef PORTER_CURAND
-uint4 curand4(curandStatePhilox4_32_10*); float4 curand_uniform4(curandStatePhilox4_32_10*); float4 curand_normal4(curandStatePhilox4_32_10*); double2 curand_uniform2_double(curandStatePhilox4_32_10*);
+// ---- Philox 4x32 with 10 rounds: a counter, encrypted four words at a time
+namespace __porter_philox {
+PORTER_BODY inline uint4 encrypt(uint4 counter, uint2 key) {
+#pragma unroll
+  for (int round = 0; round < 10; ++round) {
+    unsigned high0 = __umulhi(0xD2511F53u, counter.x), low0 = 0xD2511F53u * counter.x;
+    unsigned high1 = __umulhi(0xCD9E8D57u, counter.z), low1 = 0xCD9E8D57u * counter.z;
+    counter = make_uint4(high1 ^ counter.y ^ key.x, low1, high0 ^ counter.w ^ key.y, low0);
+    key.x += 0x9E3779B9u;
+    key.y += 0xBB67AE85u;
+  }
+  return counter;
+}
+PORTER_BODY inline void advance(curandStatePhilox4_32_10* state) {
+  state->ctr.x += 1u;
+  if (state->ctr.x == 0u) {
+    state->ctr.y += 1u;
+    if (state->ctr.y == 0u) {
+      state->ctr.z += 1u;
+      if (state->ctr.z == 0u) state->ctr.w += 1u;
+    }
+  }
+}
+PORTER_BODY inline unsigned word(uint4 four, unsigned at) { return at == 0u ? four.x : at == 1u ? four.y : at == 2u ? four.z : four.w; }
+PORTER_BODY inline float uniform(unsigned bits) { return bits * 2.3283064e-10f + (2.3283064e-10f / 2.0f); }
+PORTER_BODY inline float2 normal(unsigned a, unsigned b) {
+  float u = a * 2.3283064e-10f + (2.3283064e-10f / 2);
+  float v = b * (2.3283064e-10f * 6.2831855f) + ((2.3283064e-10f * 6.2831855f) / 2);
+  float radius = sqrtf(-2.0f * logf(u));
+  return make_float2(__sinf(v) * radius, __cosf(v) * radius);
+}
+}  // namespace __porter_philox
+// To the n-th number of the sequence on from here.
+PORTER_BODY inline void skipahead(unsigned long long n, curandStatePhilox4_32_10* state) {
+  unsigned long long blocks = n / 4;
+  state->STATE += (unsigned)(n & 3);
+  if (state->STATE > 3u) {
+    blocks += 1;
+    state->STATE -= 4u;
+  }
+  unsigned low = (unsigned)blocks, high = (unsigned)(blocks >> 32);
+  state->ctr.x += low;
+  if (state->ctr.x < low) high += 1u;
+  state->ctr.y += high;
+  if (state->ctr.y < high) {
+    state->ctr.z += 1u;
+    if (state->ctr.z == 0u) state->ctr.w += 1u;
+  }
+  state->output = __porter_philox::encrypt(state->ctr, state->key);
+}
+PORTER_BODY inline void skipahead_sequence(unsigned long long n, curandStatePhilox4_32_10* state) {
+  unsigned low = (unsigned)n, high = (unsigned)(n >> 32);
+  state->ctr.z += low;
+  if (state->ctr.z < low) high += 1u;
+  state->ctr.w += high;
+  state->output = __porter_philox::encrypt(state->ctr, state->key);
+}
+PORTER_BODY inline void curand_init(unsigned long long seed, unsigned long long sequence, unsigned long long offset, curandStatePhilox4_32_10* state) {
+  state->ctr = make_uint4(0, 0, 0, 0);
+  state->key = make_uint2((unsigned)seed, (unsigned)(seed >> 32));
+  state->STATE = 0;
+  state->boxmuller_flag = 0;
+  state->boxmuller_flag_double = 0;
+  state->boxmuller_extra = 0.0f;
+  state->boxmuller_extra_double = 0.0;
+  skipahead_sequence(sequence, state);
+  skipahead(offset, state);
+}
+PORTER_BODY inline unsigned curand(curandStatePhilox4_32_10* state) {
+  unsigned result = __porter_philox::word(state->output, state->STATE);
+  state->STATE += 1u;
+  if (state->STATE == 4u) {
+    __porter_philox::advance(state);
+    state->output = __porter_philox::encrypt(state->ctr, state->key);
+    state->STATE = 0u;
+  }
+  return result;
+}
+PORTER_BODY inline uint4 curand4(curandStatePhilox4_32_10* state) {
+  uint4 now = state->output;
+  __porter_philox::advance(state);
+  uint4 next = __porter_philox::encrypt(state->ctr, state->key);
+  state->output = next;
+  unsigned at = state->STATE;
+  if (at == 0u) return now;
+  if (at == 1u) return make_uint4(now.y, now.z, now.w, next.x);
+  if (at == 2u) return make_uint4(now.z, now.w, next.x, next.y);
+  return make_uint4(now.w, next.x, next.y, next.z);
+}
+PORTER_BODY inline float curand_uniform(curandStatePhilox4_32_10* state) { return __porter_philox::uniform(curand(state)); }
+PORTER_BODY inline float4 curand_uniform4(curandStatePhilox4_32_10* state) {
+  uint4 bits = curand4(state);
+  return make_float4(__porter_philox::uniform(bits.x), __porter_philox::uniform(bits.y), __porter_philox::uniform(bits.z), __porter_philox::uniform(bits.w));
+}
+PORTER_BODY inline float2 curand_normal2(curandStatePhilox4_32_10* state) {
+  unsigned a = curand(state);
+  unsigned b = curand(state);
+  return __porter_philox::normal(a, b);
+}
+PORTER_BODY inline float4 curand_normal4(curandStatePhilox4_32_10* state) {
+  uint4 bits = curand4(state);
+  float2 a = __porter_philox::normal(bits.x, bits.y), b = __porter_philox::normal(bits.z, bits.w);
+  return make_float4(a.x, a.y, b.x, b.y);
+}
+PORTER_BODY inline float curand_normal(curandStatePhilox4_32_10* state) {
+  if (state->boxmuller_flag != 1) {
+    float2 pair = curand_normal2(state);
+    state->boxmuller_extra = pair.y;
+    state->boxmuller_flag = 1;
+    return pair.x;
+  }
+  state->boxmuller_flag = 0;
+  return state->boxmuller_extra;
+}
+double curand_uniform_double(curandStatePhilox4_32_10*); double curand_normal_double(curandStatePhilox4_32_10*); double2 curand_uniform2_double(curandStatePhilox4_32_10*);
+float curand_log_normal(curandStatePhilox4_32_10*, float, float); unsigned curand_poisson(curandStatePhilox4_32_10*, double);
 #pragma clang force_cuda_host_device end
