@@ -32,10 +32,44 @@ def store32(value: str, base: str = "%rd0") -> str:
     return f"mul.wide.u32 %rd30, %r1, 4; add.u64 %rd31, {base}, %rd30; st.global.u32 [%rd31], {value};"
 
 
-def run(text: str, out: np.ndarray, *more: object, grid: int = 1, block: int = 32, **options: object) -> ptx.Result:
-    """Launches kernel `k` with `out` as its first buffer (numpy arrays become buffers)."""
-    args = [ptx.Buffer(a) if isinstance(a, np.ndarray) else a for a in (out, *more)]
-    return ptx.launch(ptx.load(text), "k", grid, block, args, **options)  # type: ignore[arg-type]
+def run(
+    text: str, out: np.ndarray, *more: object, grid: int = 1, block: int = 32, parity: bool = True, **options: object
+) -> ptx.Result:
+    """Launches kernel `k` with `out` as its first buffer (numpy arrays become buffers).
+
+    Compiled code runs the same launch on copies, where it can: its memory and its reports must be the same.
+    """
+    module = ptx.load(text)
+    arguments = (out, *more)
+    copies = [_copy(a) for a in arguments]
+    result = ptx.launch(module, "k", grid, block, _buffers(arguments), **({"backend": "numpy"} | options))  # type: ignore[arg-type]
+    plain = not (set(options) & {"seed", "perturb", "budget", "resident", "cooperative", "backend"})
+    checks = options.get("checks")
+    races = isinstance(checks, ptx.Checks) and (checks.shared_races or checks.global_races)
+    if parity and plain and not races and not result.deadlock:
+        other = ptx.launch(module, "k", grid, block, _buffers(copies), **({"backend": "llvm"} | options))  # type: ignore[arg-type]
+        assert [(v.kind, v.ptx_line, v.count) for v in other.violations] == [
+            (v.kind, v.ptx_line, v.count) for v in result.violations
+        ]
+        for a, b in zip(arguments, copies, strict=True):
+            assert np.array_equal(_memory(a), _memory(b)), f"compiled code differs ({other.backend} {other.refusal})"
+    return result
+
+
+def _buffers(arguments: Sequence[object]) -> list[object]:
+    return [ptx.Buffer(a) if isinstance(a, np.ndarray) else a for a in arguments]
+
+
+def _copy(argument: object) -> object:
+    if isinstance(argument, ptx.Buffer):
+        a = argument
+        return ptx.Buffer(a.array.copy(), a.name, a.initialised, a.writable, a.guard)
+    return argument.copy() if isinstance(argument, np.ndarray) else argument
+
+
+def _memory(argument: object) -> np.ndarray:
+    array = argument.array if isinstance(argument, ptx.Buffer) else argument
+    return array.reshape(-1).view(np.uint8) if isinstance(array, np.ndarray) else np.zeros(0, np.uint8)
 
 
 def kinds(result: ptx.Result) -> list[str]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
 
+from porter.verify.ptx.accelerate import Accelerator
 from porter.verify.ptx.access import compile_copy, compile_load, compile_store
 from porter.verify.ptx.atomics import compile_atomic
 from porter.verify.ptx.checks import Checks, Recorder
@@ -118,6 +120,7 @@ def run(
     limit: int,
     perturb: Any,
     output: list[str],
+    accelerator: Accelerator | None,
 ) -> tuple[Budget, int, bool]:
     """Runs the whole grid. Returns executions per segment, barriers crossed, and whether a deadlock was met."""
     runners = _runners(program, perturb, output)
@@ -129,8 +132,11 @@ def run(
     grid = Grid(order)
     crossed, deadlocked = 0, False
     race_memory: dict[object, object] = {}
+    if accelerator is not None and accelerator.forced and accelerator.run(grid.order, budget):
+        return budget, accelerator.crossed, False
     with np.errstate(all="ignore"):
         while (blocks := grid.take(resident)).size:
+            started = time.perf_counter()
             wave = Wave(geometry, program, blocks, params, space, checks, recorder, envregs)
             wave.random = rng
             if checks.shared_races or checks.global_races:
@@ -145,6 +151,13 @@ def run(
             scheduler.run()
             crossed += scheduler.barriers.crossed
             deadlocked |= scheduler.deadlocked
+            if accelerator is None or recorder.found:
+                continue
+            left = grid.order.size - grid.next
+            seconds = (time.perf_counter() - started) * left / blocks.size
+            if left and accelerator.wanted(seconds) and accelerator.run(grid.order[grid.next :], budget):
+                crossed += accelerator.crossed
+                break
     return budget, crossed, deadlocked
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from porter.verify.ptx import counting, interpret
+from porter.verify.ptx.accelerate import Accelerator
 from porter.verify.ptx.checks import Checks, Recorder, Violation
 from porter.verify.ptx.errors import LaunchError, PtxSyntaxError
 from porter.verify.ptx.ir import Module, Sym, Variable
@@ -35,6 +36,7 @@ class Result:
     backend: str
     violations: list[Violation] = field(default_factory=list)
     counts: dict[str, Any] = field(default_factory=dict)
+    refusal: str = ""  # why compiled code was not used, if it was tried
     deadlock: bool = False
     stdout: str = ""
     seconds: float = 0.0
@@ -209,14 +211,23 @@ def launch(
     recorder = Recorder(module)
     output: list[str] = []
     resident = interpret.resident_blocks(program, geometry, cooperative, resident)
-    if backend not in ("auto", "numpy"):
+    if backend not in ("auto", "numpy", "llvm"):
         raise LaunchError(f"unknown backend {backend!r}")
+    plain = not (seed or perturb or checks.shared_races or checks.global_races or checks.counts or cooperative)
+    if backend == "llvm" and not plain:
+        raise LaunchError("the llvm backend has no seeds, perturbation, race checks or cooperative launches")
+    accelerator = None
+    if backend == "llvm" or (backend == "auto" and plain):
+        accelerator = Accelerator(module, program, geometry, params, space, checks, backend == "llvm")
     result = Result(name, "numpy")
     try:
         spent, crossed, result.deadlock = interpret.run(
             program, geometry, params, space, checks, recorder, envregs, resident, seed,
-            budget or DEFAULT_BUDGET, perturb, output,
+            budget or DEFAULT_BUDGET, perturb, output, accelerator,
         )  # fmt: skip
+        if accelerator is not None:
+            result.backend = "llvm" if accelerator.used else "numpy"
+            result.refusal = accelerator.refusal
         result.counts = counting.summary(program, spent.executions, crossed)
     except OutOfBudget:
         recorder.add(

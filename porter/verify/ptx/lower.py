@@ -329,6 +329,9 @@ def _step(cut: _Cutter, site: Site, frame: Frame, instr: Instr, guard: Guard | N
             segment.steps.append(step)
             segment.warp_sync = step
             _land(cut, branching)
+        elif isinstance(step, Warp):  # a segment of its own all the same: backends treat it as a whole-warp step
+            step.guard = guard
+            cut.fresh().steps.append(step)
         else:
             step.guard = guard
             cut.current.steps.append(step)

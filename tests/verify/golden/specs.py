@@ -444,3 +444,18 @@ HEADER = ".version 8.6\n.target sm_90a\n.address_size 64\n"
 
 def module_text(specs: list[Spec]) -> str:
     return HEADER + "\n".join(s.ptx() for s in specs)
+
+
+def bundle_text(specs: list[Spec]) -> str:
+    """One entry `bundle` that runs many specs, each in a scope of its own; its parameters are all their pointers in order."""
+    names: list[str] = []
+    scopes: list[str] = []
+    for number, spec in enumerate(specs):
+        lines = spec.ptx().split("\n")
+        body = lines[lines.index("{") + 1 : -2]
+        for k in range(len(spec.inputs) + 1):
+            names.append(f"s{number}_{k}")
+            body = [line.replace(f"[p{k}]", f"[s{number}_{k}]") for line in body]
+        scopes.append("{\n" + "\n".join(body) + "\n}")
+    params = ", ".join(f".param .u64 {n}" for n in names)
+    return f"{HEADER}.visible .entry bundle({params})\n{{\n" + "\n".join(scopes) + "\nret;\n}\n"
