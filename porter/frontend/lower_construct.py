@@ -8,6 +8,7 @@ from porter import ir
 from porter.frontend import ast_facts as ast
 from porter.frontend.clang_compat import Cursor, CursorKind
 from porter.frontend.clang_compat import Type as ClangType
+from porter.frontend.lower_bits import with_bits
 from porter.frontend.lower_body import FunctionLowering, Untranslatable
 from porter.frontend.lower_convert import convert, to_type, zero
 from porter.frontend.lower_init import (
@@ -188,6 +189,11 @@ def member_initialisers(fx: FunctionLowering, ctor: Cursor) -> None:
     for i, f in enumerate(record.get_fields()):
         place = ir.Field(replace(this), field_name(f, i), type=fx.type(f.type))
         init = by_field.get(f.spelling)
+        if f.is_bitfield():
+            if init is not None:
+                target, new = with_bits(replace(this), f, converted_item(fx, init, f.type))
+                fx.emit(ir.Assign(target, new), init)
+            continue
         if init is not None:
             if f.type.get_canonical().kind in ast.REFERENCES:
                 target = fx.place(init)

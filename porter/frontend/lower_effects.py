@@ -11,6 +11,7 @@ from porter import ir
 from porter.frontend import ast_facts as ast
 from porter.frontend import clang_compat as cc
 from porter.frontend.clang_compat import Cursor, CursorKind, TypeKind
+from porter.frontend.lower_bits import read_bits, with_bits
 from porter.frontend.lower_body import FunctionLowering, KernelLowering, Untranslatable
 from porter.frontend.lower_convert import condition, const, to_type
 from porter.frontend.lower_types import usual_arithmetic
@@ -88,9 +89,16 @@ def _stable_value(fx: FunctionLowering, x: ir.Expr, at: Cursor) -> ir.Expr:
 
 def assign_expression(fx: FunctionLowering, c: Cursor) -> ir.Expr:
     """Emit the assignment of a `=` or `op=` cursor; the value of the expression is the assigned place."""
+    from porter.frontend.lower_expr import bit_field
+
     left, right = ast.values(c)
     op = cc.binary_op(c)
     value = fx.root(right)
+    with fx.collect() as pre_bits:
+        bits = bit_field(fx, left)
+    if bits is not None:
+        fx.emit_all(pre_bits)
+        return assign_bits(fx, c, *bits, value, op)
     with fx.collect() as before_left:
         target = fx.place(left, write=True)
     if before_left and not isinstance(value, ir.Const) and not fx.is_temp(value):
@@ -98,6 +106,18 @@ def assign_expression(fx: FunctionLowering, c: Cursor) -> ir.Expr:
         value = fx.temp(value, "value", c)
     fx.emit_all(before_left)
     return assign(fx, c, target, value, op)
+
+
+def assign_bits(
+    fx: FunctionLowering, c: Cursor, base: ir.Expr, field: Cursor, value: ir.Expr, op: str
+) -> ir.Expr:
+    """Emit `base.field op value` for a bit-field; the result is its value, not a place."""
+    base = stable(fx, base, c)
+    if op != "=":
+        value = compound_value(fx, read_bits(base, field), op[:-1], value)
+    place, new = with_bits(base, field, value)
+    fx.emit(ir.Assign(place, new, op=op), c)
+    return read_bits(base, field)
 
 
 def assign(fx: FunctionLowering, c: Cursor, target: ir.Expr, value: ir.Expr, op: str) -> ir.Expr:
@@ -133,6 +153,16 @@ def compound_value(fx: FunctionLowering, target: ir.Expr, op: str, value: ir.Exp
 
 def increment(fx: FunctionLowering, c: Cursor, operand: Cursor, op: str, wanted: bool) -> ir.Expr:
     """`++x`, `x--`, ...: the change as a statement. The value is the place, or for x++ the value before."""
+    from porter.frontend.lower_expr import bit_field
+
+    with fx.collect() as pre_bits:
+        bits = bit_field(fx, operand)
+    if bits is not None:
+        fx.emit_all(pre_bits)
+        value = read_bits(*bits)
+        before = fx.temp(value, "old", c) if wanted and op.startswith("x") else None
+        after = assign_bits(fx, c, *bits, const(1, ir.I32), "+=" if "++" in op else "-=")
+        return before if before is not None else after
     place = stable(fx, fx.place(operand, write=True), c)
     t = place.type
     step = 1 if "++" in op else -1

@@ -9,6 +9,7 @@ from porter import ir
 from porter.frontend import ast_facts as ast
 from porter.frontend import clang_compat as cc
 from porter.frontend.clang_compat import Cursor, CursorKind, TypeKind
+from porter.frontend.lower_bits import read_bits
 from porter.frontend.lower_body import FunctionLowering, Untranslatable, expression
 from porter.frontend.lower_convert import (
     address_of,
@@ -224,15 +225,9 @@ def object_of(fx: FunctionLowering, c: Cursor, base: Cursor | None) -> tuple[ir.
 
 def field(fx: FunctionLowering, base: ir.Expr, base_type: cc.Type, target: Cursor, at: Cursor) -> ir.Expr:
     """`base.target`, through base classes where the field belongs to one."""
-    owner = target.semantic_parent.type
-    if not ast.same_type(base_type, owner) and base_path(base_type, owner) is not None:
-        base = upcast(fx, base, base_type, owner)
-        base_type = owner
-    elif not ast.same_type(base_type, owner):
-        for f in anonymous_path(base_type, target) or ():
-            base = ir.Field(base, field_name(f), type=fx.type(f.type))
+    base, base_type = holder(fx, base, base_type, target)
     if target.is_bitfield():
-        raise Untranslatable("PRT213", f"bit-field {target.spelling}")
+        return read_bits(base, target)
     scalar = fx.kernel.types.scalar_class(base_type)
     if scalar is not None:
         # The storage of half/bf16/fp8 seen as an integer.
@@ -250,6 +245,28 @@ def field(fx: FunctionLowering, base: ir.Expr, base_type: cc.Type, target: Curso
             if f.name == name and isinstance(v, (ir.Const, ir.Builtin)):
                 return v
     return ir.Field(base, name, type=fx.type(target.type))
+
+
+def holder(fx: FunctionLowering, base: ir.Expr, base_type: cc.Type, target: Cursor) -> tuple[ir.Expr, cc.Type]:
+    """The base class or unnamed member of an object that holds a field, and its type."""
+    owner = target.semantic_parent.type
+    if ast.same_type(base_type, owner):
+        return base, base_type
+    if base_path(base_type, owner) is not None:
+        return upcast(fx, base, base_type, owner), owner
+    for f in anonymous_path(base_type, target) or ():
+        base = ir.Field(base, field_name(f), type=fx.type(f.type))
+    return base, base_type
+
+
+def bit_field(fx: FunctionLowering, c: Cursor) -> tuple[ir.Expr, Cursor] | None:
+    """(object, field) of an expression that names a bit-field, else None."""
+    c = ast.strip(c)
+    target = c.referenced if c.kind is CursorKind.MEMBER_REF_EXPR else None
+    if target is None or target.kind is not CursorKind.FIELD_DECL or not target.is_bitfield():
+        return None
+    base, base_type = object_of(fx, c, member_base(c))
+    return fx.as_place(holder(fx, base, base_type, target)[0], c, write=True), target
 
 
 def anonymous_path(t: cc.Type, target: Cursor) -> list[Cursor] | None:

@@ -145,7 +145,7 @@ def constant_value(fx: FunctionLowering, init: Cursor, t: ClangType) -> Any | No
             return None
         fields = list(t.get_canonical().get_fields())
         items = ast.values(c)
-        if len(items) != len(fields):
+        if len(items) != len(fields) or any(f.is_bitfield() for f in fields):
             return None
         row = [constant_value(fx, k, f.type) for k, f in zip(items, fields, strict=True)]
         return None if any(r is None for r in row) else tuple(row)

@@ -8,6 +8,7 @@ from porter import ir
 from porter.frontend import ast_facts as ast
 from porter.frontend.clang_compat import Cursor, CursorKind, TypeKind
 from porter.frontend.clang_compat import Type as ClangType
+from porter.frontend.lower_bits import bits_of, combined, packed
 from porter.frontend.lower_body import FunctionLowering, Untranslatable
 from porter.frontend.lower_convert import const, convert, to_type, zero
 from porter.frontend.lower_types import field_name
@@ -78,8 +79,8 @@ def _take_aggregate(fx: FunctionLowering, items: list[Cursor], t: ClangType, at:
             value = _take(fx, items, base.type, at)
             if isinstance(base_type, ir.Struct) and (base_type.fields or base_type.size > 1):
                 out.append(value)
-        for f in t.get_fields():
-            out.append(_take(fx, items, f.type, at, f))
+        fields = [f for f in t.get_fields() if f.spelling or not f.is_bitfield()]
+        out += with_storage([(f, _take(fx, items, f.type, at, f)) for f in fields])
         return ir.StructInit(tuple(out), type=it)
     raise Untranslatable("PRT022", f"initialiser list for {it}")
 
@@ -113,12 +114,29 @@ def _designated_list(fx: FunctionLowering, c: Cursor, t: ClangType, items: list[
         if f is None:
             raise Untranslatable("PRT022", "initialiser list that mixes named and plain values")
         given[f.spelling] = k
-    values = []
+    values: list[tuple[Cursor, ir.Expr]] = []
     for f in t.get_fields():
         item = given.get(f.spelling)
         source = [ast.values(item)[-1]] if item is not None else []
-        values.append(_take(fx, source, f.type, c, f))
-    return ir.StructInit(tuple(values), type=it)
+        values.append((f, _take(fx, source, f.type, c, f)))
+    return ir.StructInit(tuple(with_storage(values)), type=it)
+
+
+def with_storage(values: list[tuple[Cursor, ir.Expr]]) -> list[ir.Expr]:
+    """One value an IR member from one a field: bit-fields that share storage are put together."""
+    out: list[ir.Expr] = []
+    at: dict[str, int] = {}
+    for f, value in values:
+        if not f.is_bitfield():
+            out.append(value)
+            continue
+        name, bits = bits_of(f).member, packed(value, f)
+        if name in at:
+            out[at[name]] = combined(out[at[name]], bits)
+        else:
+            at[name] = len(out)
+            out.append(bits)
+    return out
 
 
 def converted_item(fx: FunctionLowering, item: Cursor, t: ClangType) -> ir.Expr:
@@ -202,9 +220,11 @@ def value_initialised(fx: FunctionLowering, t: ClangType) -> ir.Expr:
             base_type = fx.type(base.type)
             if isinstance(base_type, ir.Struct) and (base_type.fields or base_type.size > 1):
                 values.append(value_initialised(fx, base.type))
+        members: list[tuple[Cursor, ir.Expr]] = []
         for f in t.get_fields():
             default = default_member_value(fx, f)
-            values.append(default if default is not None else value_initialised(fx, f.type))
+            members.append((f, default if default is not None else value_initialised(fx, f.type)))
+        values += with_storage([(f, v) for f, v in members if f.spelling or not f.is_bitfield()])
         return ir.StructInit(tuple(values), type=it)
     if t.kind is TypeKind.CONSTANTARRAY and ast.is_record(t.get_array_element_type()) and isinstance(it, ir.Array):
         return ir.StructInit(
@@ -244,6 +264,8 @@ def default_initialise(fx: FunctionLowering, place: ir.Expr, t: ClangType, at: C
     for base in t.get_bases():
         default_initialise(fx, upcast(fx, place, t, base.type.get_canonical()), base.type, at)
     for i, f in enumerate(t.get_fields()):
+        if f.is_bitfield():
+            continue  # C++17 has no defaults for bit-fields
         member = ir.Field(place, field_name(f, i), type=fx.type(f.type))
         default = default_member_value(fx, f)
         if default is not None:

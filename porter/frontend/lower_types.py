@@ -160,9 +160,15 @@ class TypeTable:
                 continue  # an empty base holds nothing
             offset = base.get_base_offsetof(decl) // 8
             out.append(ir.StructField(base_name(base.type), base_type, offset))
+        from porter.frontend.lower_bits import bits_of, storage_members
+
+        storage = storage_members(t)
         for i, f in enumerate(t.get_fields()):
             if f.is_bitfield():
-                raise UnsupportedType(f"bit-field {f.spelling!r}", "PRT213")
+                unit = storage.pop(bits_of(f).member, None) if f.spelling else None
+                if unit is not None:
+                    out.append(ir.StructField(unit.member, unit.storage, unit.offset))
+                continue
             f_type = f.type.get_canonical()
             if f_type.kind in ast.REFERENCES:
                 field_type: ir.Type = ir.Pointer(

@@ -133,3 +133,25 @@ __global__ void pointers(int* i, unsigned* u, float* f, int n) {
   f[t + 128] = s;
   asm volatile("{ .reg .b32 r; mov.b32 r, %1; st.global.b32 [%0], r; }" ::"l"(u + 512 + t), "r"(t * 3) : "memory");
 }
+struct Nibbles { signed char low : 4; signed char high : 4; };
+struct Packed { unsigned kind : 3; int value : 20; unsigned flag : 1; int rest; unsigned char a : 2, b : 6; };
+struct Counted { unsigned n : 5; unsigned m : 27; __device__ Counted(unsigned x) : n(x), m(x * 3u) {} };
+__global__ void bit_fields(int* i, unsigned* u, float* f, int n) {
+  int t = threadIdx.x;
+  Nibbles* nibbles = reinterpret_cast<Nibbles*>(i + 128);
+  Nibbles x = nibbles[t];
+  Nibbles y = {(signed char)(x.high + 1), (signed char)(x.low * 2)};
+  nibbles[t] = y;
+  Packed p{5u, i[t], 1u, i[t + 64], 1, 9};
+  p.value += 7;
+  p.kind ^= u[t];
+  p.flag = p.value > 0;
+  p.b++;
+  int old = p.a--;
+  i[t] = p.value + old * 1000 + p.rest;
+  i[t + 64] = p.kind | p.flag << 4 | p.a << 8 | p.b << 12;
+  Counted c(u[t + 64]);
+  c.n -= 3;
+  u[t] = c.n + c.m * 32u;
+  reinterpret_cast<Packed*>(u + 128)[t].value = c.n;
+}
