@@ -1,4 +1,5 @@
 """Whole kernels as compilers emit them (tests/verify/ptx_samples), against float64 references, with every check on."""
+# ruff: noqa: E501 (lines of PTX)
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from porter.verify import ptx
+from tests.verify.ptx_micro import kernel, run
 
 SAMPLES = Path(__file__).parent / "ptx_samples"
 ALL = ptx.Checks(shared_races=True, global_races=True)
@@ -203,3 +205,24 @@ def test_perturbed_approximations_move_the_result_a_little(kernels: ptx.Module) 
         outs.append(out.array.astype(np.float64))
     assert (outs[0] != outs[1]).any() and (outs[2] != outs[1]).any()
     assert np.abs(outs[0] / outs[2] - 1).max() < 1e-5
+
+
+def test_sectors_and_bank_conflicts(kernels: ptx.Module) -> None:
+    out, x = unwritten((2, 512), np.uint16), np.zeros((2, 512), np.uint16)
+    args = [out, ptx.Buffer(x), ptx.Buffer(x[0].copy()), 512, 1e-6]
+    counts = ptx.launch(kernels, "rms_norm_bf16", 2, 64, args, checks=ptx.Checks(counts=True)).counts["traffic"]
+    # 64 lanes read 16 bytes each, 3 times a row: 1024 bytes are 32 sectors
+    assert counts["global.load.sectors"] == counts["global.load.ideal_sectors"] == 2 * 3 * 32
+    assert counts["global.store.sectors"] == 2 * 32
+    assert counts["shared.store.wavefronts"] == counts["shared.store.accesses"]
+
+
+def test_strided_accesses_cost_sectors_and_banks() -> None:
+    text = kernel(
+        ".shared .align 4 .b32 s[1024]; mov.u32 %r3, s; shl.b32 %r4, %r0, 7; add.u32 %r3, %r3, %r4; st.shared.u32 [%r3], %r0;\n"
+        "mul.wide.u32 %rd2, %r0, 128; add.u64 %rd3, %rd0, %rd2; st.global.u32 [%rd3], %r0;"
+    )
+    result = run(text, np.zeros(1024, np.uint32), checks=ptx.Checks(counts=True), parity=False)
+    counts = result.counts["traffic"]
+    assert counts["shared.store.wavefronts"] == 32  # all lanes in one bank
+    assert (counts["global.store.sectors"], counts["global.store.ideal_sectors"]) == (32, 4)

@@ -36,6 +36,7 @@ from porter.verify.ptx.program import (
 )
 from porter.verify.ptx.races import RaceChecker
 from porter.verify.ptx.scheduler import Budget, Scheduler
+from porter.verify.ptx.traffic import TrafficCounter
 from porter.verify.ptx.warps import compile_warp
 from porter.verify.ptx.wave import Geometry, Wave
 
@@ -121,6 +122,7 @@ def run(
     perturb: Any,
     output: list[str],
     accelerator: Accelerator | None,
+    traffic: TrafficCounter | None,
 ) -> tuple[Budget, int, bool]:
     """Runs the whole grid. Returns executions per segment, barriers crossed, and whether a deadlock was met."""
     runners = _runners(program, perturb, output)
@@ -139,6 +141,8 @@ def run(
             started = time.perf_counter()
             wave = Wave(geometry, program, blocks, params, space, checks, recorder, envregs)
             wave.random = rng
+            if traffic is not None:
+                traffic.watch(wave)
             if checks.shared_races or checks.global_races:
                 RaceChecker(program, wave, checks.shared_races, checks.global_races, race_memory)
 

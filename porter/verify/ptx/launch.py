@@ -21,6 +21,7 @@ from porter.verify.ptx.parse import initialisers
 from porter.verify.ptx.perturb import Perturbation
 from porter.verify.ptx.program import Program
 from porter.verify.ptx.scheduler import OutOfBudget
+from porter.verify.ptx.traffic import TrafficCounter
 from porter.verify.ptx.types import PtxType
 from porter.verify.ptx.wave import Geometry
 
@@ -209,6 +210,7 @@ def launch(
         workspace = space.place(Buffer(np.zeros(1024, np.uint8), "grid workspace"), False)
         envregs = {1: workspace.base >> 32, 2: workspace.base & 0xFFFFFFFF}
     recorder = Recorder(module)
+    traffic = TrafficCounter() if checks.counts else None
     output: list[str] = []
     resident = interpret.resident_blocks(program, geometry, cooperative, resident)
     if backend not in ("auto", "numpy", "llvm"):
@@ -223,12 +225,14 @@ def launch(
     try:
         spent, crossed, result.deadlock = interpret.run(
             program, geometry, params, space, checks, recorder, envregs, resident, seed,
-            budget or DEFAULT_BUDGET, perturb, output, accelerator,
+            budget or DEFAULT_BUDGET, perturb, output, accelerator, traffic,
         )  # fmt: skip
         if accelerator is not None:
             result.backend = "llvm" if accelerator.used else "numpy"
             result.refusal = accelerator.refusal
         result.counts = counting.summary(program, spent.executions, crossed)
+        if traffic is not None:
+            result.counts["traffic"] = traffic.summary()
     except OutOfBudget:
         recorder.add(
             "budget", None, np.zeros(1, np.int64), lambda lane: ((0, 0, 0), (0, 0, 0)),
