@@ -2,6 +2,7 @@
 
 from porter.corpus.lib.blocks import *  # noqa: F403
 from porter.corpus.lib.floats import *  # noqa: F403
+from porter.corpus.lib.half_math import *  # noqa: F403
 from porter.corpus.lib.inline import *  # noqa: F403
 from porter.corpus.lib.integers import *  # noqa: F403
 from porter.corpus.lib.memory import *  # noqa: F403

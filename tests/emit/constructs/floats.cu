@@ -65,6 +65,27 @@ __global__ void fp8(int* i, unsigned* u, float* f, int n) {
   reinterpret_cast<__nv_fp8_e5m2*>(u)[t + 64] = b;
   reinterpret_cast<unsigned char*>(u)[t + 128] = a.__x;
 }
+__global__ void half_math(int* i, unsigned* u, float* f, int n) {
+  int t = threadIdx.x;
+  __half* h = reinterpret_cast<__half*>(f + 512);
+  __half x = __ushort_as_half((unsigned short)(i[t] & 0x7bff)), y = __float2half(f[t]);
+  h[t] = hexp(y);
+  h[t + 64] = hexp2(y);
+  h[t + 128] = __hadd(hlog(x), hlog2(x));
+  h[t + 192] = hlog10(x);
+  h[t + 256] = hsqrt(x);
+  h[t + 320] = hrsqrt(x);
+  h[t + 384] = hrcp(x);
+  __nv_bfloat16* b = reinterpret_cast<__nv_bfloat16*>(f + 768);
+  __nv_bfloat16 v = __float2bfloat16(f[t + 64]), w = __float2bfloat16(fabsf(f[t + 64]) + 0.01f);
+  b[t] = hexp(v);
+  b[t + 64] = hexp2(v);
+  b[t + 128] = hlog(w);
+  b[t + 192] = hrsqrt(w);
+  b[t + 256] = hlog2(w);
+  b[t + 320] = hrcp(w);
+  h[t + 448] = hexp(t == 0 ? __ushort_as_half(0x1f79) : t == 1 ? __ushort_as_half(0xc1ef) : y);
+}
 __device__ inline unsigned char to_fp8(float x, __nv_fp8_interpretation_t format) {
   return __nv_cvt_float_to_fp8(x, __NV_SATFINITE, format);
 }
