@@ -199,6 +199,35 @@ __global__ void divide(int* q, const int* a, int b) { q[threadIdx.x] = a[threadI
         ("lib.c_div(",),
     ),
     Pattern(
+        "constant_arithmetic",
+        "arithmetic on floating-point constants is done in C++'s types: the DSL would compute in double precision",
+        "patterns/constants.py",
+        """\
+#include <cuda_fp16.h>
+
+__global__ void scale(__half* x) {
+  const __half third = __float2half(1.0f) / __float2half(3.0f);
+  x[threadIdx.x] = x[threadIdx.x] * third;
+}
+""",
+        ("Float16(0.33325195)",),
+    ),
+    Pattern(
+        "fp8_format",
+        "a conversion whose format is a parameter takes the format that every call gives",
+        "patterns/fp8_modes.py",
+        """\
+#include <cuda_fp8.h>
+
+__device__ unsigned char quantize(float x, __nv_fp8_interpretation_t format) {
+  return __nv_cvt_float_to_fp8(x, __NV_SATFINITE, format);
+}
+
+__global__ void codes(unsigned char* q, const float* x) { q[threadIdx.x] = quantize(x[threadIdx.x], __NV_E4M3); }
+""",
+        ("Float8E4M3FN(",),
+    ),
+    Pattern(
         "cub_block_reduce",
         "a cub reduction or scan becomes the corpus function of that name",
         "patterns/library.py",

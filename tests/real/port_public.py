@@ -1,4 +1,4 @@
-"""One public kernel through the pipeline, by its case file; where the sources are, and which include paths they need."""
+"""One public kernel through the pipeline, by its case file; where the sources are, and their include paths."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ INCLUDE = {
     "bitsandbytes": ("csrc",),
     "pplx-kernels": ("csrc",),
 }
+DEFINE = {"vllm": ("ENABLE_FP8",), "DeepSpeed": ("BF16_AVAILABLE",)}  # what the repository's own build passes
 
 
 def sources_folder() -> Path | None:
@@ -44,7 +45,7 @@ def port_public(case: Path, sources: Path, output: Path, seed: int | None = None
     config = PortConfig(
         output=output,
         include=tuple(str(sources / repository / folder) for folder in INCLUDE.get(repository, ())),
-        define=tuple(table.get("define", ())),
+        define=DEFINE.get(repository, ()),
         arch=ARCH,
         kernel=(table["kernel"],),
         case=case,

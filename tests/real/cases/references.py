@@ -91,3 +91,20 @@ def gated_activation_vllm(inputs: Arrays, scalars: Table, sizes: Table, args: Ta
     else:
         activated = gate * 0.5 * (1.0 + np.vectorize(erf, otypes=[float])(gate * np.sqrt(0.5)))
     return {"out": rounded(activated, args["scalar_t"]) * (up + beta)}
+
+
+@quiet
+def fused_residual(inputs: Arrays, scalars: Table, sizes: Table, args: Table) -> Results:
+    """Only the sum: kernels with the variance from sums of squares are far from float64 where the row cancels."""
+    return {"residual": inputs["inp1"] + inputs["inp2"]}
+
+
+@quiet
+def rms_norm_scaled(inputs: Arrays, scalars: Table, sizes: Table, args: Table) -> Results:
+    return {"y": inputs["x"] * reciprocal_rms(inputs["x"], 1e-5) * scalars["g"]}
+
+
+@quiet
+def layer_norm_scaled(inputs: Arrays, scalars: Table, sizes: Table, args: Table) -> Results:
+    centred = inputs["x"] - np.mean(inputs["x"], axis=-1, keepdims=True)
+    return {"y": centred * reciprocal_rms(centred, 1e-5) * scalars["g"] + scalars["b"]}
