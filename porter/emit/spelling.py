@@ -103,6 +103,6 @@ def float_text(value: float, name: str = "f32") -> str:
 def identifier(name: str) -> str:
     """A legal Python name close to a C++ one that is neither a keyword nor used by the port itself."""
     clean = "".join(c if c.isalnum() or c == "_" else "_" for c in name) or "v"
-    if clean[0].isdigit():
+    if clean[0].isdigit() or clean.startswith("__"):  # Python's own names begin with two underscores
         clean = "v" + clean
     return clean + "_" if clean in RESERVED else clean

@@ -159,7 +159,7 @@ def user_call(
     if function.ret == ir.VOID:
         fx.emit(ir.ExprStmt(call), at)
         return const(0, ir.VOID)
-    return fx.temp(call, f"{function.name.split('::')[-1]}_result", at, ref=function.ret_ref)
+    return fx.temp(call, f"{function.name.split('::')[-1].lstrip('_')}_result", at, ref=function.ret_ref)
 
 
 def argument(fx: FunctionLowering, formal: ir.FunctionParam, p: Cursor, a: Cursor | None, at: Cursor) -> ir.Expr:
@@ -169,8 +169,11 @@ def argument(fx: FunctionLowering, formal: ir.FunctionParam, p: Cursor, a: Curso
         return fx.as_place(x, at) if formal.by_ref else to_type(x, formal.type)
     if formal.by_ref:
         return fx.place(a, write=not formal.const and p.type.get_canonical().kind is TypeKind.LVALUEREFERENCE)
-    if p.type.get_canonical().kind in ast.REFERENCES:
+    kind = p.type.get_canonical().kind
+    if kind in ast.REFERENCES:
         return fx.expr(a)
+    if kind in (TypeKind.INCOMPLETEARRAY, TypeKind.CONSTANTARRAY, TypeKind.VARIABLEARRAY):
+        return to_type(fx.expr(a), formal.type)  # `T a[]` as a parameter is a pointer
     return convert(fx, fx.expr(a), a.type, p.type, a)
 
 
