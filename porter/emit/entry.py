@@ -78,6 +78,7 @@ class Entry:
         self._find_sizes()
         self.stride_of = self._stride_scalars()
         self.asked = [p.name for p in plan.params if p.name in self.buffers or self._asked(p.name)]
+        self.flags = self._find_flags()
 
     def _find_sizes(self) -> None:
         base = list(self.case.base_sizes)
@@ -89,6 +90,16 @@ class Entry:
                 found = size
                 self.extra.append(size)
             self.sources[size] = found
+
+    def _find_flags(self) -> list[str]:
+        """bool template parameters that no operand and no condition of the case decides: the caller does."""
+        g = self.plan.generic
+        mentioned = {n for i in self.case.instances if i.when for n in names_in(i.when)}
+        return [
+            n
+            for n in g.names
+            if n not in mentioned and len(set(g.column(n))) > 1 and all(isinstance(v, bool) for v in g.column(n))
+        ]
 
     def _size_from_buffer(self, size: str) -> str | None:
         """Where a size stands in the shape of an operand that is always there: as it is, times or plus a number."""
@@ -135,7 +146,8 @@ class Entry:
     def lines(self) -> list[str]:
         plan, case = self.plan, self.case
         args = [spelling.identifier(n) for n in self.asked]
-        tail = [f"*, {', '.join(self.extra)}"] if self.extra else []
+        keywords = [*self.extra, *(f"{n}=None" for n in self.flags)]
+        tail = [f"*, {', '.join(keywords)}"] if keywords else []
         out = [
             f"def {self.name}({', '.join([*args, *tail])}):",
             f'    """{plan.name} on torch tensors, on the current stream.',
@@ -150,6 +162,7 @@ class Entry:
                 )
             else:
                 out.append(f"    {n}: number")
+        out += [f"    {n}: template flag; None takes the first verified instance that fits" for n in self.flags]
         out += [
             "",
             "    Raises ValueError for a dtype, shape, stride or device that the kernel does not take.",
@@ -241,6 +254,7 @@ class Entry:
                 source = self._scalar_template(n)
                 if source is not None:
                     conds.append(f"{source} == {table[n]!r}")
+            conds += [f"{n} in (None, {table[n]!r})" for n in self.flags]
             when = self.case.instances[i].when if i < len(self.case.instances) else ""
             if when:
                 text = python(when)
@@ -249,7 +263,7 @@ class Entry:
             out.append(f"    {'if' if i == 0 else 'elif'} {' and '.join(conds) or 'True'}:")
             out.append(f"        constexprs = {{{text}}}")
         out.append("    else:")
-        what = ", ".join(f"{n}={{{n}}}" for n in [*typed, *self.case.base_sizes])
+        what = ", ".join(f"{n}={{{n}}}" for n in [*typed, *self.flags, *self.case.base_sizes])
         out.append(f'        raise ValueError(f"{self.plan.name}: no verified instance for {what}")')
         return out
 
