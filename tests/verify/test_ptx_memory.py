@@ -431,3 +431,16 @@ def test_a_killed_thread_does_not_cause_second_reports() -> None:
         ("u64 out", "u64 in"),
     )
     assert kinds(run(text, np.zeros(32, np.uint32), np.zeros(20, np.uint32))) == ["out-of-bounds"]
+
+
+def test_arrays_that_are_not_aligned_are_copied_and_written_back() -> None:
+    block = np.zeros(4 * 33, np.uint8)
+    shift = 4 - block.ctypes.data % 16 % 4
+    data = (
+        block[shift + 4 : shift + 4 + 4 * 20].view(np.uint32)
+        if (block.ctypes.data + shift + 4) % 16
+        else block[8:88].view(np.uint32)
+    )
+    assert data.ctypes.data % 16
+    result = ptx.launch(ptx.load(kernel(store32("%r0"))), "k", 1, 20, [ptx.Buffer(data, initialised=False)])
+    assert result.ok and data.tolist() == list(range(20))

@@ -96,7 +96,9 @@ def test_malformed_text_raises(text: str) -> None:
 @pytest.mark.parametrize("seed", [1, 2, 3, int.from_bytes(os.urandom(4), "little")])
 def test_damaged_text_never_crashes(seed: int) -> None:
     """Random edits of real PTX: either it still loads and lowers, or PtxError is raised."""
+    from porter.verify.ptx.interpret import compile_step
     from porter.verify.ptx.lower import lower
+    from porter.verify.ptx.numpy_algebra import NumpyAlgebra
 
     rng = np.random.default_rng(seed)
     source = (SAMPLES / "rms_cutedsl.ptx").read_text()
@@ -109,7 +111,9 @@ def test_damaged_text_never_crashes(seed: int) -> None:
         try:
             module = ptx.load(text)
             for entry in module.entries:
-                lower(module, entry)
+                for segment in lower(module, entry).segments:
+                    for step in segment.steps:
+                        compile_step(step, NumpyAlgebra(), [])
         except ptx.PtxError:
             continue
         except Exception as error:

@@ -6,7 +6,7 @@ Usable alone; needs numpy only (llvmlite for the fast backend).
 from porter.verify.ptx.checks import Checks, Violation
 from porter.verify.ptx.errors import LaunchError, PtxError, PtxSyntaxError, UnsupportedPtx
 from porter.verify.ptx.ir import Module
-from porter.verify.ptx.launch import Result, launch
+from porter.verify.ptx.launching import Result, launch
 from porter.verify.ptx.memory import Buffer, Pointer
 from porter.verify.ptx.parse import load
 from porter.verify.ptx.perturb import Perturbation

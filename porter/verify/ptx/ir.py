@@ -120,7 +120,7 @@ class Variable:
     count: int
     align: int
     is_array: bool
-    init: str = ""  # its initialiser's text, see parse.initialisers
+    init: str = ""  # its initialiser's text, see declarations.initialisers
     line: int = 0
     extern: bool = False
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from porter.verify.ptx import parse
 from porter.verify.ptx.decode import decode_step
-from porter.verify.ptx.errors import PtxSyntaxError, UnsupportedPtx
+from porter.verify.ptx.errors import PtxError, PtxSyntaxError, UnsupportedPtx
 from porter.verify.ptx.ir import Address, Function, Group, Instr, Label, Module, Operand, Reg, Sym, Variable
 from porter.verify.ptx.layout import align_up, place_variables
 from porter.verify.ptx.liveness import mark_liveness, mark_loops
@@ -30,6 +32,7 @@ from porter.verify.ptx.program import MatrixMultiply as _Multiply
 from porter.verify.ptx.simplify import propagate_constants
 from porter.verify.ptx.types import PRED, PtxType
 
+T = TypeVar("T")
 HOST_FUNCTIONS = ("vprintf", "__assertfail")
 _BARRIER_BASES = ("bar", "barrier")
 
@@ -280,7 +283,7 @@ def _cut(builder: _Builder, site: Site) -> list[Segment]:
                 after = cut.start()
                 here.end = Branch(guard, stop.index, after.index)
         elif base in _BARRIER_BASES and instr.mods[:1] != ("warp",):
-            _barrier(cut, site, frame, instr, guard)
+            _checked(instr, lambda i=instr, f=frame, g=guard: _barrier(cut, site, f, i, g))  # type: ignore[misc]
         else:
             _step(cut, site, frame, instr, guard)
     if cut.open:
@@ -320,8 +323,19 @@ def _land(cut: _Cutter, branching: Segment | None) -> None:
     branching.end = Branch(branching.end.guard, branching.end.taken, after.index)
 
 
+def _checked(instr: Instr, decode: Callable[[], T]) -> T:
+    """Runs a decoder; whatever it stumbles over becomes a PtxSyntaxError of the instruction's line."""
+    try:
+        return decode()
+    except PtxError:
+        raise
+    except (IndexError, KeyError, ValueError, TypeError, AttributeError, AssertionError, StopIteration) as error:
+        raise PtxSyntaxError(f"operands or modifiers of {instr.opcode} do not fit", instr.line) from error
+
+
 def _step(cut: _Cutter, site: Site, frame: Frame, instr: Instr, guard: Guard | None) -> None:
-    steps = _host_call(site, frame, instr) if instr.base == "call" else decode_step(site, frame, instr)
+    decode = _host_call if instr.base == "call" else decode_step
+    steps = _checked(instr, lambda: decode(site, frame, instr))
     for step in steps:
         if isinstance(step, (Warp, _Move, _Multiply)) and _meets(step):
             branching = _skip_around(cut, guard)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from porter.verify.ptx.errors import LaunchError
 from porter.verify.ptx.layout import ALLOCATION_ALIGN, align_up
 
 RAW: dict[int, np.dtype] = {
@@ -22,8 +21,9 @@ class Buffer:
     """Device memory over a C-contiguous numpy array, used in place: after the launch the array holds the result.
 
     `initialised`: True, False (reading before writing is reported), or a boolean mask of the array's shape.
-    `guard`: bytes of no-man's-land on both sides. Memory is never copied, so a lazily committed array (np.zeros,
-    memmap) of any extent is fine; the shadow of an uninitialised buffer is committed lazily too.
+    `guard`: bytes of no-man's-land on both sides. Memory is not copied (unless it is not aligned to 16 bytes), so a
+    lazily committed array (np.zeros, memmap) of any extent is fine; the shadow of an uninitialised buffer is
+    committed lazily too.
     """
 
     def __init__(
@@ -106,6 +106,7 @@ class AddressSpace:
     def __init__(self, first_free: int):
         self.next = first_free
         self.regions: list[Region] = []
+        self.copies: list[tuple[np.ndarray, np.ndarray]] = []  # (array, aligned copy of it)
         self.hits: dict[object, Region] = {}  # by instruction: the region that it found last
         self._starts = np.zeros(0, np.uint64)
         self._dirty = False
@@ -114,10 +115,21 @@ class AddressSpace:
         """Gives a buffer its address."""
         start = align_up(self.next + buffer.guard, ALLOCATION_ALIGN)
         data = buffer.bytes()
-        if data.ctypes.data % 16 and data.size:
-            raise LaunchError(f"buffer {buffer.name or '?'}: the array's memory must be aligned to 16 bytes")
+        if data.ctypes.data % 16 and data.size:  # work on an aligned copy, see finish
+            copy = np.zeros(data.size + 16, np.uint8)
+            shift = -copy.ctypes.data % 16
+            copy = copy[shift : shift + data.size]
+            copy[:] = data
+            if buffer.writable:
+                self.copies.append((data, copy))
+            data = copy
         region = Region("global", buffer.name, start, data, shadow_of(buffer) if track else None, buffer.writable)
         return self.insert(region, buffer.guard)
+
+    def finish(self) -> None:
+        """Results of misaligned arrays go back into them."""
+        for array, copy in self.copies:
+            array[:] = copy
 
     def insert(self, region: Region, guard: int) -> Region:
         self.regions.append(region)

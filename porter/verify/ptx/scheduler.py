@@ -14,6 +14,7 @@ import numpy as np
 from porter.verify.ptx.access import LanesKilled
 from porter.verify.ptx.barriers import Barriers
 from porter.verify.ptx.environment import Env, Gathered, scattered
+from porter.verify.ptx.errors import PtxSyntaxError
 from porter.verify.ptx.evaluate import Runner, getter
 from porter.verify.ptx.ir import Instr
 from porter.verify.ptx.program import (
@@ -221,7 +222,7 @@ class Scheduler:
         assert end.id is not None
         id_ = self.value(lanes, end.id)
         if (id_ > 15).any():
-            raise ValueError(f"PTX line {end.source.line}: barrier {int(id_.max())} does not exist")
+            raise PtxSyntaxError(f"barrier {int(id_.max())} does not exist", end.source.line)
         everyone = end.kind == "sync" and end.count is None and lanes.size == wave.alive_count and id_.size == 1
         if everyone and not barriers.early[:, id_[0]].any():
             barriers.crossed += wave.slots  # no need to wait

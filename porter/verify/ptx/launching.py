@@ -12,12 +12,12 @@ import numpy as np
 from porter.verify.ptx import counting, interpret
 from porter.verify.ptx.accelerate import Accelerator
 from porter.verify.ptx.checks import Checks, Recorder, Violation
+from porter.verify.ptx.declarations import initialisers
 from porter.verify.ptx.errors import LaunchError, PtxSyntaxError
 from porter.verify.ptx.ir import Module, Sym, Variable
 from porter.verify.ptx.layout import GLOBAL_BASE, SHARED_WINDOW, first_free, place_variables
 from porter.verify.ptx.lower import lower
 from porter.verify.ptx.memory import AddressSpace, Buffer, Pointer, Region
-from porter.verify.ptx.parse import initialisers
 from porter.verify.ptx.perturb import Perturbation
 from porter.verify.ptx.program import Program
 from porter.verify.ptx.scheduler import OutOfBudget
@@ -238,6 +238,7 @@ def launch(
             "budget", None, np.zeros(1, np.int64), lambda lane: ((0, 0, 0), (0, 0, 0)),
             "the launch was ended: it did more work than its budget allows",
         )  # fmt: skip
+    space.finish()
     result.violations = recorder.violations
     result.stdout = "".join(output)
     result.seconds = time.perf_counter() - started
