@@ -60,6 +60,19 @@ _CUB = {
     "WarpExchange": "cub/warp/warp_exchange.cuh",
     "WarpLoad": "cub/warp/warp_load.cuh",
     "WarpStore": "cub/warp/warp_store.cuh",
+    "BlockShuffle": "cub/block/block_shuffle.cuh",
+    "ThreadLoad": "cub/thread/thread_load.cuh",
+    "ThreadStore": "cub/thread/thread_store.cuh",
+    "ThreadReduce": "cub/thread/thread_reduce.cuh",
+    "ArgMax": "cub/thread/thread_operators.cuh",
+    "ArgMin": "cub/thread/thread_operators.cuh",
+    "KeyValuePair": "cub/util_type.cuh",
+    "Traits": "cub/util_type.cuh",
+    "Uninitialized": "cub/util_type.cuh",
+    "ShuffleDown": "cub/util_ptx.cuh",
+    "ShuffleIndex": "cub/util_ptx.cuh",
+    "ShuffleUp": "cub/util_ptx.cuh",
+    "LaneId": "cub/util_ptx.cuh",
 }
 
 

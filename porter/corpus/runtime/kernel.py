@@ -5,10 +5,9 @@ from __future__ import annotations
 import importlib
 import inspect
 import json
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -212,9 +211,9 @@ class Kernel:
         ready = self._ready.get((index, *self._values(constexprs)))
         if ready is None:
             ready = self.prepare(constexprs, index)
-        cuda = importlib.import_module("torch").cuda if "torch" not in sys.modules else sys.modules["torch"].cuda
+        cuda, current_handle = _torch_cuda()
         if stream is None:
-            stream = cuda.current_stream(index)
+            stream = current_handle(index)
         handle = stream if isinstance(stream, int) else stream.cuda_stream
         if cuda.current_device() == index:
             ready(*values, *grid, *block, smem_bytes, handle)
@@ -248,6 +247,14 @@ class Kernel:
         args += [cutlass_type(v) if isinstance(v, str) and v in DTYPES else v for v in values]
         args.append(runtime.make_fake_stream())
         return args
+
+
+@cache
+def _torch_cuda() -> tuple[Any, Callable[[int], int]]:
+    """torch.cuda, and what gives the handle of a device's current stream (a Stream object takes microseconds)."""
+    torch = importlib.import_module("torch")
+    raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+    return torch.cuda, raw or (lambda index: torch.cuda.current_stream(index).cuda_stream)
 
 
 def _source_file(launch: Any) -> Path:
