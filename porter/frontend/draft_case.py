@@ -17,6 +17,7 @@ from porter.cxx_types import is_const_pointee, normalise, pointee, scalar_name
 from porter.expr import ExprError
 from porter.frontend.argument_text import split_arguments
 from porter.model import Instance, KernelInfo, KernelParam, Launch, PorterError
+from porter.patterns.roles import pointer_roles
 from porter.source import Source
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class _Draft:
     sizes: dict[str, str] = field(default_factory=dict)  # name -> TOML value
     scalars: dict[str, str] = field(default_factory=dict)
     strides: dict[str, str] = field(default_factory=dict)  # parameter -> elements of a row
+    roles: dict[str, str] = field(default_factory=dict)  # what the kernel's body does with each pointer
     todo: int = 0
 
     def need(self, reason: str) -> str:
@@ -91,7 +93,20 @@ def _make(unit: ParsedUnit, info: KernelInfo) -> _Draft:
         from porter.frontend.instances import default_instances, instances_from_launches
 
         instances = tuple(instances_from_launches(unit, info)) or tuple(default_instances(info))
-    return _from_parts(info, unit.launches, instances, unit.source)
+    draft = _from_parts(info, unit.launches, instances, unit.source)
+    draft.roles = _roles(unit, info, instances[0] if instances else Instance())
+    return draft
+
+
+def _roles(unit: ParsedUnit, info: KernelInfo, instance: Instance) -> dict[str, str]:
+    """What the body does with each pointer, as far as it can be lowered at this instance."""
+    from porter.frontend.instances import try_specialise
+    from porter.frontend.lower import lower_kernel
+
+    whole, cursors, failures = try_specialise(unit.source, unit.options, [(info, instance)], stand_ins=unit.stand_ins)
+    if failures:
+        return {}
+    return pointer_roles(lower_kernel(whole, cursors[info.qualified_name, instance], info, instance))
 
 
 def _from_parts(
@@ -221,7 +236,13 @@ def _buffer(draft: _Draft, parameter: KernelParam) -> list[str]:
     shape = _commented_shape(draft, parameter.name)
     if shape is None:
         comment = draft.comments.get(parameter.name, "")
-        lines.append(f'shape = ["{TODO}"]  {draft.need("its dimensions" + (f" ({comment})" if comment else ""))}')
+        count = _only_count(draft)
+        if count is not None and not comment:
+            draft.need("its dimensions")
+            _sizes_of(draft, count)
+            lines.append(f'shape = ["{count}"]  # TODO check: a guess, the only whole number among the parameters')
+        else:
+            lines.append(f'shape = ["{TODO}"]  {draft.need("its dimensions" + (f" ({comment})" if comment else ""))}')
     else:
         lines.append(f"shape = {_strings(shape)}  # from the comment beside it")
         stride = _stride_parameter(draft, parameter.name)
@@ -229,12 +250,21 @@ def _buffer(draft: _Draft, parameter: KernelParam) -> list[str]:
             inner = [" * ".join(f"({s})" if " " in s else s for s in shape[i + 1 :]) for i in range(len(shape) - 1)]
             lines.append(f"strides = {_strings([stride, *inner[1:]])[:-1]}, 1]")
             draft.strides[stride] = inner[0]
-    role = "in" if is_const_pointee(parameter.type) else "out"
-    lines.append(f'role = "{role}"' + ("" if role == "in" else "  # not const; `inout` if the kernel reads it"))
+    seen = draft.roles.get(parameter.name)
+    role = "in" if is_const_pointee(parameter.type) else seen or "out"
+    unsure = seen is None and role != "in"
+    lines.append(f'role = "{role}"' + ("  # not const; `inout` if the kernel reads it" if unsure else ""))
     concrete = scalar_name(target)
     if role == "in" and concrete is not None and concrete[0] in "iu" and concrete not in ("i8", "u8"):
         lines.append(f'low = 0\nhigh = "{TODO}"  {draft.need("one past the largest value it may hold")}')
     return lines
+
+
+def _only_count(draft: _Draft) -> str | None:
+    """The one integer parameter of the kernel, when there is just one."""
+    whole = ("i32", "u32", "i64", "u64")
+    found = [p.name for p in draft.info.params if (scalar_name(normalise(p.type)) or "") in whole]
+    return found[0] if len(found) == 1 else None
 
 
 def _stride_parameter(draft: _Draft, buffer: str) -> str | None:
