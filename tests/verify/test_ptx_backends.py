@@ -63,7 +63,9 @@ def test_auto_hands_over_to_compiled_code(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(accelerate, "WORTH_COMPILING", 0.0)
     monkeypatch.setattr(accelerate, "WORTH_LOADING", 0.0)
     monkeypatch.setattr(interpret, "WAVE_THREADS", 256)
-    text = kernel("mul.lo.u32 %r3, %r1, %r1; mul.wide.u32 %rd2, %r1, 4; add.u64 %rd3, %rd0, %rd2; st.global.u32 [%rd3], %r3;")
+    text = kernel(
+        "mul.lo.u32 %r3, %r1, %r1; mul.wide.u32 %rd2, %r1, 4; add.u64 %rd3, %rd0, %rd2; st.global.u32 [%rd3], %r3;"
+    )
     out = np.zeros(4096, np.uint32)
     result = ptx.launch(ptx.load(text), "k", 32, 128, [ptx.Buffer(out, initialised=False)])
     assert result.ok and result.backend == "llvm"
@@ -94,7 +96,9 @@ def test_a_spin_wait_comes_back() -> None:
         ("u64 out", "u64 flag"),
     )
     out = np.zeros(64, np.uint32)
-    result = ptx.launch(ptx.load(text), "k", 2, 32, [ptx.Buffer(out), ptx.Buffer(np.zeros(1, np.uint32))], backend="llvm")
+    result = ptx.launch(
+        ptx.load(text), "k", 2, 32, [ptx.Buffer(out), ptx.Buffer(np.zeros(1, np.uint32))], backend="llvm"
+    )
     assert result.ok and result.backend == "numpy" and (out == 5).all()
 
 
@@ -135,7 +139,12 @@ class _Programs:
         elif choice == 8:
             # a loop whose count depends on the thread, on a counter of its own depth
             counter, top, end = f"%r{20 + depth}", self.label(), self.label()
-            self.lines += [f"and.b32 {counter}, {self.register()}, 3;", f"{top}:", f"setp.eq.u32 %p3, {counter}, 0;", f"@%p3 bra {end};"]
+            self.lines += [
+                f"and.b32 {counter}, {self.register()}, 3;",
+                f"{top}:",
+                f"setp.eq.u32 %p3, {counter}, 0;",
+                f"@%p3 bra {end};",
+            ]
             self.block(depth + 1, False)
             self.lines += [f"sub.u32 {counter}, {counter}, 1;", f"bra {top};", f"{end}:"]
         elif choice == 9 and together:
