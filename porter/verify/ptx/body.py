@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import struct
 from bisect import bisect_right
+from dataclasses import replace
 
 from porter.verify.ptx.declarations import DECIMAL_FLOAT, FLOAT, INTEGER, NAME, int_literal, parse_variable
 from porter.verify.ptx.errors import PtxSyntaxError
@@ -96,6 +97,7 @@ class Body:
         at = self.declaration.start
         function = self.function
         loc: Loc | None = None
+        placed: dict[int, Loc] = {}  # the latest place in each file, in order of files left
         while True:
             at = _SPACE.match(text, at).end()  # type: ignore[union-attr]
             if at >= end:
@@ -118,7 +120,13 @@ class Body:
                 at += 1
             elif match := _LOC.match(text, at):
                 inlined = tuple(tuple(map(int, m.groups())) for m in _INLINED.finditer(match.group(4)))
-                loc = Loc(int(match.group(1)), int(match.group(2)), int(match.group(3)), inlined)  # type: ignore[arg-type]
+                file, column = int(match.group(1)), int(match.group(3))
+                if loc is not None and loc.column and loc.file != file:
+                    placed.pop(loc.file, None)
+                    placed[loc.file] = replace(loc, before=None)
+                nearest = [x for f, x in placed.items() if f != file]
+                before = nearest[-1] if nearest else None
+                loc = Loc(file, int(match.group(2)), column, inlined, before)  # type: ignore[arg-type]
                 at = match.end()
             elif match := _LABEL.match(text, at):
                 at = self.label(match, text)

@@ -43,6 +43,7 @@ class Violation:
     block: tuple[int, int, int] = (0, 0, 0)
     thread: tuple[int, int, int] = (0, 0, 0)
     count: int = 1
+    callers: tuple[tuple[str, int], ...] = ()  # the places that the nearest .loc was inlined into, outwards
 
     def __str__(self) -> str:
         where = f"{self.loc[0]}:{self.loc[1]}, " if self.loc else ""
@@ -84,12 +85,14 @@ class Recorder:
             object.__setattr__(known, "count", known.count + count)
             return
         block, thread = where(int(lanes[0]))
-        loc = None
+        loc: tuple[str, int] | None = None
+        callers: tuple[tuple[str, int], ...] = ()
         if instr is not None and instr.loc is not None and instr.loc.line:
-            loc = (self.module.files.get(instr.loc.file, f"file {instr.loc.file}"), instr.loc.line)
+            places = [(self.module.files.get(f, f"file {f}"), n) for f, n in instr.loc.chain()]
+            loc, callers = places[0], tuple(places[1:])
         opcode = instr.opcode if instr is not None else "(end)"
         self.found[key] = Violation(
-            kind, line, opcode, message, loc, space, address, buffer, offset, block, thread, count
+            kind, line, opcode, message, loc, space, address, buffer, offset, block, thread, count, callers
         )
 
     @property

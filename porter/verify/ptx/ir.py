@@ -86,12 +86,22 @@ Operand = Reg | Imm | Sym | Special | Address | Vector | Pair | Not | Label | Si
 
 @dataclass(frozen=True, slots=True)
 class Loc:
-    """A `.loc`: file number (see Module.files), line, column; `inlined` is the chain of call sites, innermost first."""
+    """A `.loc`: file number (see Module.files), line, column; `inlined` is the chain of call sites, innermost first.
+
+    `before` is the nearest earlier `.loc` of another file: where a compiler writes no call sites (CuTeDSL), the code
+    that called into a library is found there.
+    """
 
     file: int
     line: int
     column: int
     inlined: tuple[tuple[int, int, int], ...] = ()
+    before: Loc | None = None
+
+    def chain(self) -> list[tuple[int, int]]:
+        """(file number, line) from the innermost place outwards."""
+        out = [(self.file, self.line), *((f, line) for f, line, _ in self.inlined)]
+        return out if self.inlined or self.before is None else [*out, (self.before.file, self.before.line)]
 
 
 @dataclass(slots=True)
