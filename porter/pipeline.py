@@ -42,9 +42,11 @@ from porter.model import (
     Verdict,
 )
 from porter.outputs import (
+    Claim,
     Translation,
     changed_since,
     check_writable,
+    claim_in,
     find_ports,
     hole_is_open,
     hole_messages,
@@ -84,6 +86,11 @@ class Run:
             self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
             self.progress(StageEvent(self.kernel, name, state, seconds=self.seconds[name]))
 
+    def took(self, name: str, seconds: float) -> None:
+        """Note the time of work that ran beside other stages, so that the times of a kernel may add up to more."""
+        self.seconds[name] = seconds
+        self.progress(StageEvent(self.kernel, name, "done", seconds=seconds))
+
     @contextmanager
     def guard(self, doing: str, span: Span) -> Iterator[None]:
         """Turn what goes wrong inside into messages of this kernel, so that the other kernels go on."""
@@ -98,7 +105,7 @@ class Run:
 def port_files(paths: Sequence[Path], config: PortConfig, progress: Progress = silent) -> Report:
     """Port the kernels of several files into `config.output`. What is wrong with one file does not stop the others."""
     reports: list[Report] = []
-    taken: dict[Path, Path] = {}  # port -> the source it comes from
+    claim = claim_in({})
     check_writable(config.output)
     if config.verify:
         from porter.verify.compile_worker import warm
@@ -106,20 +113,20 @@ def port_files(paths: Sequence[Path], config: PortConfig, progress: Progress = s
         warm()  # importing the DSL takes a second, and parsing can go on meanwhile
     for path in dict.fromkeys(paths):
         try:
-            reports.append(port(path, config, progress, taken))
+            reports.append(port(path, config, progress, claim))
         except PorterError as error:
             reports.append(Report((), error.diagnostics))
     kernels = tuple(k for r in reports for k in r.kernels)
     return Report(kernels, (*(d for r in reports for d in r.diagnostics), *unused_instantiations(kernels, config)))
 
 
-def port(path: Path, config: PortConfig, progress: Progress = silent, taken: dict[Path, Path] | None = None) -> Report:
+def port(path: Path, config: PortConfig, progress: Progress = silent, claim: Claim | None = None) -> Report:
     """Port the kernels of one file. Raises PorterError when the file as a whole cannot be ported."""
     start = time.perf_counter()
     unit = parse(path, config)
     parsed = time.perf_counter() - start
     kernels = choose_kernels(unit, config)
-    ports = port_paths(unit, kernels, config.output, taken if taken is not None else {})
+    ports = port_paths(unit, kernels, config.output, claim or claim_in({}))
     reports = [port_kernel(unit, info, config, ports[info.span], progress, parsed) for info in kernels]
     return Report(tuple(reports), file_messages(unit))
 
@@ -274,6 +281,7 @@ def judge(
         on_progress=lambda check, done, total: run.progress(
             StageEvent(run.kernel, check, "running", f"{done}/{total}")
         ),
+        on_time=run.took,
     )
     verdicts = tuple(verify_port(request))
     for v in verdicts:
@@ -289,11 +297,17 @@ STATES = {Status.PASS: "done", Status.FAIL: "failed", Status.ERROR: "failed", St
 TIMED = ("names", "compile", "resources", "numerics", "determinism")  # the others take no time of their own
 
 
+def _is_draft(file: Path, draft: Path) -> bool:
+    """True for the draft, and for the same draft in the folder of an earlier run: compiled code comes from the cache."""
+    earlier = file.name == draft.name and file.parent.name.startswith("porter-")
+    return earlier or os.path.realpath(file) == os.path.realpath(draft)
+
+
 def placed(verdict: Verdict, draft: Path, target: Path, line_map: tuple[LineMapEntry, ...]) -> Verdict:
     """A verdict whose places in the draft are places in the CUDA source, with the line of the port in a note."""
 
     def place(d: Diagnostic) -> Diagnostic:
-        if not d.span.file or os.path.realpath(d.span.file) != os.path.realpath(draft):
+        if not d.span.file or not _is_draft(Path(d.span.file), draft):
             return d
         note = f"port: {target}:{d.span.line}" if d.span.line else f"port: {target}"
         return replace(d, span=cuda_span(line_map, d.span.line), notes=(note, *d.notes))
