@@ -51,6 +51,8 @@ def lower_call(fx: FunctionLowering, c: Cursor, root: bool = False) -> ir.Expr:
 
 
 def is_library(fx: FunctionLowering, callee: Cursor) -> bool:
+    if callee.spelling.startswith("__builtin_") and ast.body_of(ast.definition(callee)) is None:
+        return True  # clang declares its own functions where they are first used
     return fx.kernel.is_prelude(callee)
 
 

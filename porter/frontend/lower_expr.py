@@ -284,13 +284,14 @@ def anonymous_path(t: cc.Type, target: Cursor) -> list[Cursor] | None:
 @expression(CursorKind.ARRAY_SUBSCRIPT_EXPR)
 def subscript(fx: FunctionLowering, c: Cursor) -> ir.Expr:
     a, b = ast.values(c)
-    if a.type.get_canonical().kind is not TypeKind.POINTER:
+    if b.type.get_canonical().kind is TypeKind.POINTER:  # `3[p]`
         a, b = b, a
     base = fx.expr(a)
     if isinstance(base, ir.HoleExpr):
         return replace(base, type=fx.type(c.type))
     index = promoted(fx.expr(b))
-    volatile = a.type.get_canonical().get_pointee().is_volatile_qualified()
+    pointer_type = a.type.get_canonical()
+    volatile = pointer_type.kind is TypeKind.POINTER and pointer_type.get_pointee().is_volatile_qualified()
     if isinstance(base, ir.Decay) and not volatile and isinstance(base.place.type, ir.Array):
         return ir.Index(base.place, index, type=base.place.type.elem)
     elem = fx.type(c.type)

@@ -33,7 +33,7 @@ def global_variable(fx: FunctionLowering, c: Cursor, target: Cursor) -> ir.Expr:
         raise Untranslatable(
             "PRT211", f"__constant__ {target.spelling} is filled by the host: its values are not known"
         )
-    if constant and not is_const:
+    if constant and not is_const and _host_may_write(fx, definition):
         raise Untranslatable("PRT211", f"__constant__ {target.spelling} may be changed by the host")
     value = constant_value(fx, init, target.type)
     if value is None and not isinstance(t, ir.Array):
@@ -58,6 +58,28 @@ def initial_value(fx: FunctionLowering, init: Cursor, t: ClangType, name: str) -
     if isinstance(x, ir.Const):
         return replace(x, origin=name)
     return x
+
+
+_SYMBOL_CALLS = re.compile(r"\w*(?:ToSymbol|SymbolAddress|FromSymbol|ModuleGetGlobal)\w*\s*(?:<[^;]*?>)?\s*\(([^;]*);")
+
+
+def _host_may_write(fx: FunctionLowering, var: Cursor) -> bool:
+    """Whether a file of the parse hands a `__constant__` variable to a call that can change it.
+
+    Device code cannot write to it, so a variable with an initialiser that no such call names keeps its values, unless
+    another file of the build fills it (external linkage): files that declare it `extern` say so themselves.
+    """
+    name = re.compile(rb"\b" + re.escape(var.spelling).encode() + rb"\b")
+    place = var.location.file
+    files = {place.name} if place is not None else set()
+    for file in files | set(fx.kernel.texts.known()):
+        data = fx.kernel.texts.data(file)
+        if not name.search(data):
+            continue
+        text = data.decode("utf-8", "replace")
+        if any(re.search(rf"\b{re.escape(var.spelling)}\b", m.group(1)) for m in _SYMBOL_CALLS.finditer(text)):
+            return True
+    return False
 
 
 def _never_written(fx: FunctionLowering, var: Cursor) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,7 +13,7 @@ from porter.frontend.clang_compat import Cursor, CursorKind
 from porter.frontend.declarations import has_body
 from porter.frontend.faults import is_tolerated
 from porter.frontend.parse import ParsedUnit, ParseOptions, parse_source
-from porter.model import Diagnostic, Instance, KernelInfo, Severity
+from porter.model import Diagnostic, Instance, KernelInfo, Severity, TemplateParam
 from porter.source import Source
 
 _NAMESPACE = "__porter_instances"
@@ -72,6 +73,11 @@ def try_specialise(
     templates = [(k, i) for k, i in requests if k.is_template or i.args]
     lines = [f"auto* __porter_{n} = &::{k.qualified_name}<{', '.join(i.args)}>;" for n, (k, i) in enumerate(templates)]
     append = "\n".join([f"namespace {_NAMESPACE} {{", *lines, "}"]) if templates else ""
+    if any(_overloaded(source, k) for k, _ in templates):
+        typed = [_typed_reference(n, k, i) for n, (k, i) in enumerate(templates)]
+        heads = " ".join(head for head, _ in typed)
+        # the declarations of the types share the line of the namespace: request n stays on line first + n
+        append = "\n".join([f"{heads} namespace {_NAMESPACE} {{", *(line for _, line in typed), "}"])
     check = [requests[0][0].span] if len(requests) == 1 else []
     unit = parse_source(source, options, append=append, stand_ins=stand_ins, check=check)
     first = source.text.count("\n") + 3  # the line of __porter_0
@@ -106,6 +112,32 @@ def try_specialise(
         if not kernel.is_template and not instance.args:
             cursors[kernel.qualified_name, instance] = unit.cursors[kernel.span]
     return unit, cursors, failures
+
+
+def _overloaded(source: Source, kernel: KernelInfo) -> bool:
+    """Whether the file may hold several kernels of this name, which `&name<...>` cannot tell apart."""
+    return len(re.findall(rf"__global__[^;{{]*?\b{re.escape(kernel.name)}\s*\(", source.text)) > 1
+
+
+def _typed_reference(n: int, kernel: KernelInfo, instance: Instance) -> tuple[str, str]:
+    """(an alias template of the kernel's type in its own namespace, the reference that uses it)."""
+    scope = kernel.qualified_name.split("::")[:-1]
+    formal = ", ".join(_formal(p) for p in kernel.template_params)
+    alias = f"template <{formal}> using __porter_type_{n} = void({', '.join(p.type for p in kernel.params)});"
+    if not kernel.is_template:
+        alias = f"using __porter_type_{n} = void({', '.join(p.type for p in kernel.params)});"
+    head = " ".join([*(f"namespace {s} {{" for s in scope), alias, *("}" for _ in scope)])
+    args = f"<{', '.join(instance.args)}>"
+    qualified = "::".join(["", *scope, f"__porter_type_{n}"])
+    return head, f"{qualified}{args if kernel.is_template else ''}* __porter_{n} = &::{kernel.qualified_name}{args};"
+
+
+def _formal(p: TemplateParam) -> str:
+    default = f" = {p.default}" if p.default else ""
+    name, pack = p.name.removesuffix("..."), "..." if p.name.endswith("...") else ""
+    if p.kind == "type":
+        return f"typename{pack} {name}{default}"
+    return f"{p.type}{pack} {name}{default}"
 
 
 def _reasons(unit: ParsedUnit, main: str, first: int) -> dict[int, list[str]]:

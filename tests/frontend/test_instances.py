@@ -20,6 +20,7 @@ from porter.frontend.instances import (
     try_specialise,
 )
 from porter.frontend.parse import ParsedUnit, ParseOptions, parse_source
+from porter.frontend.specialise import try_specialise
 from porter.model import Instance, KernelInfo, PorterError
 from porter.source import Source
 
@@ -282,3 +283,19 @@ def test_default_instances_read_the_file_again(tmp_path: Path) -> None:
     (tmp_path / "k.cu").write_text("template <typename T> __global__ void k(T* p) { *p = T(); }\n")
     unit = parse_source(Source.read(tmp_path / "k.cu"), ParseOptions())
     assert len(default_instances(unit.kernels[0])) == 2
+
+
+def test_overloaded_kernel_templates_are_told_apart(tmp_path):
+    path = tmp_path / "k.cu"
+    path.write_text(
+        "namespace a { struct S { int v; };\n"
+        "template <class T> __global__ void both(T* f, S n) { f[0] = n.v; }\n"
+        "template <class T> __global__ void both(T* f, S n, int m) { f[1] = n.v + m; } }\n"
+    )
+    unit = parse_source(Source.read(path), ParseOptions())
+    for kernel in unit.kernels:
+        instance = Instance(("float",))
+        _, cursors, failures = try_specialise(unit.source, unit.options, [(kernel, instance)])
+        assert not failures
+        found = cursors[kernel.qualified_name, instance]
+        assert len(list(found.get_arguments())) == len(kernel.params)

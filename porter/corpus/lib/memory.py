@@ -77,6 +77,8 @@ def natural(ptr, dtype):
     width = max(dtype.width // 8, 1)
     if ptr.alignment == width and ptr.dtype is dtype:
         return ptr
+    if ptr.memspace is cute.AddressSpace.rmem:  # has no address that a pointer could be made from
+        return cute.recast_ptr(ptr, dtype=dtype)
     return cute.make_ptr(dtype, ptr.toint(), ptr.memspace, assumed_align=width)
 
 

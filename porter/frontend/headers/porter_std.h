@@ -243,7 +243,9 @@ template <class H, class... T> struct tuple<H, T...> {
 };
 template <class... T> tuple(T...) -> tuple<T...>;
 template <class... T> struct tuple_size<tuple<T...>> : integral_constant<size_t, sizeof...(T)> {};
-template <class T> struct tuple_size<const T> : tuple_size<T> {};
+// Only for types with a size: asking for that of another class (a structured binding does) is no error.
+template <class T, size_t = tuple_size<T>::value> using __porter_sized = T;
+template <class T> struct tuple_size<const __porter_sized<T>> : tuple_size<T> {};
 template <size_t I, class H, class... T> struct tuple_element<I, tuple<H, T...>> : tuple_element<I - 1, tuple<T...>> {};
 template <class H, class... T> struct tuple_element<0, tuple<H, T...>> { using type = H; };
 template <size_t I, class T> struct tuple_element<I, const T> { using type = const tuple_element_t<I, T>; };
