@@ -298,7 +298,7 @@ TIMED = ("names", "compile", "resources", "numerics", "determinism")  # the othe
 
 
 def _is_draft(file: Path, draft: Path) -> bool:
-    """True for the draft, and for the same draft in the folder of an earlier run: compiled code comes from the cache."""
+    """True for the draft, and for the draft in the folder of an earlier run: compiled code may come from the cache."""
     earlier = file.name == draft.name and file.parent.name.startswith("porter-")
     return earlier or os.path.realpath(file) == os.path.realpath(draft)
 
