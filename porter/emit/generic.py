@@ -101,7 +101,7 @@ class Params:
                 return f"{n} * {k}"
             if all(_int(values[i]) and values[i] and col[i] % values[i] == 0 for i in present):
                 d = {col[i] // values[i] for i in present}
-                if len(d) == 1:
+                if len(d) == 1 and d != {0}:
                     return f"{n} // {d.pop()}"
             if all(
                 _int(values[i]) and col[i] and values[i] * col[i] == values[present[0]] * col[present[0]]

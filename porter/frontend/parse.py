@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from porter.frontend import clang_compat as cc
@@ -91,7 +91,7 @@ def parse_source(
 ) -> ParsedUnit:
     """Parse one file. `append` is C++ text added after it (the file on disk is not touched).
 
-    `stand_ins` of an earlier unit of the same file saves the search for includes (and repairs, porter.frontend.repairs).
+    `stand_ins` of an earlier unit of the same file saves the search for includes and repairs.
     `check` are the spans of the kernels
     whose errors are wanted (None: of all), which saves walking the others. Raises PorterError (PRT009) when
     libclang gives no AST at all; anything else is a diagnostic of the unit or of a kernel.
@@ -119,7 +119,7 @@ def parse_source(
                 new[name] = f'#include "{target}"\n' if target else ""
         if not new:
             files = {path: text.encode(), **{n: body.encode() for n, body in unsaved_files(found, path)}}
-            for name, fixed in repairs(tu.diagnostics, lambda n: _content(n, files)).items():
+            for name, fixed in repairs(tu.diagnostics, partial(_content, files)).items():
                 body = fixed.decode("utf-8", "replace")
                 new[name] = body[: len(body) - len(append) - 1] if name == path and append else body
         if not new:
@@ -129,13 +129,13 @@ def parse_source(
 
 
 def unsaved_files(stand_ins: dict[str, str], main: str) -> list[tuple[str, str]]:
-    """(file name, text) that clang reads instead of the disk, the main file left out. Absolute names are repaired files."""
+    """(file name, text) that clang reads instead of the disk, the main file left out. Absolute: repaired files."""
     return [
         (name if os.path.isabs(name) else f"{VIRTUAL}/{name}", body) for name, body in stand_ins.items() if name != main
     ]
 
 
-def _content(name: str, files: dict[str, bytes]) -> bytes:
+def _content(files: dict[str, bytes], name: str) -> bytes:
     if name not in files:
         try:
             with open(name, "rb") as f:

@@ -15,8 +15,8 @@ Edit = tuple[int, int, bytes]  # start, end (bytes), what stands there instead
 def repairs(diagnostics: Iterable[Any], content: Callable[[str], bytes]) -> dict[str, bytes]:
     """File name -> its content with the repairs that clang's diagnostics call for; files without one are absent.
 
-    `a::f<n>(x)` of a dependent `a` becomes `a::template f<n>(x)`; `extern __shared__ T x[32][32]` loses its first bound,
-    which dynamic shared memory does not have.
+    `a::f<n>(x)` of a dependent `a` becomes `a::template f<n>(x)`; `extern __shared__ T x[32][32]` loses its first
+    bound, which dynamic shared memory does not have.
     """
     edits: dict[str, set[Edit]] = {}
     for d in diagnostics:

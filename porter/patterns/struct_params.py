@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from porter import ir
-from porter.patterns.names import Names
+from porter.patterns.names import Names, substitute
 
 MAX_MEMBERS = 64
 
@@ -31,8 +31,24 @@ def members(t: ir.Type, place: ir.Expr) -> list[tuple[str, ir.Expr]]:
     return out
 
 
+def _references_as_pointers(kernel: ir.Kernel) -> ir.Kernel:
+    """The kernel with `T& x` parameters as `T* x`: that is what CUDA passes."""
+    if not any(p.by_ref for p in kernel.params):
+        return kernel
+    values: dict[str, ir.Expr] = {}
+    params = []
+    for p in kernel.params:
+        if p.by_ref:
+            pointer = ir.Pointer(p.type, const=p.const)
+            values[p.name] = ir.Deref(ir.Var(p.name, type=pointer), type=p.type)
+            p = replace(p, type=pointer, by_ref=False)
+        params.append(p)
+    return replace(kernel, params=tuple(params), body=substitute(kernel.body, values))
+
+
 def flatten_params(kernel: ir.Kernel, names: Names) -> ir.Kernel:
-    """The kernel with struct parameters replaced by their members; empty structs disappear."""
+    """The kernel with struct parameters replaced by their members (empty structs disappear), references by pointers."""
+    kernel = _references_as_pointers(kernel)
     if not any(isinstance(p.type, ir.Struct | ir.Array) for p in kernel.params):
         return kernel
     params: list[ir.FunctionParam] = []

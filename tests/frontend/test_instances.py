@@ -20,7 +20,6 @@ from porter.frontend.instances import (
     try_specialise,
 )
 from porter.frontend.parse import ParsedUnit, ParseOptions, parse_source
-from porter.frontend.specialise import try_specialise
 from porter.model import Instance, KernelInfo, PorterError
 from porter.source import Source
 

@@ -167,3 +167,12 @@ __global__ void tables(int* i, unsigned* u, float* f, int n) {
   Pointers p{f + 64, f + 128};
   f[t + 512] = first<float>((const float**)&p.ptrs[0], t);
 }
+__global__ void reference_parameters(int& i, unsigned& u, float* f, int n) {
+  int t = threadIdx.x;
+  if (t == 0) {
+    i += n;
+    atomicMax(&u, 77u);
+    (&i)[3] = i * 2;
+  }
+  f[t] += 1.0f;
+}
