@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,13 +53,28 @@ def check_writable(folder: Path) -> None:
         raise writing_failed(folder, PermissionError(13, os.strerror(13)))
 
 
-def port_paths(
-    unit: ParsedUnit, kernels: Sequence[KernelInfo], folder: Path, taken: dict[Path, Path]
-) -> dict[Span, Path]:
+Conflict = tuple[Path, Path]  # a port, and the source that has it already
+Claim = Callable[[Sequence[Path], Path], Conflict | None]
+
+
+def claim_in(taken: dict[Path, Path]) -> Claim:
+    """Claims of ports for sources, kept in `taken`. A claim ends at the first port that another source has."""
+
+    def claim(ports: Sequence[Path], source: Path) -> Conflict | None:
+        for path in ports:
+            owner = taken.setdefault(path, source)
+            if owner != source:
+                return path, owner
+        return None
+
+    return claim
+
+
+def port_paths(unit: ParsedUnit, kernels: Sequence[KernelInfo], folder: Path, claim: Claim) -> dict[Span, Path]:
     """The port of each kernel, by its span: `<file>.py` when the file has one kernel, else `<kernel>.py`.
 
-    Overloads of one name get `_2`, `_3`. `taken` (changed here) knows the ports of the run's other files. Raises
-    PorterError PRT957 when two files want one name.
+    Overloads of one name get `_2`, `_3`. `claim` knows the ports of the run's other files. Raises PorterError PRT957
+    when two files want one name.
     """
     stem = identifier(unit.source.path.stem)
     found: dict[Span, Path] = {}
@@ -69,12 +84,13 @@ def port_paths(
         number = f"_{seen[info.name]}" if seen[info.name] > 1 else ""
         only = len(unit.kernels) == 1 and info in unit.kernels
         found[info.span] = folder / f"{stem if only else info.name + number}.py"
-    for info in kernels:
-        path = found[info.span]
-        if taken.setdefault(path, unit.source.path) != unit.source.path:
-            message = f"{unit.source.path} and {taken[path]} would both be ported to {path}"
-            help_ = "port them into different folders with -o"
-            raise PorterError(Diagnostic("PRT957", message, info.span, help=help_))
+    conflict = claim([found[info.span] for info in kernels], unit.source.path)
+    if conflict:
+        path, other = conflict
+        span = next(info.span for info in kernels if found[info.span] == path)
+        message = f"{unit.source.path} and {other} would both be ported to {path}"
+        help_ = "port them into different folders with -o"
+        raise PorterError(Diagnostic("PRT957", message, span, help=help_))
     return found
 
 

@@ -54,7 +54,9 @@ def add(subparsers: Any) -> None:
     work.add_argument(
         "--seed", type=int, metavar="N", help="seed of the verifier's inputs (default: fresh, and printed)"
     )
-    work.add_argument("--jobs", type=int, metavar="N", help="worker processes (default: one per core)")
+    work.add_argument(
+        "--jobs", type=int, metavar="N", help="worker processes: files and compilations at once (default: one per core)"
+    )
     work.add_argument(
         "--time-limit", type=float, default=20.0, metavar="S", help="with --analyze: seconds a kernel (default 20)"
     )
@@ -93,12 +95,12 @@ def run(args: argparse.Namespace) -> int:
         return analyze(args, config)
     if args.emit:
         return emit(args, config)
-    from porter.pipeline import port_files
+    from porter.parallel import port_all
     from porter.progress import watching
     from porter.report import console, print_run
 
     with watching(console(sys.stderr, args.color), live_terminal()) as progress:
-        report = port_files([Path(f) for f in args.files], config, progress)
+        report = port_all([Path(f) for f in args.files], config, progress)
     print_run(report, args.output_format, args.color)
     return report.exit_code
 

@@ -39,6 +39,7 @@ REPEATED = 2  # launches an instance that are repeated under other schedules
 SM_COUNT = 8  # of the emulated GPU: launches that fill the machine stay small
 
 OnProgress = Callable[[str, int, int], None]  # check, done, total
+OnTime = Callable[[str, float], None]  # name, seconds
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ class VerifyRequest:
     jobs: int = 2
     backend: Backend | None = None
     on_progress: OnProgress | None = None
+    on_time: OnTime | None = None  # told how long "original" took: NVRTC works while the port is compiled
     checks: tuple[str, ...] = CHECKS
 
 
@@ -74,6 +76,7 @@ class _Verification:
     originals: list[OriginalBuild] = field(default_factory=list)
     runs: list[InstanceRun] = field(default_factory=list)
     repeats: int = 0
+    original_seconds: float = 0.0
 
     def progress(self, check: str, done: int, total: int) -> None:
         if self.request.on_progress:
@@ -110,6 +113,8 @@ def verify_port(request: VerifyRequest) -> list[Verdict]:
             text = f"the original could not be compiled: {error}"
             state.add(Verdict(check, Status.ERROR, text, error.diagnostics if check == "resources" else ()), start)
         return _rest(state, "")
+    if request.on_time:
+        request.on_time("original", state.original_seconds)
     _resources(state)
     _launch(state)
     return _rest(state, "")
@@ -181,6 +186,7 @@ def _build_original(state: _Verification) -> None:
     from porter.frontend.parse import ParseOptions
     from porter.verify.original import build_original
 
+    start = time.perf_counter()
     request = state.request
     options = request.options or ParseOptions(arch=request.arches[0])
     unit = request.unit if request.unit is not None and request.unit.options == options else None
@@ -188,6 +194,7 @@ def _build_original(state: _Verification) -> None:
     state.originals = build_original(
         request.source, options, request.info.qualified_name, wanted, ("ptx", "cubin"), unit=unit
     )
+    state.original_seconds = time.perf_counter() - start
 
 
 def _resources(state: _Verification) -> Verdict:
