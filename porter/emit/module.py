@@ -297,6 +297,9 @@ class ModuleWriter:
             self.put(").launch(", span, 1)
         self.put("grid=(grid_x, grid_y, grid_z),", span, 2)
         self.put("block=(block_x, block_y, block_z),", span, 2)
+        cluster = self._cluster()
+        if cluster:
+            self.put(f"cluster=({cluster}),", span, 2)
         if any(isinstance(n, ir.SharedDecl) and n.dynamic for n in ir.walk(p.body)):
             self.put("smem=smem_bytes,", span, 2)
         self.put("stream=stream,", span, 2)
@@ -313,6 +316,17 @@ class ModuleWriter:
         self.put("")
         self.put("")
         self._descriptor(e, names)
+
+    def _cluster(self) -> str:
+        """The cluster's extents as text, "" for a kernel without clusters or whose clusters only its host code knows."""
+        p = self.plan
+        given: tuple[str, ...] = p.case.launch.cluster if p.case is not None else ()
+        fixed = tuple(int(d) for d in given) if all(d.isdigit() for d in given) and set(given) != {"1"} else ()
+        found = [k.cluster_dims or fixed for k in p.concrete]
+        if not any(found):
+            return ""
+        rows = [(*dims, 1, 1, 1)[:3] for dims in found]
+        return ", ".join(p.generic.const_text(tuple(row[axis] for row in rows)) for axis in range(3))
 
     def _descriptor(self, e: ExprWriter, names: list[str]) -> None:
         p = self.plan

@@ -197,6 +197,8 @@ class Rewriter:
         name = obj.name if isinstance(obj, ir.Struct) else e.name
         if "grid_group" in name or "grid_group" in e.name:
             return self._grid(e, method)
+        if "cluster_group" in name or "cluster_group" in e.name:
+            return self._cluster(e, method, args)
         tile = _tile_size(obj)
         if tile is not None:
             return self._tile(e, method, args, tile)
@@ -234,9 +236,40 @@ class Rewriter:
             "num_threads": lambda: self._cast(e, _bin("*", _product("gridDim"), threads)),
             "block_rank": lambda: self._cast(e, _block()),
             "num_blocks": lambda: self._cast(e, _product("gridDim")),
+            "cluster_rank": lambda: self._cast(e, _lib("cluster_index", (), ir.U32)),
+            "num_clusters": lambda: self._cast(e, _lib("clusters", (), ir.U32)),
             "block_index": lambda: self._dim3(e, "blockIdx"),
             "dim_blocks": lambda: self._dim3(e, "gridDim"),
             "group_dim": lambda: self._dim3(e, "gridDim"),
+        }
+        return table[method]() if method in table else e
+
+    def _cluster(self, e: ir.Intrinsic, method: str, args: tuple[ir.Expr, ...]) -> ir.Expr:
+        effects = {"sync": "cluster_sync", "barrier_arrive": "cluster_arrive", "barrier_wait": "cluster_wait"}
+        if method in effects:
+            return _lib(effects[method], (), ir.VOID, span=e.span)
+        if method == "map_shared_rank" and len(args) == 2:
+            if isinstance(e.type, ir.Pointer):
+                return _lib("map_shared_rank", args, e.type, span=e.span)
+            pointer = ir.Pointer(e.type)
+            address = ir.AddressOf(args[0], type=pointer)
+            mapped = _lib("map_shared_rank", (address, args[1]), pointer, span=e.span)
+            return ir.Deref(mapped, type=e.type, span=e.span)
+        rank, blocks = _lib("cluster_rank", (), ir.U32), _lib("cluster_blocks", (), ir.U32)
+        threads = _product("blockDim")
+
+        def dim3(name: str) -> ir.Expr:
+            parts = tuple(_lib(name, (), ir.U32, targs=(a,)) for a in "xyz")
+            return ir.StructInit(parts, type=e.type, span=e.span)
+
+        table: dict[str, Callable[[], ir.Expr]] = {
+            "block_rank": lambda: self._cast(e, rank),
+            "num_blocks": lambda: self._cast(e, blocks),
+            "thread_rank": lambda: self._cast(e, _bin("+", _bin("*", rank, threads), _thread())),
+            "size": lambda: self._cast(e, _bin("*", blocks, threads)),
+            "num_threads": lambda: self._cast(e, _bin("*", blocks, threads)),
+            "block_index": lambda: dim3("cluster_position"),
+            "dim_blocks": lambda: dim3("cluster_extent"),
         }
         return table[method]() if method in table else e
 
@@ -524,6 +557,9 @@ def drop_handles(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
     out: list[Any] = []
     for s in body:
         if isinstance(s, ir.Decl | ir.SharedDecl) and is_opaque(s.type):
+            init = s.init if isinstance(s, ir.Decl) else None
+            if isinstance(init, ir.Intrinsic) and init.name == "lib.cluster_arrive":  # its token is the barrier's state
+                out.append(ir.ExprStmt(init, span=s.span, comment=s.comment))
             continue
         if isinstance(s, ir.Assign) and is_opaque(s.target.type):
             continue

@@ -1,6 +1,7 @@
 """The vocabulary that ports and curated kernels share. Each function's docstring says which instruction it becomes."""
 
 from porter.corpus.lib.blocks import *  # noqa: F403
+from porter.corpus.lib.cluster import *  # noqa: F403
 from porter.corpus.lib.floats import *  # noqa: F403
 from porter.corpus.lib.half_math import *  # noqa: F403
 from porter.corpus.lib.inline import *  # noqa: F403

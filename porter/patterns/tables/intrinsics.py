@@ -196,12 +196,19 @@ def find(name: str, arg0: str) -> Row | None:
     return None
 
 
+#: functions of porter.corpus.lib that patterns call and that only compute a value
+_PURE_LIB = {
+    "lib.linear_thread", "lib.block_threads", "lib.tile_mask", "lib.cluster_rank", "lib.cluster_blocks",
+    "lib.cluster_position", "lib.cluster_extent", "lib.cluster_index", "lib.clusters", "lib.map_shared_rank",
+}  # fmt: skip
+
+
 def has_effect(name: str) -> bool:
     """True when a call of `name` must stay where it is."""
     if name == "porter.bits":
         return False
     if name.startswith("lib."):
-        return name not in ("lib.linear_thread", "lib.block_threads", "lib.tile_mask")
+        return name not in _PURE_LIB
     rows = _INDEX.get(name)
     if rows:
         return rows[0].effect

@@ -1,0 +1,61 @@
+"""Thread block clusters: where a block is in its cluster, the cluster barrier, and the other blocks' shared memory."""
+
+from cutlass import Int32, Int64, Uint32
+
+from porter.corpus.lib.inline import asm, pure
+from porter.corpus.lib.memory import address, pointer
+
+
+def cluster_rank():
+    """Rank of this block in its cluster, Uint32 (`%cluster_ctarank`)."""
+    return pure("mov.u32 $0, %cluster_ctarank;", Uint32)
+
+
+def cluster_blocks():
+    """Blocks of this cluster, Uint32 (`%cluster_nctarank`)."""
+    return pure("mov.u32 $0, %cluster_nctarank;", Uint32)
+
+
+def cluster_position(axis):
+    """Index of this block in its cluster along "x", "y" or "z", Uint32 (`%cluster_ctaid`)."""
+    return pure(f"mov.u32 $0, %cluster_ctaid.{axis};", Uint32)
+
+
+def cluster_extent(axis):
+    """Blocks of this cluster along "x", "y" or "z", Uint32 (`%cluster_nctaid`)."""
+    return pure(f"mov.u32 $0, %cluster_nctaid.{axis};", Uint32)
+
+
+def cluster_index():
+    """Linear index of this cluster in the grid, x fastest, Uint32 (`%clusterid`)."""
+    x, y, z = (pure(f"mov.u32 $0, %clusterid.{a};", Uint32) for a in "xyz")
+    nx, ny = (pure(f"mov.u32 $0, %nclusterid.{a};", Uint32) for a in "xy")
+    return x + nx * (y + ny * z)
+
+
+def clusters():
+    """Clusters of the grid, Uint32 (`%nclusterid`)."""
+    x, y, z = (pure(f"mov.u32 $0, %nclusterid.{a};", Uint32) for a in "xyz")
+    return x * y * z
+
+
+def cluster_arrive():
+    """First half of the cluster barrier, with release (`barrier.cluster.arrive.aligned`)."""
+    asm("barrier.cluster.arrive.aligned;", (), [], volatile=True)
+
+
+def cluster_wait():
+    """Second half of the cluster barrier, with acquire (`barrier.cluster.wait.aligned`)."""
+    asm("barrier.cluster.wait.aligned;", (), [], volatile=True)
+
+
+def cluster_sync():
+    """All threads of all blocks of the cluster meet (both halves of the cluster barrier)."""
+    cluster_arrive()
+    cluster_wait()
+
+
+def map_shared_rank(ptr, rank):
+    """The same place in the shared memory of the cluster's block `rank`, as a generic pointer (`mapa.u64`)."""
+    mapped = pure("mapa.u64 $0, $1, $2;", Int64, address(ptr), Int32(rank))
+    return pointer(ptr.dtype, mapped)
