@@ -73,11 +73,11 @@ ALLOWED = {
     "sqrt": (2.0**-23 + 2.0**-24, 0.0),
     "rsqrt": (2.0**-22.9 + 2.0**-24, 0.0),
     "ex2": (2.0**-22 + 2.0**-24, 2.0**-148),
-    "lg2": (2.0**-23, 2.0**-22),
+    "lg2": (2.0**-22, 2.0**-22),
     "sin": (0.0, 2.0**-20.5),
     "cos": (0.0, 2.0**-20.5),
     "tanh": (2.0**-11, 0.0),
-    "tanh16": (2.0**-10, 2.0**-20),
+    "tanh16": (0.0, 2.0**-10.987 + 2.0**-12),
     "ex2_f16": (2.0**-9.9, 2.0**-23),
     "ex2_bf16": (2.0**-7, 0.0),
     "rcp64": (2.0**-20, 0.0),
@@ -95,10 +95,10 @@ def test_approximate_operations_lie_within_the_bound(
         x = as_float(spec.inputs[0], spec.values()[0])
         relative, absolute = ALLOWED[spec.approximate]
         if spec.approximate == "tanh16" and spec.output.startswith("bf16"):
-            relative = 2.0**-7
+            absolute = 2.0**-8 + 2.0**-9
         check = finite
         if spec.approximate in ("sin", "cos"):
-            check = finite & (np.abs(x) <= np.pi)  # the ISA bounds the error there only
+            check = finite & (np.abs(x) <= 2 * np.pi)  # farther out the ISA allows more, or promises nothing
         else:
             assert np.array_equal(np.isnan(got), np.isnan(want))
             assert np.array_equal(np.isinf(got), np.isinf(want))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from porter.verify import ptx
-from tests.verify.ptx_micro import kernel, run
+from tests.verify.ptx_micro import kernel, run, store32
 
 SAMPLES = Path(__file__).parent / "ptx_samples"
 ALL = ptx.Checks(shared_races=True, global_races=True)
@@ -226,3 +226,28 @@ def test_strided_accesses_cost_sectors_and_banks() -> None:
     counts = result.counts["traffic"]
     assert counts["shared.store.wavefronts"] == 32  # all lanes in one bank
     assert (counts["global.store.sectors"], counts["global.store.ideal_sectors"]) == (32, 4)
+
+
+@pytest.mark.parametrize(
+    ("instruction", "x", "move"),
+    [
+        ("ex2.approx.f32", 1.5, 2.0**1.5 * 2.0**-22),
+        ("lg2.approx.f32", 1.25, 2.0**-22),  # absolute within (0.5, 2)
+        ("lg2.approx.f32", 2.0**20, 20 * 2.0**-22),  # relative elsewhere
+        ("sin.approx.f32", 1.0, 2.0**-20.5),
+        ("sin.approx.f32", 100.0, 2.0**-14.7),
+        ("tanh.approx.f32", 0.5, np.tanh(0.5) * 2.0**-11),
+    ],
+)
+def test_each_approximation_is_moved_by_the_bound_of_the_isa(instruction: str, x: float, move: float) -> None:
+    text = kernel(f"mov.f32 %f0, {float_literal(x)}; {instruction} %f1, %f0; mov.b32 %r3, %f1;" + store32("%r3"))
+    found = []
+    for direction in (0, 1):
+        out = np.zeros(32, np.uint32)
+        run(text, out, perturb=ptx.Perturbation(direction))
+        found.append(float(out.view(np.float32)[0]))
+    assert found[1] - found[0] == pytest.approx(move, rel=0.35)  # of which half a unit is rounding
+
+
+def float_literal(x: float) -> str:
+    return f"0f{int(np.float32(x).view(np.uint32)):08X}"

@@ -144,8 +144,8 @@ class Algebra(ABC):
     def exact64(self, op: str, mode: str, *args: V) -> V:
         """f64 add/mul/fma/div/sqrt/rcp in a directed rounding mode (rz, rm, rp). Backends may refuse."""
 
-    def approximate(self, op: str, exact: V) -> V:
-        """The hook for error perturbation: `exact` is the f64 result of approximate instruction `op`."""
+    def approximate(self, op: str, exact: V, x: V) -> V:
+        """The hook for error perturbation: `exact` is the f64 result of approximate instruction `op` for `x`."""
         return exact
 
     # composed, the same for every backend

@@ -265,8 +265,8 @@ class NumpyAlgebra(Algebra):
             result.flat[i] = round_fraction_f64(exact, mode, zero)
         return result
 
-    def approximate(self, op: str, exact: A) -> A:
-        return exact if self._perturb is None else self._perturb(op, exact)
+    def approximate(self, op: str, exact: A, x: A) -> A:
+        return exact if self._perturb is None else self._perturb(op, exact, x)
 
     def pair128(self, low: A, high: A) -> A:
         """A 128-bit register from two u64."""

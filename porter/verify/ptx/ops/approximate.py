@@ -13,18 +13,25 @@ from porter.verify.ptx.algebra import Algebra
 
 V = Any
 
-# relative error (ulp-like bounds as 2^-k) or absolute error, as the PTX ISA states them for the f32 instruction
+# Largest errors as the PTX ISA 9.1 states them, with the section. An error of n ulp is taken as n * 2^-23, relative.
+# kind: relative; absolute; log (absolute where the result is within (-1, 1), that is for inputs in (0.5, 2), relative
+# elsewhere); angle (absolute for inputs in [-2 pi, 2 pi], ANGLE_FAR up to 100 pi, nothing is promised beyond).
 BOUNDS: dict[str, tuple[str, float]] = {
-    "rcp": ("relative", 2.0**-23),
-    "sqrt": ("relative", 2.0**-23),
-    "rsqrt": ("relative", 2.0**-22.9),
-    "ex2": ("relative", 2.0**-22),
-    "lg2": ("absolute", 2.0**-22),
-    "sin": ("absolute", 2.0**-20.5),
-    "cos": ("absolute", 2.0**-20.5),
-    "tanh": ("relative", 2.0**-11),
-    "div": ("relative", 2.0**-22),
+    "div": ("relative", 2.0**-22),  # 9.7.3.8: 2 ulp; div.approx for |b| in [2^-126, 2^126], div.full everywhere
+    "rcp": ("relative", 2.0**-23),  # 9.7.3.13: 1 ulp
+    "sqrt": ("relative", 2.0**-23),  # 9.7.3.15
+    "rsqrt": ("relative", 2.0**-22.9),  # 9.7.3.16
+    "sin": ("angle", 2.0**-20.5),  # 9.7.3.18
+    "cos": ("angle", 2.0**-20.5),  # 9.7.3.19
+    "lg2": ("log", 2.0**-22),  # 9.7.3.20
+    "ex2": ("relative", 2.0**-22),  # 9.7.3.21: 2 ulp from the correctly rounded result
+    "tanh": ("relative", 2.0**-11),  # 9.7.3.22
+    "tanh.f16": ("absolute", 2.0**-10.987),  # 9.7.4.9
+    "tanh.bf16": ("absolute", 2.0**-8),  # 9.7.4.9
+    "ex2.f16": ("relative", 2.0**-9.9),  # 9.7.4.10
+    "ex2.bf16": ("relative", 2.0**-7),  # 9.7.4.10
 }
+ANGLE_NEAR, ANGLE_FAR = 2 * pi, 2.0**-14.7
 
 
 _EX2 = (1.0, 0.6931471805599453, 0.2402265069591007, 0.05550410866482158, 0.009618129107628477,
@@ -105,8 +112,11 @@ def _tanh(b: Algebra, x: V) -> V:
     return b.select(tiny, small, b.select(b.isnan(x), x, big))
 
 
-def approximate(b: Algebra, op: str, x: V) -> V:
-    """f64 result of approximate instruction `op`, of an f64 that came from a narrower type; perturbed if asked."""
+def approximate(b: Algebra, op: str, x: V, narrow: str = "") -> V:
+    """f64 result of approximate instruction `op`, of an f64 that came from a narrower type; perturbed if asked.
+
+    `narrow` is the half type that the instruction works in, which has bounds of its own.
+    """
     zero = b.const_f(64, 0.0)
     if op == "ex2":
         r = exp2_f64(b, x)
@@ -131,4 +141,4 @@ def approximate(b: Algebra, op: str, x: V) -> V:
         r = _tanh(b, x)
     else:
         raise KeyError(op)
-    return b.approximate(op, r)
+    return b.approximate(f"{op}.{narrow}" if narrow else op, r, x)

@@ -271,7 +271,7 @@ def fma(i: Instr) -> PureOp:
 
 
 def _div_approx(b: Algebra, x: V, y: V) -> V:
-    exact = b.approximate("div", b.fdiv(b.fpext(x), b.fpext(y)))
+    exact = b.approximate("div", b.fdiv(b.fpext(x), b.fpext(y)), x)
     q = b.fptrunc(exact)
     huge = b.flt(b.const_f(32, 2.0**126), b.fabs(y))
     huge = b.and_(huge, b.flt(b.fabs(y), b.const_f(32, float("inf"))))
@@ -286,7 +286,7 @@ def _div_approx(b: Algebra, x: V, y: V) -> V:
 
 
 def _div_full(b: Algebra, x: V, y: V) -> V:
-    return b.fptrunc(b.approximate("div", b.fdiv(b.fpext(x), b.fpext(y))))
+    return b.fptrunc(b.approximate("div", b.fdiv(b.fpext(x), b.fpext(y)), x))
 
 
 @pure("div")

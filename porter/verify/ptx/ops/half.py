@@ -140,7 +140,9 @@ def special(m: Mods, op: str, t: PtxType, ftz: bool) -> PureOp:
         x32 = to_f32(b, s, x)
         if ftz and s.name == "bf16":
             x32 = b.ftz(x32)
-        r = narrow.narrow(b, b.f64_to_f32_odd(approximate(b, op, b.fpext(x32))), narrow.FORMATS[s.name], "rn", False)
+        r = narrow.narrow(
+            b, b.f64_to_f32_odd(approximate(b, op, b.fpext(x32), s.name)), narrow.FORMATS[s.name], "rn", False
+        )
         r = b.trunc(r, 16)
         if ftz and s.name == "bf16":
             tiny = b.eq(b.and_(r, b.const(16, 0x7F80)), b.const(16, 0))
