@@ -7,6 +7,7 @@ import importlib.metadata
 import json
 import os
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ def record(
         "date": datetime.date.today().isoformat(),
         "porter": commit(Path(__file__).resolve().parents[2])[:12],
     }
-    with FileLock(f"{RESULTS}.lock"):
+    with FileLock(Path(tempfile.gettempdir()) / "porter-real-results.lock"):
         known = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.is_file() else {}
         known["packages"] = {p: _version(p) for p in PACKAGES}
         known.setdefault("kernels", {})[name] = row
