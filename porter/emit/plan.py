@@ -14,6 +14,7 @@ from porter.model import Instance, KernelInfo, PorterError
 from porter.patterns.aggregates import scalars_for_structs, split_aggregates
 from porter.patterns.constants import fold_floats
 from porter.patterns.exits import function_exits, single_exit
+from porter.patterns.first_assignment import declare_at_first_assignment
 from porter.patterns.fp8_modes import constant_formats, fp8_pairs
 from porter.patterns.inline import inline
 from porter.patterns.library import drop_handles, lower_library
@@ -91,7 +92,9 @@ def rewrite_kernel(kernel: ir.Kernel) -> ir.Kernel:
     body = _body(k.body, names)
     body = single_exit(body, None, names)
     k = replace(k, body=body, functions=functions)
-    return tidy_names(mark_readonly(hoist_shared(k)))
+    k = mark_readonly(hoist_shared(k))
+    functions = {n: replace(f, body=declare_at_first_assignment(f.body)) for n, f in k.functions.items()}
+    return tidy_names(replace(k, body=declare_at_first_assignment(k.body), functions=functions))
 
 
 def _body(body: tuple[ir.Stmt, ...], names: Names) -> tuple[ir.Stmt, ...]:

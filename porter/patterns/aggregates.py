@@ -449,13 +449,17 @@ def _split_structs(body: tuple[ir.Stmt, ...], names: Names) -> tuple[ir.Stmt, ..
                     replace(s, name=parts[s.name][f.name], type=f.type, comment=s.comment if i == 0 else "")
                     for i, f in enumerate(types[s.name].fields)
                 )
-            elif isinstance(s, ir.Copy) and _is(s.target, types):
+            elif isinstance(s, ir.Copy) and (_is(s.target, types) or _is(s.source, types)):
                 t = s.target.type
                 assert isinstance(t, ir.Struct)
                 pairs: list[ir.Stmt] = []
                 for f in t.fields:
-                    a = var(s.target.name, f, s.span)  # type: ignore[attr-defined]
-                    b = var(s.source.name, f, s.span)  # type: ignore[attr-defined]
+                    a, b = (
+                        var(place.name, f, s.span)  # type: ignore[attr-defined]
+                        if _is(place, types)
+                        else ir.Field(place, f.name, type=f.type, span=s.span)
+                        for place in (s.target, s.source)
+                    )
                     pairs.append(ir.Copy(a, b, span=s.span) if is_aggregate(f.type) else ir.Assign(a, b, span=s.span))
                 out.extend(pairs)
             else:
@@ -463,6 +467,13 @@ def _split_structs(body: tuple[ir.Stmt, ...], names: Names) -> tuple[ir.Stmt, ..
         return tuple(out)
 
     return stmts(ir.rewrite(body, expr))
+
+
+def _member_wise(t: ir.Type) -> bool:
+    """A struct of scalars whose alignment is only that of its members: a copy of it promises no wider access."""
+    if not isinstance(t, ir.Struct) or not all(isinstance(f.type, ir.Scalar) for f in t.fields):
+        return False
+    return t.align == max(ir.alignof(f.type) for f in t.fields)
 
 
 def _is(e: ir.Expr, types: dict[str, ir.Struct]) -> bool:
@@ -479,7 +490,7 @@ def _punned(body: Any, types: dict[str, ir.Struct]) -> set[str]:
         if isinstance(n, ir.Copy):
             a, b = n.target, n.source
             for x, y in ((a, b), (b, a)):
-                if _is(x, types) and not _is(y, types):
+                if _is(x, types) and not _is(y, types) and not _member_wise(x.type):
                     bad.add(x.name)  # type: ignore[attr-defined]
             for x in (a, b):
                 if not _is(x, types):
