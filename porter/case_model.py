@@ -208,9 +208,7 @@ class Case:
 
     # ---- concrete points
 
-    def points(
-        self, limit: int | None = None, seed: int = 0, values: Mapping[str, Value] | None = None
-    ) -> list[Point]:
+    def points(self, limit: int | None = None, seed: int = 0, values: Mapping[str, Value] | None = None) -> list[Point]:
         """Concrete points, cheapest first: every combination of sizes and scalar variants, and the explicit shapes.
 
         `values` are the template values of an instance (`instance_values`). With `limit`, a choice by `seed` that
@@ -244,6 +242,11 @@ class Case:
         scalars = {k: str(value) if k == name else str(v) for k, v in point.scalars.items()}
         base = {k: v for k, v in point.sizes.items() if k in self.base_sizes}
         return replace(self._point(base, scalars, dict(values)), null=point.null)
+
+    def point_at(self, sizes: Mapping[str, int], values: Mapping[str, Value]) -> Point:
+        """The point with these base sizes, in the case's lists or not; the others and the scalars take their first."""
+        first = {n: v[0] for n, v in self.sizes if not isinstance(v, str)}
+        return self._point({**first, **sizes}, {n: v[0] for n, v in self.scalars}, dict(values))
 
     def choose(self, points: list[Point], limit: int | None, seed: int) -> list[Point]:
         """At most `limit` of the points, by `seed`, cheapest first, covering what `points()` promises to cover."""

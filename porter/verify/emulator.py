@@ -46,7 +46,7 @@ class EmulatorBackend:
                 build.entry,
                 shape.grid,
                 shape.block,
-                [_argument(a) for a in arguments],
+                [as_argument(a) for a in arguments],
                 smem_bytes=shape.smem,
                 cooperative=shape.cooperative,
                 cluster=shape.cluster,
@@ -65,7 +65,7 @@ def _module(text: str) -> ptx.Module:
     return ptx.load(text)
 
 
-def _argument(value: Argument) -> object:
+def as_argument(value: Argument) -> object:
     """A buffer with its guards left outside, its gaps marked uninitialised; numbers and null as they are."""
     if not isinstance(value, HostBuffer):
         return value
@@ -84,14 +84,14 @@ def _argument(value: Argument) -> object:
 def _violation(v: ptx.Violation) -> Violation:
     times = f" ({v.count} times)" if v.count > 1 else ""
     message = f"{v.message}{times}; block {v.block}, thread {v.thread}"
-    file, line = _own_place([v.loc, *v.callers] if v.loc else [])
+    file, line = own_place([v.loc, *v.callers] if v.loc else [])
     return Violation(v.kind, message, file, line, v.ptx_line, v.space)
 
 
 _LIBRARY = ("/porter/corpus/lib/", "/nvidia/", "/include/cub/", "/include/cuda")
 
 
-def _own_place(places: list[tuple[str, int]]) -> tuple[str, int]:
+def own_place(places: list[tuple[str, int]]) -> tuple[str, int]:
     """The innermost place in the user's own file; library code is only named when nothing else is known."""
     own = [p for p in places if not any(part in p[0] for part in _LIBRARY)]
     return (own or places or [("", 0)])[0]

@@ -21,6 +21,7 @@ from porter.verify.ptx.memory import AddressSpace, Buffer, Pointer, Region
 from porter.verify.ptx.perturb import Perturbation
 from porter.verify.ptx.program import Program
 from porter.verify.ptx.scheduler import OutOfBudget
+from porter.verify.ptx.tensors import tensors_as_buffers
 from porter.verify.ptx.traffic import TrafficCounter
 from porter.verify.ptx.types import PtxType
 from porter.verify.ptx.wave import Geometry
@@ -184,7 +185,8 @@ def launch(
 ) -> Result:
     """Runs one kernel of a module on the CPU.
 
-    args: per parameter a Buffer, Buffer.at(bytes), number, or bytes of a struct. smem_bytes: dynamic shared memory.
+    args: per parameter a Buffer, Buffer.at(bytes), torch tensor in CPU memory (used in place, writable, initialised),
+    number, or bytes of a struct. smem_bytes: dynamic shared memory.
     resident: blocks that run at once (0: all of a cooperative launch, else what 132 SMs hold or fewer). seed: 0 runs in
     the natural order, any other number shuffles blocks and the order in which atomics meet. budget: an upper bound on
     work, about thread-instructions; exceeding it is a `budget` violation. Module variables start afresh at each launch.
@@ -200,6 +202,7 @@ def launch(
     parameters = module.declarations[name].params
     if len(args) != len(parameters):
         raise LaunchError(f"{name} has {len(parameters)} parameters, {len(args)} arguments were given")
+    args = tensors_as_buffers(args)
     addresses = _place_buffers(args, parameters, space, checks)
     params = np.zeros(max(program.param_bytes, 1), np.uint8)[: program.param_bytes]
     for value, parameter in zip(args, parameters, strict=True):
