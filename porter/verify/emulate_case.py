@@ -131,8 +131,8 @@ def _instance_of(entry: str, case: Case, info: KernelInfo, wanted: int | None) -
 _LETTERS = {
     "bool": "b", "char": "c", "signed char": "a", "unsigned char": "h", "short": "s", "unsigned short": "t", "int": "i",
     "unsigned int": "j", "unsigned": "j", "long": "l", "unsigned long": "m", "long long": "x",
-    "unsigned long long": "y", "float": "f", "double": "d", "int8_t": "a", "uint8_t": "h", "int16_t": "s", "uint16_t": "t", "int32_t": "i",
-    "uint32_t": "j", "int64_t": "l", "uint64_t": "m", "size_t": "m",
+    "unsigned long long": "y", "float": "f", "double": "d", "int8_t": "a", "uint8_t": "h", "int16_t": "s",
+    "uint16_t": "t", "int32_t": "i", "uint32_t": "j", "int64_t": "l", "uint64_t": "m", "size_t": "m",
     "half": "6__half", "nv_bfloat16": "13__nv_bfloat16",
 }  # fmt: skip
 

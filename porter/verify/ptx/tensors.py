@@ -21,7 +21,7 @@ def tensors_as_buffers(args: Sequence[object]) -> list[object]:
     """`args` with each tensor replaced by a pointer into a Buffer over its memory.
 
     A buffer reaches from a tensor's first element to its last; tensors that overlap (views of one another) share one,
-    so that they have the distance they have on a GPU. Raises LaunchError for tensors elsewhere, with negative strides or
+    so that they are as far apart as on a GPU. Raises LaunchError for tensors elsewhere, with negative strides or
     with gradients wanted (their memory is not to be written behind autograd's back).
     """
     spans = {id(a): _span(a) for a in args if is_tensor(a)}
