@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from porter import ir
 
 if TYPE_CHECKING:
-    from porter.emit.expr import ExprWriter, Text
+    from porter.emit.expr import ExprWriter
+    from porter.emit.text import Text
 
 _TYPES = {
     "r": ("Int32", "Uint32"),
@@ -116,7 +117,7 @@ def _assign(w: ExprWriter, place: ir.Expr, letter: str, t: str, value: str) -> s
         value = f"lib.bits({value}, {w.dtype(place.type)})"
     elif w.dtype(place.type) != t and kinds:
         value = f"{w.dtype(place.type)}({value})"
-    from porter.emit.expr import Text
+    from porter.emit.text import Text
 
     if isinstance(place, ir.Var) and place.name not in w.s.memory:
         return f"{w.name(place.name)} = {value}"

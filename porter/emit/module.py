@@ -8,12 +8,13 @@ from pathlib import Path
 from porter import __version__, ir
 from porter.emit import spelling
 from porter.emit.entry import entry_lines
-from porter.emit.expr import BUILTIN_NAMES, ExprWriter, Scope
+from porter.emit.expr import ExprWriter
 from porter.emit.generic import Params
 from porter.emit.layout import leaf
 from porter.emit.plan import Helper, PortPlan
 from porter.emit.standalone import PREFIX, inline_library
 from porter.emit.stmt import BodyWriter, Line, assigned_variables, memory_names
+from porter.emit.text import BUILTIN_NAMES, Scope
 from porter.model import Hole, LineMapEntry, PortedModule
 from porter.patterns.names import declared
 from porter.source import NO_SPAN, Span
@@ -318,7 +319,7 @@ class ModuleWriter:
         self._descriptor(e, names)
 
     def _cluster(self) -> str:
-        """The cluster's extents as text, "" for a kernel without clusters or whose clusters only its host code knows."""
+        """The cluster's extents as text, "" for a kernel without clusters or with clusters only its host code knows."""
         p = self.plan
         given: tuple[str, ...] = p.case.launch.cluster if p.case is not None else ()
         fixed = tuple(int(d) for d in given) if all(d.isdigit() for d in given) and set(given) != {"1"} else ()

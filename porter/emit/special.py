@@ -9,7 +9,8 @@ from porter.emit import spelling
 from porter.emit.generic import ConstVariants
 
 if TYPE_CHECKING:
-    from porter.emit.expr import ExprWriter, Text
+    from porter.emit.expr import ExprWriter
+    from porter.emit.text import Text
 
 
 def special(w: ExprWriter, e: ir.Intrinsic) -> Text | None:
@@ -22,7 +23,7 @@ def special(w: ExprWriter, e: ir.Intrinsic) -> Text | None:
 
 
 def _text(s: str) -> Text:
-    from porter.emit.expr import Text
+    from porter.emit.text import Text
 
     return Text(s)
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from porter import ir
-from porter.emit.expr import ATOM, COMPARE, TERNARY, ExprWriter, Scope, Text, is_readonly
+from porter.emit.expr import ExprWriter
 from porter.emit.generic import ConstVariants, InstanceIf, Variants
 from porter.emit.loops import Range, as_range, counted, step_of, trips
 from porter.emit.ranges import INT_MAX, upper
+from porter.emit.text import ATOM, COMPARE, TERNARY, Scope, Text, is_readonly
 from porter.model import Hole
 from porter.patterns.names import assigned_names
 from porter.source import NO_SPAN, Span
