@@ -444,3 +444,12 @@ def test_arrays_that_are_not_aligned_are_copied_and_written_back() -> None:
     assert data.ctypes.data % 16
     result = ptx.launch(ptx.load(kernel(store32("%r0"))), "k", 1, 20, [ptx.Buffer(data, initialised=False)])
     assert result.ok and data.tolist() == list(range(20))
+
+
+def test_atomics_of_blocks_that_are_no_multiple_of_a_warp() -> None:
+    text = kernel("mul.wide.u32 %rd2, %r1, 4; add.u64 %rd3, %rd1, %rd2; atom.global.add.u32 %r3, [%rd3], %r0;" + store32("%r3"),
+                  ("u64 out", "u64 data"))  # fmt: skip
+    data = np.arange(99, dtype=np.uint32)
+    out = np.zeros(99, np.uint32)
+    assert run(text, out, data, grid=3, block=33).ok
+    assert np.array_equal(out, np.arange(99)) and np.array_equal(data, np.arange(99) + np.arange(99) % 33)

@@ -156,10 +156,35 @@ def message_passing(release: str, acquire: str) -> str:
     ("st.relaxed.gpu.global.u32 [%rd1], 1;", "ld.acquire.gpu.global.u32 %r5, [%rd1];", False),
     ("st.release.gpu.global.u32 [%rd1], 1;", "ld.relaxed.gpu.global.u32 %r5, [%rd1];", False),
     ("atom.global.add.u32 %r9, [%rd1], 1;", "ld.volatile.global.u32 %r5, [%rd1]; membar.gl;", False),
+    ("st.release.sys.global.u32 [%rd1], 1;", "ld.acquire.gpu.global.u32 %r5, [%rd1];", True),
+    ("st.release.gpu.global.u32 [%rd1], 1;", "ld.acquire.cta.global.u32 %r5, [%rd1];", False),
+    ("st.release.cta.global.u32 [%rd1], 1;", "ld.acquire.gpu.global.u32 %r5, [%rd1];", False),
+    ("membar.cta; atom.global.add.u32 %r9, [%rd1], 1;", "ld.volatile.global.u32 %r5, [%rd1]; membar.gl;", False),
+    ("membar.gl; atom.global.add.u32 %r9, [%rd1], 1;", "ld.volatile.global.u32 %r5, [%rd1]; membar.cta;", False),
+    ("fence.acq_rel.cta; st.relaxed.gpu.global.u32 [%rd1], 1;", "ld.relaxed.gpu.global.u32 %r5, [%rd1]; fence.acq_rel.gpu;", False),
 ])  # fmt: skip
 def test_message_passing(release: str, acquire: str, good: bool) -> None:
     reports = found(message_passing(release, acquire), np.zeros(64, np.uint32), grid=2)
-    assert reports == ([] if good else [("global-race", "ld.global.u32 %r6, [%rd3+4];")])
+    narrow = [r for r in reports if "%rd3+4" not in r[1]]  # the flag itself: scopes that leave the other block out
+    assert bool(narrow) == (".cta.global" in release + acquire)
+    assert [r for r in reports if r not in narrow] == (
+        [] if good else [("missing-fence", "ld.global.u32 %r6, [%rd3+4];")]
+    )
+
+
+def test_cta_scope_is_enough_inside_a_block() -> None:
+    text = kernel(
+        "setp.ge.u32 %p0, %r0, 32; @%p0 bra READER;\nst.global.u32 [%rd1+4], 42;\nst.release.cta.global.u32 [%rd1], 1; bra END;\n"
+        "READER: ld.acquire.cta.global.u32 %r5, [%rd1]; setp.eq.u32 %p2, %r5, 0; @%p2 bra READER;\n"
+        "ld.global.u32 %r6, [%rd1+4];\n" + store32("%r6") + "END:", ("u64 out", "u64 data"))  # fmt: skip
+    assert found(text, np.zeros(2, np.uint32), block=64) == []
+
+
+def test_atomics_of_narrow_scope_race_between_blocks() -> None:
+    text = kernel("atom.global.cta.add.u32 %r6, [%rd1], 1;\n" + store32("%r6"), ("u64 out", "u64 data"))
+    assert found(text, np.zeros(1, np.uint32), grid=2) == [("global-race", "atom.global.cta.add.u32 %r6, [%rd1], 1;")]
+    assert found(text, np.zeros(1, np.uint32), grid=1, block=64) == []
+    assert found(text.replace(".cta.add", ".gpu.add"), np.zeros(1, np.uint32), grid=2) == []
 
 
 def test_missing_block_barrier_before_the_release_is_found() -> None:

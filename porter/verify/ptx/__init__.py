@@ -6,8 +6,8 @@ Usable alone; needs numpy only (llvmlite for the fast backend).
 from porter.verify.ptx.checks import Checks, Violation
 from porter.verify.ptx.errors import LaunchError, PtxError, PtxSyntaxError, UnsupportedPtx
 from porter.verify.ptx.ir import Module
-from porter.verify.ptx.launching import Result, launch
-from porter.verify.ptx.memory import Buffer, Pointer
+from porter.verify.ptx.launching import Result, launch, launch_ranks
+from porter.verify.ptx.memory import Buffer, Multicast, Pointer, PointerTable
 from porter.verify.ptx.parse import load
 from porter.verify.ptx.perturb import Perturbation
 
@@ -16,13 +16,16 @@ __all__ = [
     "Checks",
     "LaunchError",
     "Module",
+    "Multicast",
     "Perturbation",
     "Pointer",
+    "PointerTable",
     "PtxError",
     "PtxSyntaxError",
     "Result",
     "UnsupportedPtx",
     "Violation",
     "launch",
+    "launch_ranks",
     "load",
 ]

@@ -10,7 +10,7 @@ import numpy as np
 from porter.verify.ptx.environment import Env
 from porter.verify.ptx.evaluate import Runner, getter, putter
 from porter.verify.ptx.ir import Instr
-from porter.verify.ptx.layout import CLUSTER_SHIFT, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW_BITS
+from porter.verify.ptx.layout import CLUSTER_SHIFT, GLOBAL_BASE, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW_BITS
 from porter.verify.ptx.memory import Region
 from porter.verify.ptx.program import Const, Copy, Load, Place, Store
 from porter.verify.ptx.types import B64, TYPES, U32, PtxType
@@ -118,6 +118,8 @@ class Resolver:
         return result
 
     def in_global(self, e: Env, address: np.ndarray, positions: np.ndarray | None) -> Resolved:
+        if e.wave.rank_of is not None:
+            address = self.own_variables(e, address, positions)
         uniform = address.size == 1 and e.n != 1 and positions is None
         region, width = e.wave.space.hits.get(self), self.width
         if region is not None and region.size >= width:
@@ -164,10 +166,20 @@ class Resolver:
             self.report(e, "out-of-bounds", outside, address, positions, None, result)
         return result
 
+    def own_variables(self, e: Env, address: np.ndarray, positions: np.ndarray | None) -> np.ndarray:
+        """Every rank has module variables of its own behind the addresses that the code holds."""
+        first, span = GLOBAL_BASE, e.wave.space.module_span
+        mine = (address >= np.uint64(first)) & (address < np.uint64(first + span))
+        if not mine.any():
+            return address
+        assert e.wave.rank_of is not None
+        rank = e.wave.rank_of[e.ids if positions is None else e.ids[positions]]
+        return address + np.where(mine, rank * span, 0).astype(np.uint64)
+
     def in_window(self, e: Env, space: str, address: np.ndarray, positions: np.ndarray | None) -> Resolved:
         wave, g, width = e.wave, e.wave.geometry, self.width
         if space == "param":
-            region, limit = wave.params, wave.params.size
+            region, limit = wave.params, wave.param_size
         elif space == "shared":
             region, limit = wave.shared, g.shared_size
         else:
@@ -178,7 +190,8 @@ class Resolver:
             address = np.where(rank >= 0, address & np.uint64((1 << CLUSTER_SHIFT) - 1), address)
             beyond = rank >= g.cluster_blocks
             address = np.where(beyond, np.uint64(1 << 31), address)
-        result = Resolved([], [], address.size == 1 and space == "param" and positions is None)
+        one = address.size == 1 and space == "param" and positions is None and wave.rank_of is None
+        result = Resolved([], [], one)
         bad = address > np.uint64(max(limit - width, -1) if limit >= width else 0)
         if limit < width:
             bad = np.ones(address.size, bool)
@@ -213,6 +226,8 @@ class Resolver:
             offsets = offsets + base
         elif space == "local":
             offsets = offsets + wave.local_base[ids]
+        elif wave.rank_of is not None:
+            offsets = offsets + wave.rank_of[ids] * wave.param_stride
         result.pieces.append(Piece(region, offsets, where))
         return result
 
@@ -243,6 +258,8 @@ class Resolver:
         if kind == "out-of-bounds":
             if region is None:
                 detail = "a null pointer" if first < 1 << 16 else "no buffer is near"
+                if wave.space.multicast_at(first) is not None:
+                    detail = "a multicast address, which only multimem instructions may access"
                 message = f"{self.width}-byte {verb} of address {first:#x}: {detail}"
             else:
                 size = {"shared": wave.geometry.shared_size, "local": wave.geometry.local_stride}.get(
@@ -372,7 +389,7 @@ def _raw_of(t: PtxType) -> PtxType:
     return t
 
 
-def compile_store(step: Store) -> Runner:
+def compile_store(step: Store, resolver: Resolver | None = None) -> Runner:
     t, count = step.type, len(step.srcs)
     part = t.bytes
     total = part * count
@@ -381,7 +398,7 @@ def compile_store(step: Store) -> Runner:
     raw = TYPES[f"b{t.bits}"]
     places = [Place(step.place.space, step.place.base, step.place.offset + k * width) for k in range(stores)]
     addresses = [address_getter(p) for p in places]
-    resolver = Resolver(step.source, step.place, width, True)
+    resolver = resolver or Resolver(step.source, step.place, width, True)
     whole = Resolver(step.source, step.place, total, True) if stores > 1 else None
     gets = [getter(s, raw) for s in step.srcs]
     per = count // stores
@@ -432,7 +449,7 @@ def compile_copy(step: Copy) -> Runner:
         if width not in (4, 8, 16):
             width = 1
         killed: list[np.ndarray] = []
-        source, target = e.full(read_at(e)), e.full(write_at(e))
+        source, target = e.each(read_at(e)), e.each(write_at(e))
         reader, writer = (
             Resolver(step.source, step.origin, width, False),
             Resolver(step.source, step.target, width, True),
@@ -459,7 +476,7 @@ def compile_copy(step: Copy) -> Runner:
                 e.wave.observe(inner, step, r, width, value)
             deposit(inner, r, width, value)
         if signal is not None:
-            complete_bytes(e, step, e.full(signal(e)), sizes)
+            complete_bytes(e, step, e.each(signal(e)), sizes)
         if killed:
             raise LanesKilled(np.unique(np.concatenate(killed)))
 

@@ -142,7 +142,7 @@ def _same(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return a == b
 
 
-def compile_atomic(step: Atomic, b: NumpyAlgebra) -> Runner:
+def compile_atomic(step: Atomic, b: NumpyAlgebra, resolver: Resolver | None = None) -> Runner:
     t = step.type
     raw_type = TYPES[f"b{t.bits}"]
     width, count = t.bytes, len(step.srcs)
@@ -151,7 +151,7 @@ def compile_atomic(step: Atomic, b: NumpyAlgebra) -> Runner:
     if t.bits == 128 and step.op not in ("exch", "cas"):
         raise UnsupportedPtx(step.source.opcode, step.source.line)
     address_of = address_getter(step.place)
-    resolver = Resolver(step.source, step.place, width * count, True)
+    resolver = resolver or Resolver(step.source, step.place, width * count, True)
     gets = [getter(s, raw_type) for s in step.srcs]
     compare_get = getter(step.compare, raw_type) if step.compare is not None else None
     puts = [putter(d, raw_type if t.kind in "fhxb" else t) for d in step.dsts]
@@ -164,7 +164,7 @@ def compile_atomic(step: Atomic, b: NumpyAlgebra) -> Runner:
 
     def run(e: Env) -> None:
         wave = e.wave
-        address = e.full(address_of(e))
+        address = e.each(address_of(e))
         resolved = resolver(e, address)
         if wave.observers:
             wave.observe(e, step, resolved, width * count, None)

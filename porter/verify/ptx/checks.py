@@ -27,8 +27,9 @@ class Checks:
 class Violation:
     """One kind of misbehaviour at one instruction. Fields describe its first thread; `count` threads did it.
 
-    kind: out-of-bounds, misaligned, uninitialised-read, read-only-write, shared-race, global-race, divergent-barrier,
-    divergent-sync, deadlock, trap, assert, budget.
+    kind: out-of-bounds, misaligned, uninitialised-read, read-only-write, shared-race, global-race, missing-fence (a
+    race of which a flag tells the order, without release, acquire or scope), divergent-barrier, divergent-sync, deadlock,
+    trap, assert, budget.
     """
 
     kind: str
@@ -43,6 +44,7 @@ class Violation:
     block: tuple[int, int, int] = (0, 0, 0)
     thread: tuple[int, int, int] = (0, 0, 0)
     count: int = 1
+    rank: int | None = None  # None in a launch of one rank
     callers: tuple[tuple[str, int], ...] = ()  # the places that the nearest .loc was inlined into, outwards
 
     def __str__(self) -> str:
@@ -50,11 +52,11 @@ class Violation:
         more = f" ({self.count} times)" if self.count > 1 else ""
         return (
             f"{self.kind}: {self.message}{more} [{where}PTX line {self.ptx_line}: {self.opcode}; "
-            f"block {self.block}, thread {self.thread}]"
+            f"{'' if self.rank is None else f'rank {self.rank}, '}block {self.block}, thread {self.thread}]"
         )
 
 
-Coordinates = Callable[[int], tuple[tuple[int, int, int], tuple[int, int, int]]]
+Coordinates = Callable[[int], tuple[tuple[int, int, int], tuple[int, int, int], int | None]]
 
 
 class Recorder:
@@ -84,7 +86,7 @@ class Recorder:
         if known is not None:
             object.__setattr__(known, "count", known.count + count)
             return
-        block, thread = where(int(lanes[0]))
+        block, thread, rank = where(int(lanes[0]))
         loc: tuple[str, int] | None = None
         callers: tuple[tuple[str, int], ...] = ()
         if instr is not None and instr.loc is not None and instr.loc.line:
@@ -92,7 +94,7 @@ class Recorder:
             loc, callers = places[0], tuple(places[1:])
         opcode = instr.opcode if instr is not None else "(end)"
         self.found[key] = Violation(
-            kind, line, opcode, message, loc, space, address, buffer, offset, block, thread, count, callers
+            kind, line, opcode, message, loc, space, address, buffer, offset, block, thread, count, rank, callers
         )
 
     @property

@@ -20,6 +20,7 @@ from porter.verify.ptx.program import (
     MatrixMove,
     MatrixMultiply,
     Mbarrier,
+    Multimem,
     Pure,
     RegSrc,
     Src,
@@ -34,9 +35,7 @@ _DECODERS: dict[str, Decoder] = {}
 _SPACES = ("global", "shared", "local", "param", "const")
 _SCOPES = ("cta", "cluster", "gpu", "sys")
 _CACHE = frozenset(("ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc", "unified", "noftz"))
-_REFUSED = frozenset(
-    ("wgmma", "tcgen05", "tex", "tld4", "txq", "suld", "sust", "sured", "suq", "multimem", "clusterlaunchcontrol")
-)
+_REFUSED = frozenset(("wgmma", "tcgen05", "tex", "tld4", "txq", "suld", "sust", "sured", "suq", "clusterlaunchcontrol"))
 
 
 def decoder(*bases: str) -> Callable[[Decoder], Decoder]:
@@ -180,6 +179,34 @@ def atomic(site: Site, frame: Frame, i: Instr) -> list[Step]:
             scope=m.scope or "gpu",
         )
     ]
+
+
+@decoder("multimem")
+def multimem(site: Site, frame: Frame, i: Instr) -> list[Step]:
+    kind, *mods = i.mods
+    if kind not in ("ld_reduce", "st", "red"):
+        raise UnsupportedPtx(i.opcode, i.line)
+    wide = "acc::f32" in mods
+    m = _Memory(Instr(".".join(["multimem", *(x for x in mods if x != "acc::f32")]), (), i.line))
+    m.only(i, kind != "st")
+    op, t = (m.rest[0] if m.rest else ""), m.types[0]
+    if kind != "st" and op not in ("add", "min", "max", "and", "or", "xor"):
+        raise UnsupportedPtx(i.opcode, i.line, "unknown reduction")
+    if t.bits < 16 or t.bytes * m.count > 16:
+        raise UnsupportedPtx(i.opcode, i.line, "type or size")
+    address, data = (i.operands[1], i.operands[0]) if kind == "ld_reduce" else (i.operands[0], i.operands[1])
+    place = site.place(frame, i, address, "global")
+    order, scope = m.order or "relaxed", m.scope or "sys"
+    if len(_items(data)) != m.count:
+        raise UnsupportedPtx(i.opcode, i.line, "vector size and registers differ")
+    if kind == "ld_reduce":
+        dsts = tuple(site.destination(frame, i, x) for x in _items(data))
+        load_ = Load(i, place=place, type=t, dsts=dsts, order=order, scope=scope)
+        return [Multimem(i, access=load_, op=op, wide=wide, dsts=dsts)]
+    srcs = tuple(site.source(frame, i, x, t.bits, t) for x in _items(data))
+    if kind == "st":
+        return [Multimem(i, access=Store(i, place=place, type=t, srcs=srcs, order=order, scope=scope))]
+    return [Multimem(i, access=Atomic(i, place=place, type=t, op=op, srcs=srcs, order=order, scope=scope))]
 
 
 @decoder("mov")

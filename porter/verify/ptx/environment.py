@@ -72,6 +72,10 @@ class Env:
         x = self.active(x)
         return np.broadcast_to(x, (self.n,)) if x.size != self.n else x
 
+    def each(self, x: np.ndarray) -> np.ndarray:
+        """What is of the active threads already (or one value for all): one value for each of them."""
+        return np.broadcast_to(x, (self.n,)) if x.size != self.n else x
+
     def spread(self, x: np.ndarray) -> np.ndarray:
         """The reverse of `active`, for results."""
         if not self.wide or x.size == 1:

@@ -17,7 +17,9 @@ from porter.verify.ptx.evaluate import Runner, compile_move, compile_pure, guard
 from porter.verify.ptx.hostcalls import compile_hostcall
 from porter.verify.ptx.mbarriers import compile_mbarrier
 from porter.verify.ptx.memory import AddressSpace
+from porter.verify.ptx.multimem import compile_multimem
 from porter.verify.ptx.numpy_algebra import NumpyAlgebra
+from porter.verify.ptx.ordering import GPU, LEVELS
 from porter.verify.ptx.program import (
     Atomic,
     Copy,
@@ -28,6 +30,7 @@ from porter.verify.ptx.program import (
     MatrixMove,
     MatrixMultiply,
     Mbarrier,
+    Multimem,
     Program,
     Pure,
     Step,
@@ -43,9 +46,14 @@ from porter.verify.ptx.wave import Geometry, Wave
 WAVE_THREADS = 16384  # registers of a wave this size stay in a core's cache
 
 
-def _fence(e: Env) -> None:
-    for observer in e.wave.sync_observers:
-        observer("fence", e.ids, 0)
+def _compile_fence(step: Fence) -> Runner:
+    level = LEVELS.get(step.scope, GPU)
+
+    def fence(e: Env) -> None:
+        for observer in e.wave.sync_observers:
+            observer("fence", e.ids, level)
+
+    return fence
 
 
 def compile_step(step: Step, algebra: NumpyAlgebra, output: list[str]) -> Runner | None:
@@ -74,8 +82,10 @@ def compile_step(step: Step, algebra: NumpyAlgebra, output: list[str]) -> Runner
             from porter.verify.ptx.matrices import compile_matrix
 
             run = compile_matrix(step, algebra)
+        case Multimem():
+            run = compile_multimem(step, algebra)
         case Fence():
-            run = _fence
+            run = _compile_fence(step)
         case Hint():
             return None
         case _:
@@ -84,16 +94,30 @@ def compile_step(step: Step, algebra: NumpyAlgebra, output: list[str]) -> Runner
 
 
 class Grid:
-    """Hands out the blocks of a launch, in order or shuffled by a seed."""
+    """Hands out the blocks of a launch: of each rank in the order given. Block b of rank r is r * blocks + b."""
 
-    def __init__(self, order: np.ndarray):
-        self.order = order
-        self.next = 0
+    def __init__(self, orders: list[np.ndarray]):
+        self.left = orders
+        self.blocks = int(orders[0].size)
 
     def take(self, count: int) -> np.ndarray:
-        blocks = self.order[self.next : self.next + count]
-        self.next += int(blocks.size)
-        return blocks
+        """The next `count` blocks of every rank."""
+        taken = [order[:count] for order in self.left]
+        self.left = [order[count:] for order in self.left]
+        return np.concatenate(taken)
+
+    def rest(self) -> np.ndarray:
+        return np.concatenate(self.left)
+
+    def replace(self, slots: np.ndarray, before: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """For slots whose blocks were `before`: those that get a block of the same rank, and which."""
+        kept, blocks = [slots[:0]], [self.left[0][:0]]
+        for rank, order in enumerate(self.left):
+            mine = slots[before // self.blocks == rank][: order.size]
+            kept.append(mine)
+            blocks.append(order[: mine.size])
+            self.left[rank] = order[mine.size :]
+        return np.concatenate(kept), np.concatenate(blocks)
 
 
 def _runners(program: Program, perturb: Any, output: list[str]) -> list[list[Runner]]:
@@ -115,7 +139,7 @@ def run(
     space: AddressSpace,
     checks: Checks,
     recorder: Recorder,
-    envregs: dict[int, int],
+    envregs: dict[int, list[int]],
     resident: int,
     seed: int,
     limit: int,
@@ -129,12 +153,13 @@ def run(
     budget = Budget(len(program.segments), limit)
     order = geometry.order()
     rng = np.random.default_rng(seed) if seed else None
+    orders = [order + rank * geometry.blocks for rank in range(geometry.ranks)]
     if rng is not None and geometry.cluster_blocks == 1:
-        order = rng.permutation(order)
-    grid = Grid(order)
+        orders = [rng.permutation(o) for o in orders]
+    grid = Grid(orders)
     crossed, deadlocked = 0, False
     race_memory: dict[object, object] = {}
-    if accelerator is not None and accelerator.forced and accelerator.run(grid.order, budget):
+    if accelerator is not None and accelerator.forced and accelerator.run(grid.rest(), budget):
         return budget, accelerator.crossed, False
     with np.errstate(all="ignore"):
         while (blocks := grid.take(resident)).size:
@@ -157,9 +182,9 @@ def run(
             deadlocked |= scheduler.deadlocked
             if accelerator is None or recorder.found:
                 continue
-            left = grid.order.size - grid.next
+            left = grid.rest().size
             seconds = (time.perf_counter() - started) * left / blocks.size
-            if left and accelerator.wanted(seconds) and accelerator.run(grid.order[grid.next :], budget):
+            if left and accelerator.wanted(seconds) and accelerator.run(grid.rest(), budget):
                 crossed += accelerator.crossed
                 break
     return budget, crossed, deadlocked

@@ -9,6 +9,7 @@ from porter.verify.ptx.ir import Module, Variable
 # Generic addresses. Everything below the windows is global memory. The .shared and .local windows are 4 GiB each; as on
 # hardware one window serves every block and thread. A .shared::cluster address carries (rank + 1) << CLUSTER_SHIFT.
 GLOBAL_BASE = 0x7000_0000_0000
+MULTICAST_BASE = 0x6000_0000_0000
 SHARED_WINDOW = 0x7FF0_0000_0000
 LOCAL_WINDOW = 0x7FF4_0000_0000
 PARAM_WINDOW = 0x7FF8_0000_0000

@@ -12,6 +12,7 @@ from porter.verify.ptx.program import (
     MatrixMove,
     MatrixMultiply,
     Mbarrier,
+    Multimem,
     Place,
     Pure,
     RegSrc,
@@ -50,6 +51,8 @@ def step_reads(step: Step) -> int:
             bits = _place_use(place) | _uses(*srcs)
         case Atomic(place=place, srcs=srcs, compare=compare):
             bits = _place_use(place) | _uses(*srcs, compare)
+        case Multimem(access=access):
+            bits = step_reads(access)
         case Warp(srcs=srcs, mask=mask):
             bits = _uses(*srcs, mask)
         case Copy(target=target, origin=origin, room=room, size=size, mbarrier=mbarrier):
@@ -169,7 +172,7 @@ def _mark_component(segments: list[Segment], component: list[int]) -> None:
     if len(component) == 1 and component[0] not in segments[component[0]].successors:
         return
     spins = any(
-        (isinstance(step, Load) and step.order != "weak") or isinstance(step, (Atomic, Mbarrier))
+        (isinstance(step, Load) and step.order != "weak") or isinstance(step, (Atomic, Mbarrier, Multimem))
         for member in component
         for step in segments[member].steps
     )

@@ -69,7 +69,7 @@ def _move(step: MatrixMove) -> Runner:
 
     def run(e: Env) -> None:
         wave = e.wave
-        address = e.full(address_of(e))
+        address = e.each(address_of(e))
         rows = e.ids % WARP < 8 * count  # these lanes name the rows
         inner = e.narrowed(rows)
         resolved = resolver(inner, address[rows])

@@ -84,7 +84,7 @@ def compile_mbarrier(step: Mbarrier) -> Runner:
         raise UnsupportedPtx(step.source.opcode, step.source.line)
 
     def run(e: Env) -> None:
-        resolved = resolver(e, e.full(address_of(e)))
+        resolved = resolver(e, e.each(address_of(e)))
         if e.wave.observers:
             e.wave.observe(e, step, resolved, 8, None)
         values = [e.full(g(e)) for g in counts]

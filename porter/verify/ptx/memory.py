@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from porter.verify.ptx.layout import ALLOCATION_ALIGN, align_up
+from porter.verify.ptx.layout import ALLOCATION_ALIGN, MULTICAST_BASE, align_up
 
 RAW: dict[int, np.dtype] = {
     1: np.dtype(np.uint8),
@@ -57,10 +58,30 @@ class Buffer:
         return self.array.reshape(-1).view(np.uint8) if self.array.size else np.zeros(0, np.uint8)
 
 
+class Multicast:
+    """One address for the same range of several buffers, for multimem instructions: the replicas, in rank order."""
+
+    def __init__(self, buffers: Sequence[Buffer], name: str = ""):
+        if not buffers or len({b.array.nbytes for b in buffers}) != 1:
+            raise ValueError("a multicast object needs buffers of one size")
+        self.buffers, self.name = tuple(buffers), name
+
+    def at(self, offset: int) -> Pointer:
+        return Pointer(self, offset)
+
+
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    buffer: Buffer
+    buffer: Buffer | Multicast
     offset: int
+
+
+class PointerTable(Buffer):
+    """A read-only buffer that holds addresses: of buffers, places in them, multicast objects, or null."""
+
+    def __init__(self, items: Sequence[Buffer | Pointer | Multicast | None], name: str = "pointers"):
+        super().__init__(np.zeros(len(items), np.uint64), name, writable=False)
+        self.items = tuple(items)
 
 
 class Region:
@@ -107,6 +128,8 @@ class AddressSpace:
         self.next = first_free
         self.regions: list[Region] = []
         self.copies: list[tuple[np.ndarray, np.ndarray]] = []  # (array, aligned copy of it)
+        self.module_span = 0  # bytes from one rank's module variables to the next one's
+        self.multicasts: list[tuple[int, int, list[Region]]] = []  # address, bytes, replicas
         self.hits: dict[object, Region] = {}  # by instruction: the region that it found last
         self._starts = np.zeros(0, np.uint64)
         self._dirty = False
@@ -125,6 +148,17 @@ class AddressSpace:
             data = copy
         region = Region("global", buffer.name, start, data, shadow_of(buffer) if track else None, buffer.writable)
         return self.insert(region, buffer.guard)
+
+    def place_multicast(self, regions: list[Region]) -> int:
+        """The address that multimem instructions use for these regions of equal size."""
+        address = MULTICAST_BASE
+        for start, size, _ in self.multicasts:
+            address = max(address, align_up(start + size + 1, 1 << 21))
+        self.multicasts.append((address, regions[0].size, regions))
+        return address
+
+    def multicast_at(self, address: int) -> tuple[int, int, list[Region]] | None:
+        return next((m for m in self.multicasts if m[0] <= address < m[0] + max(m[1], 1)), None)
 
     def finish(self) -> None:
         """Results of misaligned arrays go back into them."""

@@ -176,6 +176,16 @@ class MatrixMultiply(Step):
 
 
 @dataclass(slots=True)
+class Multimem(Step):
+    """multimem.ld_reduce, st, red: `access` done to every replica behind a multicast address; ld_reduce combines."""
+
+    access: Load | Store | Atomic = None  # type: ignore[assignment]
+    op: str = ""
+    wide: bool = False  # half types are summed in f32
+    dsts: tuple[Dst | None, ...] = ()
+
+
+@dataclass(slots=True)
 class HostCall(Step):
     """vprintf, __assertfail: `args` are the values of the call's parameters."""
 

@@ -1,11 +1,9 @@
-"""Data races in shared and global memory, by happens-before.
+"""Data races in shared and global memory, by the happens-before of ordering.py.
 
-Every warp has a clock; `known[w, u]` is the latest clock of warp u that warp w is ordered behind. Barriers, release
-and acquire operations, fences around strong accesses and mbarriers make warps know each other's clocks; an instruction
-that synchronises a warp separates the accesses of its lanes. Two accesses to the same bytes race when one of them
-writes, they are not both strong (atomic, volatile, relaxed, acquire, release), and neither is ordered behind the other.
-Lenient on purpose: a release by one lane covers its warp, and scopes are not compared. Of the readers since the last
-write the last two warps are remembered for global memory, all warps for shared memory.
+Two accesses to the same bytes race when one of them writes, neither is ordered behind the other, and they are not both
+strong (atomic, volatile, relaxed, acquire, release) with scopes that include each other. An instruction that
+synchronises a warp separates the accesses of its lanes. Of the readers since the last write the last two warps are
+remembered for global memory, all warps for shared memory.
 """
 
 from __future__ import annotations
@@ -19,7 +17,8 @@ import numpy as np
 from porter.verify.ptx.access import Piece, Resolved
 from porter.verify.ptx.environment import Env
 from porter.verify.ptx.memory import Region
-from porter.verify.ptx.program import Atomic, Copy, Load, MatrixMove, Mbarrier, Program, Step, Store
+from porter.verify.ptx.ordering import GPU, Order, level_of
+from porter.verify.ptx.program import Atomic, Copy, Load, MatrixMove, Mbarrier, Multimem, Program, Step, Store
 from porter.verify.ptx.wave import WARP, Wave
 
 LAZY = 1 << 28  # bytes: more than this is rows far apart, of which few are touched
@@ -42,12 +41,12 @@ class _Shadow:
         self.write_clock = _zeros(granules, np.int32)
         self.write_epoch = _zeros(granules, np.int32)
         self.write_step = _zeros(granules, np.int16)
-        self.write_strong = _zeros(granules, bool)
+        self.write_strong = _zeros(granules, np.int8)  # the scope of a strong access, 0 for a weak one
         self.reader = _zeros(granules, np.int32)
         self.read_clock = _zeros(granules, np.int32)
         self.read_epoch = _zeros(granules, np.int32)
         self.read_step = _zeros(granules, np.int16)
-        self.read_strong = _zeros(granules, bool)
+        self.read_strong = _zeros(granules, np.int8)
         # clocks of every warp's last plain read (shared memory), or the reader before the last (global memory)
         self.reads = np.zeros((granules, warps), np.int32) if warps else None
         self.other_reader = _zeros(0 if warps else granules, np.int32)
@@ -65,18 +64,8 @@ class RaceChecker:
 
     def __init__(self, program: Program, wave: Wave, shared: bool, global_: bool, seen: dict[object, object]):
         self.wave, self.shared, self.global_ = wave, shared, global_
-        self.warps = wave.threads // WARP
         self.per_block = wave.geometry.warps
-        self.clock = np.ones(self.warps, np.int32)
-        self.epoch = np.zeros(self.warps, np.int32)
-        whole = global_ or wave.geometry.cluster_blocks > 1
-        width = self.warps if whole else self.per_block
-        self.whole = whole
-        self.known = np.zeros((self.warps, width), np.int32)
-        self.arrived: dict[tuple[int, int], np.ndarray] = {}  # (slot, barrier): what bar.arrive brought
-        self.released: dict[tuple[int, int], np.ndarray] = {}  # (region, offset) of a sync variable: a row of `known`
-        self.pending: dict[int, np.ndarray] = {}  # warp: what a relaxed read saw, to be acquired by a fence
-        self.fenced = np.zeros(self.warps, np.int32)  # clock at the last fence, 0 for none
+        self.order = Order(program, wave, global_ or wave.geometry.cluster_blocks > 1)
         self.steps: list[Step] = []
         self.step_number: dict[int, int] = {}
         self.seen = seen
@@ -87,57 +76,21 @@ class RaceChecker:
         wave.observers.append(self.access)
         wave.sync_observers.append(self.sync)
 
-    # clocks
-    def column(self, warp: np.ndarray) -> np.ndarray:
-        """Columns of `known` for warps (of the same block, when rows are a block wide)."""
-        return warp if self.whole else warp % self.per_block
-
-    def row(self, warp: int) -> np.ndarray:
-        """What a release of this warp passes on: all that it knows, and its own clock."""
-        row = self.known[warp].copy()
-        row[int(self.column(np.array(warp)))] = self.clock[warp]
-        return row
-
     def sync(self, kind: str, lanes: np.ndarray, id_: int) -> None:
         warps = np.unique(lanes // WARP)
         if kind == "warp":
-            self.epoch[warps] += 1
-            return
-        if kind == "restart":  # other blocks have taken these slots: their shared memory is new
+            self.order.warp_barrier(warps)
+        elif kind == "restart":  # other blocks have taken these slots: their shared memory is new
             shadow = self.wave.shared.race
             if isinstance(shadow, _Shadow):
                 stride = self.wave.geometry.shared_stride // self.granule["shared"]
                 for slot in np.unique(warps // self.per_block):
                     shadow.clear(slice(slot * stride, (slot + 1) * stride))
-            self.clock[warps] += 1
-            return
-        if kind == "fence":
-            for w in warps:
-                pending = self.pending.pop(int(w), None)
-                if pending is not None:
-                    np.maximum(self.known[w], pending, out=self.known[w])
-            self.fenced[warps] = self.clock[warps]
-            self.clock[warps] += 1
-            return
-        self.epoch[warps] += 1
-        slots = warps // self.per_block
-        if id_ == 16:
-            slots = slots // self.wave.geometry.cluster_blocks
-        for slot in np.unique(slots):
-            members = warps[slots == slot]
-            key = (int(slot), id_)
-            if kind == "arrive":
-                for w in members:
-                    row = self.row(int(w))
-                    self.arrived[key] = np.maximum(self.arrived[key], row) if key in self.arrived else row
-                continue
-            rows = self.known[members]
-            rows[np.arange(members.size), self.column(members)] = self.clock[members]
-            joined = rows.max(axis=0)
-            if key in self.arrived:
-                joined = np.maximum(joined, self.arrived.pop(key))
-            self.known[members] = joined
-        self.clock[warps] += 1
+            self.order.restart(warps)
+        elif kind == "fence":
+            self.order.fence(warps, id_)
+        else:
+            self.order.barrier(kind, warps, id_)
 
     # accesses
     def access(self, e: Env, step: Step, resolved: Resolved, width: int, value: np.ndarray | None = None) -> None:
@@ -147,8 +100,7 @@ class RaceChecker:
             writes = step.kind not in ("test_wait", "try_wait")
         else:
             writes = isinstance(step, (Store, Copy, Atomic))
-        order = getattr(step, "order", "weak")
-        strong = isinstance(step, (Atomic, Mbarrier)) or order != "weak"
+        strong = level_of(step)
         number = self.step_number.get(id(step))
         if number is None:
             number = self.step_number[id(step)] = len(self.steps)
@@ -163,49 +115,13 @@ class RaceChecker:
         if strong:
             for piece in resolved.pieces:
                 if piece.region.space in ("shared", "global"):
-                    self.synchronise(e, step, piece, writes, order)
+                    ids = self.threads(e, piece)
+                    offsets = np.broadcast_to(piece.offsets, ids.shape)
+                    shared = piece.region.space == "shared"
+                    self.order.strong(step, self.region_key(piece.region), offsets, ids, writes, shared)
 
     def threads(self, e: Env, piece: Piece) -> np.ndarray:
-        ids = e.ids if piece.positions is None else e.ids[piece.positions]
-        return ids
-
-    def synchronise(self, e: Env, step: Step, piece: Piece, writes: bool, order: str) -> None:
-        """Release and acquire through the variable that a strong access touches."""
-        ids = self.threads(e, piece)
-        offsets = np.broadcast_to(piece.offsets, ids.shape)
-        pairs = np.unique(np.stack((offsets, ids // WARP), axis=1), axis=0)
-        if pairs.shape[0] > 4096 and order == "relaxed":
-            return  # a histogram, not a flag
-        region = self.region_key(piece.region)
-        is_mbarrier = isinstance(step, Mbarrier)
-        acquires = is_mbarrier or order in ("acquire", "acq_rel")
-        releases = is_mbarrier or order in ("release", "acq_rel")
-        for offset, warp in pairs:
-            key, w = (region, int(offset)), int(warp)
-            brought = self.released.get(key)
-            if brought is not None and not (isinstance(step, Store)):
-                if acquires:
-                    np.maximum(self.known[w], brought, out=self.known[w])
-                else:
-                    waiting = self.pending.get(w)
-                    if waiting is None:
-                        self.pending[w] = brought
-                    elif waiting is not brought:
-                        self.pending[w] = np.maximum(waiting, brought)
-            if not writes:
-                continue
-            if releases:
-                row = self.row(w)
-            elif self.fenced[w]:
-                row = self.known[w].copy()
-                row[int(self.column(np.array(w)))] = self.fenced[w]
-            elif piece.region.space == "shared" and isinstance(step, Atomic):
-                row = self.row(w)  # atomics on shared memory are used as locks and tickets without fences
-            else:
-                continue
-            self.released[key] = row if brought is None else np.maximum(brought, row)
-        if releases:
-            self.clock[np.unique(pairs[:, 1])] += 1
+        return e.ids if piece.positions is None else e.ids[piece.positions]
 
     def region_key(self, region: Region) -> int:
         return self.regions.setdefault(id(region), len(self.regions))
@@ -229,7 +145,7 @@ class RaceChecker:
         piece: Piece,
         width: int,
         writes: bool,
-        strong: bool,
+        strong: int,
         value: np.ndarray | None,
     ) -> None:
         region = piece.region
@@ -248,8 +164,8 @@ class RaceChecker:
             if writes:
                 self.collide(step, shadow, region, ids, index, offsets, strong, value)
                 shadow.writer[index] = ids + 1 + self.base
-                shadow.write_clock[index] = self.clock[warp]
-                shadow.write_epoch[index] = self.epoch[warp]
+                shadow.write_clock[index] = self.order.clock[warp]
+                shadow.write_epoch[index] = self.order.epoch[warp]
                 shadow.write_step[index] = number
                 shadow.write_strong[index] = strong
                 if not strong or isinstance(step, Atomic):
@@ -261,7 +177,7 @@ class RaceChecker:
             if not writes:
                 if shadow.reads is not None:
                     if not strong:
-                        shadow.reads[index, warp % self.per_block] = self.clock[warp]
+                        shadow.reads[index, warp % self.per_block] = self.order.clock[warp]
                 else:
                     previous = shadow.reader[index]
                     other = previous - 1 - self.base
@@ -270,8 +186,8 @@ class RaceChecker:
                         shadow.other_reader[index[differs]] = previous[differs]
                         shadow.other_clock[index[differs]] = shadow.read_clock[index[differs]]
                 shadow.reader[index] = ids + 1 + self.base
-                shadow.read_clock[index] = self.clock[warp]
-                shadow.read_epoch[index] = self.epoch[warp]
+                shadow.read_clock[index] = self.order.clock[warp]
+                shadow.read_epoch[index] = self.order.epoch[warp]
                 shadow.read_step[index] = number
                 shadow.read_strong[index] = strong
 
@@ -286,24 +202,26 @@ class RaceChecker:
         index: np.ndarray,
         offsets: np.ndarray,
         writes: bool,
-        strong: bool,
+        strong: int,
         unchanged: np.ndarray | None,
     ) -> None:
         """Reports accesses that race with the last write, and writes that race with reads."""
         racing = self.unordered(
             ids, warp, shadow.writer[index], shadow.write_clock[index], shadow.write_epoch[index], region
         )
-        racing &= ~(shadow.write_strong[index] & strong)
+        racing &= ~self.both_strong(shadow.write_strong[index], strong, warp, shadow.writer[index], region)
         if writes and unchanged is not None:
             racing &= ~unchanged  # the same value again: nobody can tell
         if racing.any():
-            self.report(step, shadow.writer, shadow.write_step, racing, ids, index, offsets, region, "written")
+            narrow = strong and shadow.write_strong[index]
+            sides = (shadow.writer, shadow.write_step, shadow.write_clock)
+            self.report(step, sides, racing, ids, index, offsets, region, "written", narrow)
         if not writes:
             return
         racing = self.unordered(
             ids, warp, shadow.reader[index], shadow.read_clock[index], shadow.read_epoch[index], region
         )
-        racing &= ~(shadow.read_strong[index] & strong)
+        racing &= ~self.both_strong(shadow.read_strong[index], strong, warp, shadow.reader[index], region)
         if shadow.reads is None:
             other = shadow.other_reader[index]
             racing |= self.unordered(ids, warp, other, shadow.other_clock[index], np.full(other.shape, -1), region)
@@ -311,13 +229,15 @@ class RaceChecker:
             rows = shadow.reads[index]
             slot = warp // self.per_block * self.per_block
             columns = slot[:, None] + np.arange(self.per_block)
-            known = self.known[warp[:, None], self.column(columns)]
+            known = self.order.known[warp[:, None], self.order.column(columns)]
             late = (rows > known) & (columns != warp[:, None])
             racing |= late.any(axis=1)
         if unchanged is not None:
             racing &= ~unchanged
         if racing.any():
-            self.report(step, shadow.reader, shadow.read_step, racing, ids, index, offsets, region, "read")
+            narrow = strong and shadow.read_strong[index]
+            sides = (shadow.reader, shadow.read_step, shadow.read_clock)
+            self.report(step, sides, racing, ids, index, offsets, region, "read", narrow)
 
     def unordered(
         self,
@@ -335,17 +255,32 @@ class RaceChecker:
         safe = np.clip(other, 0, None)
         other_warp = safe // WARP
         same = other_warp == warp
-        known = self.known[warp, self.column(other_warp)]
-        race = np.where(same, (safe != ids) & (epoch == self.epoch[warp]), clock > known) & present & ~older
+        known = self.order.known[warp, self.order.column(other_warp)]
+        race = np.where(same, (safe != ids) & (epoch == self.order.epoch[warp]), clock > known) & present & ~older
         if region.space == "global" and older.any():
             race |= older & ~self.knows_older(warp)
         return race
 
     def knows_older(self, warp: np.ndarray) -> np.ndarray:
         """A warp that has acquired anything is taken to be ordered behind blocks of earlier waves."""
-        if not self.released:
+        if not self.order.released:
             return np.zeros(warp.shape, bool)
-        return (self.known.max(axis=1) > 0)[warp]
+        return (self.order.known.max(axis=1) > 0)[warp]
+
+    def both_strong(
+        self, levels: np.ndarray, level: int, warp: np.ndarray, who: np.ndarray, region: Region
+    ) -> np.ndarray:
+        """Where an access of scope `level` and an earlier one of thread `who` (plus one) are strong to each other."""
+        if not level:
+            return np.zeros(warp.shape, bool)
+        if region.space == "shared":
+            return levels > 0
+        common = np.minimum(levels, level)
+        other = who - 1 - self.base
+        older = other < 0  # a block of an earlier wave
+        return np.where(
+            older, common >= GPU, self.order.include_each_other(common, warp, np.clip(other, 0, None) // WARP)
+        )
 
     def collide(
         self,
@@ -355,11 +290,22 @@ class RaceChecker:
         ids: np.ndarray,
         index: np.ndarray,
         offsets: np.ndarray,
-        strong: bool,
+        strong: int,
         value: np.ndarray | None,
     ) -> None:
-        """Lanes of one instruction that write different values to the same place."""
-        if strong or ids.size < 2 or value is None:
+        """Lanes of one instruction that write different values to the same place, or with too narrow a scope."""
+        if ids.size < 2 or (strong >= GPU and self.wave.geometry.ranks == 1):
+            return
+        if strong and region.space == "global":
+            _, places, first = np.unique(index, return_index=True, return_inverse=True)
+            others = ids[places[first]]
+            level = np.full(ids.size, strong)
+            apart = ~self.order.include_each_other(level, ids // WARP, others // WARP)
+            if apart.any():
+                lane = int(np.flatnonzero(apart)[0])
+                text = f"{self.name(int(others[lane]))} writes it with the same instruction, whose scope leaves it out"
+                self.add("global-race", step, ids[apart], region, int(offsets[lane]), text)
+        if strong or value is None:
             return
         shadow.writer[index] = np.arange(ids.size, dtype=np.int32)
         winner = shadow.writer[index]
@@ -371,6 +317,7 @@ class RaceChecker:
                 lane = int(np.flatnonzero(lost)[0])
                 rival = self.name(int(ids[winner[lane]]))
                 self.add(
+                    f"{region.space}-race",
                     step,
                     ids[lost],
                     region,
@@ -380,30 +327,44 @@ class RaceChecker:
 
     # reports
     def name(self, thread: int) -> str:
-        block, t = self.wave.coordinates(thread)
-        return f"thread {t} of block {block}"
+        block, t, rank = self.wave.coordinates(thread)
+        return f"thread {t} of block {block}" + ("" if rank is None else f" of rank {rank}")
 
     def report(
         self,
         step: Step,
-        who: np.ndarray,
-        steps: np.ndarray,
+        sides: tuple[np.ndarray, np.ndarray, np.ndarray],
         racing: np.ndarray,
         ids: np.ndarray,
         index: np.ndarray,
         offsets: np.ndarray,
         region: Region,
         verb: str,
+        narrow: np.ndarray | int,
     ) -> None:
-        lane = int(np.flatnonzero(racing)[0])
-        other = int(who[index[lane]]) - 1 - self.base
-        number = int(steps[index[lane]])
-        line = self.steps[number].source.line if number < len(self.steps) else 0
-        culprit = self.name(other) if 0 <= other < self.wave.threads else "a thread of another block"
-        at = f" (PTX line {line})" if line else ""
-        self.add(step, ids[racing], region, int(offsets[lane]), f"{verb} by {culprit}{at} without synchronisation")
+        """`sides`: thread, instruction and clock of each granule's last access. `narrow`: where both are strong."""
+        who, steps, clocks = (a[index] for a in sides)
+        other = who - 1 - self.base
+        heard = racing & (other >= 0)
+        heard &= self.order.has_heard(ids // WARP, np.clip(other, 0, None) // WARP, clocks)
+        for mask, kind in ((racing & ~heard, f"{region.space}-race"), (heard, "missing-fence")):
+            if not mask.any():
+                continue
+            lane = int(np.flatnonzero(mask)[0])
+            line = self.steps[int(steps[lane])].source.line if steps[lane] < len(self.steps) else 0
+            thread = int(other[lane])
+            culprit = self.name(thread) if 0 <= thread < self.wave.threads else "a thread of another block"
+            at = f" (PTX line {line})" if line else ""
+            text = f"{verb} by {culprit}{at} without synchronisation"
+            if kind == "missing-fence":
+                text = (
+                    f"{verb} by {culprit}{at}: a flag passed between them, without a release, an acquire or the scope"
+                )
+            elif np.broadcast_to(narrow, racing.shape)[lane]:
+                text += ": both are strong, but the scope of one does not include the other"
+            self.add(kind, step, ids[mask], region, int(offsets[lane]), text)
 
-    def add(self, step: Step, lanes: np.ndarray, region: Region, offset: int, text: str) -> None:
+    def add(self, kind: str, step: Step, lanes: np.ndarray, region: Region, offset: int, text: str) -> None:
         wave = self.wave
         if region.space == "shared":
             offset %= wave.geometry.shared_stride
@@ -411,7 +372,7 @@ class RaceChecker:
         verb = "read" if isinstance(step, Load) else "write"
         message = f"{verb} at offset {offset} of {name}, {text}"
         wave.recorder.add(
-            f"{region.space}-race", step.source, lanes, wave.coordinates, message,
+            kind, step.source, lanes, wave.coordinates, message,
             region.space, region.base + offset, region.name, offset,
         )  # fmt: skip
 
@@ -435,6 +396,8 @@ def _granule(program: Program, space: str) -> int:
                 case Atomic(place=place, type=t, srcs=parts):
                     if place.space in (space, ""):
                         widths.append(t.bytes * len(parts))
+                case Multimem(access=access) if space == "global":
+                    widths.append(access.type.bytes)
                 case Copy():
                     widths.append(4)
                 case Mbarrier() if space == "shared":

@@ -36,6 +36,7 @@ from porter.verify.ptx.wave import WARP, Wave
 
 SPIN_LIMIT = 64  # rounds in a loop that reads memory others change, before others get a turn
 LOOP_LIMIT = 8192  # the same for any other loop
+FUZZED = 0.25  # share of turns whose warps are drawn, under a seed
 
 
 class OutOfBudget(Exception):
@@ -62,6 +63,7 @@ class Scheduler:
         self.seen_states: set[int] = set()
         self.seen_version = -1
         self.deadlocked = False
+        self.picked = 0
 
     # the loop
     def run(self) -> None:
@@ -80,6 +82,9 @@ class Scheduler:
                 continue
             pieces = self.ready.pop(index)
             lanes = pieces[0] if len(pieces) == 1 else self.merged(pieces)
+            if wave.random is not None and self.fuzzes():
+                lanes = self.some_of(index, lanes)
+                index = self.picked
             segment = segments[index]
             if segment.warp_sync is not None:
                 lanes = self.gather_warps(segment, lanes)
@@ -122,6 +127,36 @@ class Scheduler:
             self.streak = 0
             self.avoid.add(segment.loop)
         return index
+
+    # other orders of warps
+    def fuzzes(self) -> bool:
+        """Is this a turn for a random choice? Not while threads spin: a state that repeats must mean all had a turn."""
+        wave = self.wave
+        watching = bool(self.seen_states) and self.seen_version == wave.memory_version
+        return wave.random is not None and not self.avoid and not watching and bool(wave.random.random() < FUZZED)
+
+    def some_of(self, index: int, lanes: np.ndarray) -> np.ndarray:
+        """A random choice of the warps that could go on now; those of segment `index` that are not chosen stay ready.
+
+        A warp always goes on with the lowest segment where it has lanes, so that it reconverges.
+        """
+        wave = self.wave
+        assert wave.random is not None
+        self.push(index, lanes)
+        lowest = np.full(wave.threads // WARP, np.iinfo(np.int32).max)
+        for s, pieces in self.ready.items():
+            warps = np.unique(np.concatenate(pieces) // WARP)
+            lowest[warps] = np.minimum(lowest[warps], s)
+        others = np.unique(lowest[lowest != np.iinfo(np.int32).max])
+        pick = int(wave.random.choice(others))
+        here = self.merged(self.ready.pop(pick))
+        chosen = (lowest == pick) & (wave.random.random(lowest.size) < 0.5)
+        if not chosen.any():
+            chosen = lowest == pick
+        go = chosen[here // WARP]
+        self.push(pick, here[~go])
+        self.picked = pick
+        return here[go]
 
     def execute(self, segment: Segment, lanes: np.ndarray) -> None:
         wave = self.wave

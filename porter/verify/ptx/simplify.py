@@ -12,6 +12,7 @@ from porter.verify.ptx.program import (
     MatrixMove,
     MatrixMultiply,
     Mbarrier,
+    Multimem,
     Place,
     Pure,
     RegSrc,
@@ -76,6 +77,8 @@ def _rewrite(step: Step, swap, maybe, place) -> None:  # type: ignore[no-untyped
     if where is not None:
         step.place = place(where)  # type: ignore[attr-defined]
     match step:
+        case Multimem():
+            _rewrite(step.access, swap, maybe, place)
         case Atomic():
             step.compare = maybe(step.compare)
         case Warp():

@@ -28,18 +28,19 @@ def zero(dtype: np.dtype) -> np.ndarray:
 
 
 class Blocks(Protocol):
-    def take(self, count: int) -> np.ndarray: ...
+    def replace(self, slots: np.ndarray, before: np.ndarray) -> tuple[np.ndarray, np.ndarray]: ...
 
 
 class Geometry:
     """Sizes of a launch, shared by its waves."""
 
-    def __init__(self, grid: Dim, block: Dim, cluster: Dim, dynamic_shared: int, program: Program):
+    def __init__(self, grid: Dim, block: Dim, cluster: Dim, dynamic_shared: int, program: Program, ranks: int = 1):
         self.grid, self.block, self.cluster = grid, block, cluster
         self.block_threads = block[0] * block[1] * block[2]
         self.warps = -(-self.block_threads // WARP)
         self.padded = self.warps * WARP
-        self.blocks = grid[0] * grid[1] * grid[2]
+        self.blocks = grid[0] * grid[1] * grid[2]  # of one rank
+        self.ranks = ranks
         self.cluster_blocks = cluster[0] * cluster[1] * cluster[2]
         self.dynamic_shared = dynamic_shared
         self.shared_size = program.dynamic_offset + dynamic_shared if dynamic_shared else program.static_shared
@@ -72,11 +73,12 @@ class Wave:
         space: AddressSpace,
         checks: Checks,
         recorder: Recorder,
-        envregs: dict[int, int],
+        envregs: dict[int, list[int]],
     ):
         g = self.geometry = geometry
         self.program, self.space, self.checks, self.recorder, self.envregs = program, space, checks, recorder, envregs
-        self.blocks = blocks  # linear block number of each slot
+        self.blocks = blocks  # linear block number of each slot, those of a rank behind those of the rank before
+        self.ranks = blocks // g.blocks  # of each slot
         self.slots = int(blocks.size)
         self.threads = self.slots * g.padded
         self.ids = np.arange(self.threads)
@@ -86,6 +88,8 @@ class Wave:
         self.slot_of = self.ids // g.padded
         self.registers: list[np.ndarray] = [zero(_dtype(t)) for t in program.registers]
         self.params = Region("param", "parameters", 0, params, None, writable=False)
+        self.param_size, self.param_stride = program.param_bytes, params.size // g.ranks
+        self.rank_of = self.ranks[self.slot_of] if g.ranks > 1 else None  # of each thread
         track = checks.uninitialised
         size = self.slots * g.shared_stride
         self.shared = Region(
@@ -115,8 +119,7 @@ class Wave:
 
     def restart(self, slots: np.ndarray, grid: Blocks) -> np.ndarray:
         """Gives finished slots to blocks that have not run; returns their threads."""
-        blocks = grid.take(int(slots.size))
-        slots = slots[: blocks.size]
+        slots, blocks = grid.replace(slots, self.blocks[slots])
         if not blocks.size:
             return np.zeros(0, np.int64)
         g = self.geometry
@@ -136,11 +139,12 @@ class Wave:
         self.alive_count += int(lanes.size)
         return lanes
 
-    def coordinates(self, thread: int) -> tuple[Dim, Dim]:
+    def coordinates(self, thread: int) -> tuple[Dim, Dim, int | None]:
+        """Block, thread and rank (None where there is only one)."""
         g = self.geometry
-        block = int(self.blocks[thread // g.padded])
+        rank, block = divmod(int(self.blocks[thread // g.padded]), g.blocks)
         t = thread % g.padded
-        return _unravel(block, g.grid), _unravel(t, g.block)
+        return _unravel(block, g.grid), _unravel(t, g.block), rank if g.ranks > 1 else None
 
     def special(self, name: str) -> np.ndarray:
         """A special register: one value, or one for each thread."""
@@ -166,7 +170,7 @@ class Wave:
         if axis == "w":
             return one(0 if head in ("tid", "ctaid", "clusterid", "cluster_ctaid") else 1)
         if k >= 0:
-            block = self.blocks[self.slot_of]
+            block = self.blocks[self.slot_of] % g.blocks
             tid = self.ids % g.padded
             clusters = tuple(g.grid[j] // g.cluster[j] for j in range(3))
             axis_block = _axis(block, g.grid, k)
@@ -184,7 +188,8 @@ class Wave:
                 return np.asarray(table[head]()).astype(u32)
         lane = self.ids % WARP
         if name.startswith("envreg"):
-            return one(self.envregs.get(int(name[6:]), 0))
+            values = np.array(self.envregs.get(int(name[6:]), [0] * g.ranks), u32)
+            return values if self.rank_of is None else values[self.rank_of]
         single = {
             "nwarpid": g.warps,
             "nsmid": 132,
@@ -208,7 +213,7 @@ class Wave:
         per_thread = {
             "laneid": lambda: lane,
             "warpid": lambda: (self.ids % g.padded) // WARP,
-            "smid": lambda: self.blocks[self.slot_of] % 132,
+            "smid": lambda: self.blocks[self.slot_of] % g.blocks % 132,
             "cluster_ctarank": lambda: self.slot_of % g.cluster_blocks,
             "lanemask_eq": lambda: one_bit,
             "lanemask_lt": lambda: one_bit - 1,

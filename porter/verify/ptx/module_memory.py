@@ -1,0 +1,67 @@
+"""Module variables (.global and .const) of a launch: their images and addresses."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from porter.verify.ptx.declarations import initialisers
+from porter.verify.ptx.errors import PtxSyntaxError
+from porter.verify.ptx.ir import Module, Sym
+from porter.verify.ptx.layout import place_variables
+from porter.verify.ptx.memory import AddressSpace, Region
+
+
+def place_module(module: Module, used: frozenset[str], space: AddressSpace, shift: int = 0) -> None:
+    """The module variables that a program can reach, freshly initialised, `shift` bytes behind their addresses."""
+    placed = place_variables(module)
+    todo, done = list(used), set(used)
+    while todo:
+        name = todo.pop()
+        image, more = _image(module, name)
+        todo += [m for m in more if m not in done]
+        done.update(more)
+        variable = placed[name].variable
+        writable = variable.space == "global"
+        data = image.copy() if writable else image
+        space.insert(Region("global", name, placed[name].address + shift, data, None, writable), 0)
+
+
+def _image(module: Module, name: str) -> tuple[np.ndarray, frozenset[str]]:
+    """The initial bytes of a module variable, and the variables whose addresses they hold."""
+    key = ("image", name)
+    if key in module.cache:
+        return module.cache[key]  # type: ignore[return-value]
+    placed = place_variables(module)
+    variable = placed[name].variable
+    image = np.zeros(variable.size, np.uint8)
+    step, at, more = variable.type.bytes, 0, set()
+    values = initialisers(variable)
+    if len(values) * step > variable.size:
+        raise PtxSyntaxError(f"{name} has more initial values than elements", variable.line)
+    if values and all(isinstance(v, int) for v, _ in values):
+        raw = np.array([v & ((1 << 8 * step) - 1) for v, _ in values], np.uint64)  # type: ignore[operator]
+        image[: len(values) * step] = raw.view(np.uint8).reshape(-1, 8)[:, :step].reshape(-1)
+        values = []
+    for value, mask in values:
+        if isinstance(value, Sym):
+            if value.name in placed:
+                more.add(value.name)
+            number = _symbol_address(module, value)
+            if mask:
+                number = (number & mask) >> ((mask & -mask).bit_length() - 1)
+            part = number.to_bytes(8, "little")[:step]
+        elif isinstance(value, float):
+            part = np.float64(value).astype({4: np.float32, 8: np.float64}.get(step, np.float32)).tobytes()
+        else:
+            part = (value & ((1 << 8 * step) - 1)).to_bytes(step, "little")
+        image[at : at + step] = np.frombuffer(part, np.uint8)
+        at += step
+    module.cache[key] = image, frozenset(more)
+    return image, frozenset(more)
+
+
+def _symbol_address(module: Module, symbol: Sym) -> int:
+    placed = place_variables(module)
+    if symbol.name in placed:
+        return placed[symbol.name].address + symbol.offset
+    return symbol.offset
