@@ -13,9 +13,10 @@ def block_dim():
     """(x, y, z) of `blockDim`, Int32 (`mov.u32 %ntid.x`).
 
     CuTeDSL 4.8's `cute.arch.block_dim()` tells the compiler that a dimension is below 1024; loops over the warps of a
-    1024-thread block then lose their last turns. Inline PTX carries no such promise.
+    1024-thread block then lose their last turns. Inline PTX carries no such promise; the mask says that a dimension is
+    not negative, without which loops with it as their step keep code and registers for running backwards.
     """
-    return tuple(pure(f"mov.u32 $0, %ntid.{axis};", Int32) for axis in "xyz")
+    return tuple(pure(f"mov.u32 $0, %ntid.{axis};", Int32) & 0x7FF for axis in "xyz")
 
 
 def linear_thread():
