@@ -10,6 +10,7 @@ from itertools import islice, product
 from porter.frontend import clang_compat as cc
 from porter.frontend import codes
 from porter.frontend.argument_text import split_arguments
+from porter.frontend.bodies import lacks_bodies
 from porter.frontend.clang_compat import Cursor, CursorKind, TypeKind
 from porter.frontend.declarations import has_body, project_decls, qualified_name, template_of, template_params
 from porter.frontend.launches import host_functions
@@ -20,7 +21,7 @@ from porter.model import Diagnostic, Instance, KernelInfo, TemplateParam
 from porter.source import Source
 
 _MAX_TRIED = 48  # instances per parse; each costs clang one instantiation of the kernel
-_MAX_HOST_TRIED = 3  # instantiations of a host template
+_MAX_HOST_TRIED = 6  # instantiations of a host template
 _MAX_SECONDS = 4.0  # for blind guesses
 _MAX_CONFIRMED = 6
 
@@ -142,8 +143,13 @@ def _by_plausibility(lists: Sequence[Sequence[str]]) -> Iterator[tuple[str, ...]
             yield tuple(option if j == i else c[0] for j, c in enumerate(lists))
 
 
-def _accepted(unit: ParsedUnit, kernel: KernelInfo, instances: list[Instance]) -> list[Instance]:
-    """Those that clang instantiates without an error and that mean this very template (not an overload of it)."""
+def _accepted(
+    unit: ParsedUnit, kernel: KernelInfo, instances: list[Instance], *, whole: bool = False
+) -> list[Instance]:
+    """Those that clang instantiates without an error and that mean this very template (not an overload of it).
+
+    `whole` leaves out those that call functions without a body.
+    """
     _, cursors, _ = try_specialise(
         unit.source, unit.options, [(kernel, i) for i in instances], stand_ins=unit.stand_ins
     )
@@ -152,7 +158,8 @@ def _accepted(unit: ParsedUnit, kernel: KernelInfo, instances: list[Instance]) -
         cursor = cursors.get((kernel.qualified_name, instance))
         template = template_of(cursor) if cursor is not None else None
         if template is not None and cc.span(template.get_definition() or template) == kernel.span:
-            found.append(instance)
+            if not (whole and lacks_bodies(cursor)):
+                found.append(instance)
     return found
 
 
@@ -167,7 +174,11 @@ def _pick_two(
     def sound(instance: Instance) -> bool:
         return bool(_accepted(unit, kernel, [instance]))
 
-    first = next((i for i in accepted[:_MAX_CONFIRMED] if sound(i)), None)
+    def whole(instance: Instance) -> bool:
+        return bool(_accepted(unit, kernel, [instance], whole=True))
+
+    few = accepted[:_MAX_CONFIRMED]
+    first = next((i for i in few if whole(i)), None) or next((i for i in few if sound(i)), None)
     if first is None:
         return ()
 
@@ -178,7 +189,7 @@ def _pick_two(
         return different + usual, -_rank(other, lists)
 
     others = sorted((i for i in accepted if i != first), key=worth, reverse=True)
-    second = next((i for i in others[:_MAX_CONFIRMED] if sound(i)), None)
+    second = next((i for i in others[:_MAX_CONFIRMED] if whole(i)), None)
     return (first,) if second is None else (first, second)
 
 

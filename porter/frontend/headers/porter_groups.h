@@ -109,7 +109,14 @@ template <class G, class T, class S, class P> void memcpy_async(const G&, T*, co
 template <size_t A> struct aligned_size_t { size_t value; constexpr explicit aligned_size_t(size_t v) : value(v) {} constexpr operator size_t() const { return value; } };
 template <class T, class U> constexpr auto ceil_div(T a, U b) { return (a + b - 1) / b; }
 template <class T> constexpr T round_up(T a, T b) { return (a + b - 1) / b * b; } template <class T> constexpr T round_down(T a, T b) { return a / b * b; }
-template <class T, bool NotOne = false> struct fast_mod_div { T __d; explicit fast_mod_div(T = 1); operator T() const; }; template <class T, class U, bool B> T operator/(T, fast_mod_div<U, B>); template <class T, class U, bool B> T operator%(T, fast_mod_div<U, B>); template <class T, class U, bool B> std::pair<T, U> div(T, fast_mod_div<U, B>);
+// The members are libcu++'s: kernels get such objects from the host. Dividing by the divisor kept there is what they do.
+template <class T, bool NotOne = false> struct fast_mod_div {
+  T __divisor; std::make_unsigned_t<T> __multiplier; unsigned __add; int __shift;
+  explicit fast_mod_div(T); PORTER_BODY operator T() const { return __divisor; }
+};
+template <class T, class U, bool B> PORTER_BODY std::common_type_t<T, U> operator/(T n, fast_mod_div<U, B> d) { return (std::common_type_t<T, U>)n / (std::common_type_t<T, U>)d.__divisor; }
+template <class T, class U, bool B> PORTER_BODY std::common_type_t<T, U> operator%(T n, fast_mod_div<U, B> d) { return (std::common_type_t<T, U>)n % (std::common_type_t<T, U>)d.__divisor; }
+template <class T, class U, bool B> PORTER_BODY std::pair<std::common_type_t<T, U>, std::common_type_t<T, U>> div(T n, fast_mod_div<U, B> d) { return {n / d, n % d}; }
 template <class T = void> struct maximum { constexpr T operator()(T a, T b) const { return a < b ? b : a; } };
 template <> struct maximum<void> { template <class T, class U> constexpr auto operator()(const T& a, const U& b) const { return a < b ? b : a; } };
 template <class T = void> struct minimum { constexpr T operator()(T a, T b) const { return b < a ? b : a; } };

@@ -56,7 +56,7 @@ ROWS: list[Row] = [
         ("fabsf", "cute.math.abs({0})"), ("fabs", "cute.math.abs({0})"),
         ("abs", "cute.math.abs({0})", {"when": ("f32", "f64")}), ("abs", "lib.iabs({0})"), ("labs", "lib.iabs({0})"),
         ("llabs", "lib.iabs({0})"),
-        ("powf", "cute.math.pow({0}, {1})"), ("pow", "cute.math.pow({0}, {1})"),
+        ("powf", "cute.math.pow({0}, {1})"), ("pow", "cute.math.pow({T}({0}), {T}({1}))"),
         ("atan2f", "cute.math.atan2({0}, {1})"), ("copysignf", "cute.math.copysign({0}, {1})"),
         ("fmaf", "lib.fma({0}, {1}, {2})"), ("fma", "lib.fma({0}, {1}, {2})"),
         ("fmaxf", "lib.fmax({0}, {1})"), ("fminf", "lib.fmin({0}, {1})"),

@@ -1,0 +1,186 @@
+"""docs/coverage.md and bench/results/coverage.json: how many kernels of public files porter ports, by repository.
+
+`python tools/coverage_table.py SOURCES` runs `porter port --analyze --compile` over FILES below SOURCES (laid out as
+tools/real_sources.py says) and writes both; `--from-json` rebuilds the page from the kept results.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import importlib.metadata
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from porter import __version__
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "coverage.md"
+RESULTS = ROOT / "bench" / "results" / "coverage.json"
+DEFINES = ("ENABLE_FP8", "ENABLE_BF16", "BF16_AVAILABLE")  # flags of the projects' own builds
+SECONDS = 60  # for a kernel, compilation apart
+
+# Chosen for what the kernels do (normalisation, softmax, activation, rotary, quantisation, routing, caches, sampling,
+# optimisers) before porter could port any of them.
+FILES: dict[str, tuple[str, ...]] = {
+    "llm.c": (
+        "dev/cuda/layernorm_forward.cu", "dev/cuda/layernorm_backward.cu", "dev/cuda/softmax_forward.cu",
+        "dev/cuda/gelu_forward.cu", "dev/cuda/gelu_backward.cu", "dev/cuda/crossentropy_softmax_backward.cu",
+        "dev/cuda/classifier_fused.cu", "dev/cuda/fused_residual_forward.cu", "llmc/layernorm.cuh",
+        "llmc/fused_classifier.cuh",
+    ),
+    "vllm": (
+        "csrc/layernorm_kernels.cu", "csrc/layernorm_quant_kernels.cu", "csrc/activation_kernels.cu",
+        "csrc/pos_encoding_kernels.cu", "csrc/quantization/activation_kernels.cu",
+        "csrc/quantization/w8a8/fp8/common.cu", "csrc/quantization/w8a8/fp8/per_token_group_quant.cu",
+        "csrc/quantization/w8a8/int8/scaled_quant.cu",
+        "csrc/quantization/fused_kernels/fused_layernorm_dynamic_per_token_quant.cu",
+        "csrc/quantization/fp4/nvfp4_quant_kernels.cu", "csrc/moe/topk_softmax_kernels.cu",
+        "csrc/moe/moe_align_sum_kernels.cu", "csrc/moe/grouped_topk_kernels.cu",
+        "csrc/moe/permute_unpermute_kernels/moe_permute_unpermute_kernel.cu", "csrc/fused_qknorm_rope_kernel.cu",
+        "csrc/cache_kernels.cu",
+    ),
+    "flashinfer": (
+        "include/flashinfer/norm.cuh", "include/flashinfer/activation.cuh", "include/flashinfer/quantization.cuh",
+        "include/flashinfer/pos_enc.cuh", "include/flashinfer/sampling.cuh", "csrc/fused_moe/noAuxTcKernels.cu",
+    ),
+    "apex": (
+        "csrc/layer_norm_cuda_kernel.cu", "csrc/megatron/scaled_masked_softmax.h",
+        "csrc/megatron/fused_rotary_positional_embedding.h", "csrc/multi_tensor_l2norm_kernel.cu",
+        "apex/contrib/csrc/layer_norm/ln_fwd_kernels.cuh",
+    ),
+    "DeepSpeed": (
+        "csrc/transformer/inference/csrc/rms_norm.cu", "csrc/transformer/inference/csrc/layer_norm.cu",
+        "csrc/transformer/inference/csrc/softmax.cu", "csrc/transformer/inference/csrc/apply_rotary_pos_emb.cu",
+        "csrc/transformer/inference/csrc/gelu.cu", "csrc/quantization/quantize.cu",
+        "deepspeed/inference/v2/kernels/ragged_ops/moe_scatter/moe_scatter_cuda.cu",
+        "deepspeed/inference/v2/kernels/ragged_ops/top_k_gating/top_k_gating_cuda.cu",
+    ),
+    "bitsandbytes": ("csrc/kernels.cu",),
+    "LeetCUDA": (
+        "kernels/rms-norm/rms_norm.cu", "kernels/layer-norm/layer_norm.cu", "kernels/softmax/softmax.cu",
+        "kernels/rope/rope.cu", "kernels/gelu/gelu.cu", "kernels/elementwise/elementwise.cu",
+    ),
+    "pplx-kernels": ("csrc/all_to_all/intranode_dispatch.cu",),
+}  # fmt: skip
+
+
+def analyse(sources: Path, jobs: int) -> dict[str, Any]:
+    """Run porter over the files that are there. The result is the command's own JSON, file names below `sources`."""
+    names = [f"{repository}/{name}" for repository, files in FILES.items() for name in files]
+    here = [n for n in names if (sources / n).is_file()]
+    command = [sys.executable, "-m", "porter.cli", "port", "--analyze", "--compile", "--output-format", "json"]
+    command += ["--jobs", str(jobs), "--time-limit", str(SECONDS), *(f"-D{d}" for d in DEFINES)]
+    with tempfile.TemporaryDirectory(prefix="porter-coverage-") as folder:
+        environment = os.environ | {"PYTHONPATH": str(ROOT)}
+        run = subprocess.run(
+            [*command, *(str((sources / n).resolve()) for n in here)],
+            stdout=subprocess.PIPE, cwd=folder, env=environment, check=False,
+        )  # fmt: skip
+    if not run.stdout:
+        raise SystemExit(f"porter port --analyze ended with exit code {run.returncode}")
+    text = run.stdout.decode().replace(f"{sources.resolve()}{os.sep}", "").replace(f"{ROOT}{os.sep}", "")
+    found: dict[str, Any] = json.loads(text)
+    for kernel in found["kernels"]:
+        kernel.pop("seconds", None)
+    return {
+        "date": datetime.date.today().isoformat(),
+        "porter": __version__,
+        "dsl": importlib.metadata.version("nvidia-cutlass-dsl"),
+        "defines": list(DEFINES),
+        "missing": [n for n in names if n not in here],
+        **found,
+    }
+
+
+def compiled(kernel: dict[str, Any]) -> bool:
+    return bool(kernel["compiled"]) and kernel["emitted"] and not kernel["holes"]
+
+
+def page(results: dict[str, Any]) -> str:
+    """The page, from the results alone."""
+    kernels = results["kernels"]
+    rows = []
+    for repository in FILES:
+        rows.append((repository, [k for k in kernels if k["file"].split("/")[0] == repository]))
+    rows.append(("**all**", kernels))
+    lines = [
+        "<!-- Generated by tools/coverage_table.py: do not edit. -->",
+        "",
+        "# Coverage",
+        "",
+        f"Kernels of {results['totals']['files']} public files that porter {results['porter']} ports with nothing but "
+        f"the file: no case, no toolkit, no help. Measured {results['date']} with nvidia-cutlass-dsl "
+        f"{results['dsl']} for sm_90a (`porter port --analyze --compile"
+        f"{''.join(f' -D {d}' for d in results['defines'])}`).",
+        "",
+        "Each `__global__` definition counts once. A template counts when two instances pass (one when only one fits): "
+        "those that the file launches, else guesses. *Compiled* means that CuTeDSL makes PTX of the port and ptxas "
+        "accepts it; it says nothing about numbers, which `porter port` with a case verifies. Sources and versions: "
+        "`python tools/real_sources.py`.",
+        "",
+        "| repository | kernels | parsed | lowered | without a hole | compiled | share |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, group in rows:
+        done = sum(map(compiled, group))
+        counts = [
+            len(group),
+            sum(k["parsed"] for k in group),
+            sum(k["lowered"] for k in group),
+            sum(k["emitted"] and not k["holes"] for k in group),
+            done,
+        ]
+        share = f"{100 * done / len(group):.0f} %" if group else "-"
+        lines.append(f"| {name} | {' | '.join(map(str, counts))} | {share} |")
+    lines += ["", "## What stops the others", ""]
+    codes: Counter[str] = Counter()
+    examples: dict[str, str] = {}
+    for k in kernels:
+        if compiled(k):
+            continue
+        stops = sorted(k["holes"]) or [k["code"] or ("does not compile" if k["compiled"] is False else "PRT950")]
+        for code in stops:
+            codes[code] += 1
+            examples.setdefault(code, f"{k['kernel']} ({k['file']})")
+    if codes:
+        lines += ["| code | kernels | for example |", "|---|---|---|"]
+        for code, n in sorted(codes.items(), key=lambda item: (-item[1], item[0])):
+            lines.append(f"| {code} | {n} | {examples[code]} |")
+    if results["missing"]:
+        lines += ["", f"Not measured, not in the folder: {', '.join(results['missing'])}."]
+    return "\n".join(lines) + "\n"
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(path.suffix + ".tmp")
+    temporary.write_text(text, encoding="utf-8")
+    os.replace(temporary, path)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("sources", nargs="?", type=Path, default=os.environ.get("PORTER_REAL_SOURCES"))
+    parser.add_argument("--from-json", action="store_true", help="rebuild the page from bench/results/coverage.json")
+    parser.add_argument("--jobs", type=int, default=1)
+    args = parser.parse_args()
+    if args.from_json:
+        results = json.loads(RESULTS.read_text(encoding="utf-8"))
+    elif args.sources is None:
+        parser.error("name the folder of the sources (tools/real_sources.py says how to lay it out)")
+    else:
+        results = analyse(Path(args.sources), args.jobs)
+        write(RESULTS, json.dumps(results, indent=1, sort_keys=True) + "\n")
+    write(PAGE, page(results))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
