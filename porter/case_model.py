@@ -35,7 +35,7 @@ BUFFER_KEYS = ("name", "dtype", "shape", "strides", "role", "dist", "low", "high
            "compare_reason", "segments", "nonfinite")  # fmt: skip
 LAUNCH_KEYS = ("grid", "block", "smem", "cooperative", "cluster")
 ORIGINAL_KEYS = ("violations", "reason")
-VIOLATIONS = ("shared-race", "global-race", "uninitialised-read")
+VIOLATIONS = ("shared-race", "global-race", "missing-fence", "uninitialised-read")
 TOLERANCE_KEYS = ("ulp", "bit_equal", "rtol", "reduction", "reason")
 
 

@@ -22,7 +22,7 @@ class EmulatorBackend:
     name = "emulator"
     checked: tuple[str, ...] = (
         "out-of-bounds", "misaligned", "uninitialised-read", "read-only-write", "shared-race", "global-race",
-        "divergent-barrier", "deadlock",
+        "missing-fence", "divergent-barrier", "divergent-sync", "deadlock",
     )  # fmt: skip
 
     def run(

@@ -23,14 +23,16 @@ class Checks:
     counts: bool = False  # memory sectors and bank conflicts (instructions and barriers are always counted)
 
 
+KINDS = (
+    "out-of-bounds", "misaligned", "uninitialised-read", "read-only-write", "shared-race", "global-race",
+    "missing-fence",  # a race of which a flag tells the order, without release, acquire, fence or scope
+    "divergent-barrier", "divergent-sync", "deadlock", "trap", "assert", "budget",
+)  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One kind of misbehaviour at one instruction. Fields describe its first thread; `count` threads did it.
-
-    kind: out-of-bounds, misaligned, uninitialised-read, read-only-write, shared-race, global-race, missing-fence (a
-    race of which a flag tells the order, without release, acquire or scope), divergent-barrier, divergent-sync, deadlock,
-    trap, assert, budget.
-    """
+    """Misbehaviour of one of KINDS at one instruction. Fields describe its first thread; `count` threads did it."""
 
     kind: str
     ptx_line: int

@@ -270,6 +270,7 @@ def _cut(builder: _Builder, site: Site) -> list[Segment]:
             else:
                 after = cut.start()
                 here.end = Branch(guard, -1, after.index)
+            here.jump = instr
             fixes.append((here, base, names, guard))
         elif base in ("exit", "ret", "trap"):
             here = cut.current

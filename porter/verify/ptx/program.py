@@ -246,6 +246,7 @@ class Segment:
     index: int
     steps: list[Step] = field(default_factory=list)
     end: Terminator = Exit(None)
+    jump: Instr | None = None  # the branch at its end
     warp_sync: Warp | MatrixMove | MatrixMultiply | None = None  # steps[0], when its lanes must meet first
     live_in: int = 0  # bit sets of registers
     live_out: int = 0

@@ -181,7 +181,7 @@ class RaceChecker:
                 else:
                     previous = shadow.reader[index]
                     other = previous - 1 - self.base
-                    differs = (previous > 0) & (other // WARP != warp)
+                    differs = (previous > 0) & (other // WARP != warp) & (shadow.read_strong[index] == 0)
                     if differs.any():
                         shadow.other_reader[index[differs]] = previous[differs]
                         shadow.other_clock[index[differs]] = shadow.read_clock[index[differs]]

@@ -20,6 +20,7 @@ from porter.verify.ptx.ir import Instr
 from porter.verify.ptx.program import (
     Barrier,
     Branch,
+    Const,
     Exit,
     Goto,
     MatrixMove,
@@ -299,6 +300,18 @@ class Scheduler:
         parked = self.parked.pop(segment.index, None)
         if parked is not None:
             lanes = np.union1d(lanes, parked)
+        sync = segment.warp_sync
+        everyone = isinstance(sync, Warp) and isinstance(sync.mask, Const) and sync.mask.value == 0xFFFFFFFF
+        if lanes.size == wave.alive_count and (everyone or not isinstance(sync, Warp)):
+            return lanes
+        mask = self.value(lanes, sync.mask) if isinstance(sync, Warp) else np.array([0xFFFFFFFF], np.uint32)
+        if isinstance(sync, Warp) and not everyone:
+            outside = (np.broadcast_to(mask, lanes.shape) & _BITS[lanes % WARP]) == 0
+            if outside.any():
+                wave.recorder.add(
+                    "divergent-sync", sync.source, lanes[outside], wave.coordinates,
+                    "a thread executes a .sync instruction whose mask does not name it",
+                )  # fmt: skip
         if lanes.size == wave.alive_count:
             return lanes
         present = np.zeros(wave.threads, bool)
@@ -306,17 +319,8 @@ class Scheduler:
         bits = np.packbits(present.reshape(-1, WARP), axis=1, bitorder="little").view(np.uint32).reshape(-1)
         alive = np.packbits(wave.alive.reshape(-1, WARP), axis=1, bitorder="little").view(np.uint32).reshape(-1)
         warp = lanes // WARP
-        sync = segment.warp_sync
-        mask = self.value(lanes, sync.mask) if isinstance(sync, Warp) else np.array([0xFFFFFFFF], np.uint32)
         needed = mask & alive[warp]
         go = (needed & ~bits[warp]) == 0
-        if not isinstance(sync, (MatrixMove, MatrixMultiply)):
-            outside = (np.broadcast_to(mask, lanes.shape) & _BITS[lanes % WARP]) == 0
-            if outside.any():
-                wave.recorder.add(
-                    "divergent-sync", sync.source if sync else None, lanes[outside], wave.coordinates,
-                    "a thread executes a .sync instruction whose mask does not name it",
-                )  # fmt: skip
         if go.all():
             return lanes
         self.parked[segment.index] = lanes[~go]
@@ -450,7 +454,7 @@ def _first_instruction(segments: list[Segment], index: int) -> Instr | None:
     for segment in members:
         for step in segment.steps:
             return step.source
-    return None
+    return next((segment.jump for segment in members if segment.jump is not None), None)
 
 
 class Budget:
