@@ -192,7 +192,7 @@ def _build_original(state: _Verification) -> None:
     unit = request.unit if request.unit is not None and request.unit.options == options else None
     wanted = [i.instance for i, _ in state.instances]
     state.originals = build_original(
-        request.source, options, request.info.qualified_name, wanted, ("ptx", "cubin"), unit=unit
+        request.source, options, request.info, wanted, ("ptx", "cubin"), unit=unit
     )
     state.original_seconds = time.perf_counter() - start
 
