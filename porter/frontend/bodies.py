@@ -1,4 +1,4 @@
-"""Whether an instantiated kernel reaches functions that the sources only declare (a class template without that type)."""
+"""Whether an instance reaches functions that the sources only declare (a class template without that type)."""
 
 from __future__ import annotations
 

@@ -157,9 +157,9 @@ def _accepted(
     for instance in instances:
         cursor = cursors.get((kernel.qualified_name, instance))
         template = template_of(cursor) if cursor is not None else None
-        if template is not None and cc.span(template.get_definition() or template) == kernel.span:
-            if not (whole and lacks_bodies(cursor)):
-                found.append(instance)
+        fits = template is not None and cc.span(template.get_definition() or template) == kernel.span
+        if fits and not (whole and lacks_bodies(cursor)):
+            found.append(instance)
     return found
 
 

@@ -33,7 +33,8 @@ INT128 = ir.Struct("__int128", (ir.StructField("lo", ir.U64, 0), ir.StructField(
 
 # Library namespaces whose classes are handles: their layout is not ours to look into.
 OPAQUE_NAMESPACES = ("cub", "cooperative_groups", "nvcuda", "cuda", "thrust")
-_PLAIN_LIBRARY_CLASSES = ("cub::KeyValuePair", "nvcuda::wmma::fragment", "cuda::fast_mod_div")  # data with public members
+# data with public members
+_PLAIN_LIBRARY_CLASSES = ("cub::KeyValuePair", "nvcuda::wmma::fragment", "cuda::fast_mod_div")
 _LAMBDA = re.compile(r"\(lambda at .*?:(\d+):(\d+)\)")
 _UNNAMED = re.compile(r"\((?:unnamed|anonymous)(?: \w+)? at .*?:(\d+):(\d+)\)")
 _WORDS = re.compile(r"\b(?:struct|class|union|enum) (?=[A-Za-z_(])")

@@ -1,4 +1,4 @@
-"""Loads through `const T* __restrict__` parameters are marked read-only, as nvcc does: the port loads with `ld.global.nc`.
+"""Loads through `const T* __restrict__` parameters are marked read-only, as nvcc does: ports use `ld.global.nc`.
 
 Assumes what the source promises: the memory behind such a parameter is not written while the kernel runs.
 """
