@@ -22,7 +22,7 @@ from porter.source import Source
 
 _MAX_TRIED = 48  # instances per parse; each costs clang one instantiation of the kernel
 _MAX_HOST_TRIED = 6  # instantiations of a host template
-_MAX_SECONDS = 4.0  # for blind guesses
+_MAX_SECONDS = 4.0  # of processor time, for blind guesses
 _MAX_CONFIRMED = 6
 
 # (pattern of the parameter's name, candidates in order): the first that matches counts.
@@ -79,10 +79,10 @@ def default_instances(kernel: KernelInfo, unit: ParsedUnit | None = None) -> tup
             return found
     if not all(lists):
         return ()
-    deadline = time.monotonic() + _MAX_SECONDS
+    deadline = time.process_time() + _MAX_SECONDS
     tried: set[tuple[str, ...]] = set()
     accepted: list[Instance] = []
-    while len(accepted) < 2 and time.monotonic() < deadline:
+    while len(accepted) < 2 and time.process_time() < deadline:
         batch = list(islice((c for c in _by_plausibility(lists) if c not in tried), _MAX_TRIED))
         if not batch:
             break

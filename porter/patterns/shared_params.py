@@ -5,6 +5,7 @@ CUDA gives such an array one instance a block whatever calls the function; a CuT
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -71,13 +72,21 @@ def _one_scratch_a_type(kernel: ir.Kernel) -> ir.Kernel:
         for d in ir.walk(body):
             if isinstance(d, ir.SharedDecl) and d.scratch:
                 if d.type not in chosen:
-                    chosen[d.type] = names.fresh("scratch")
+                    chosen[d.type] = names.fresh(f"scratch_{_word(d.type)}")
                 values[d.name] = ir.Var(chosen[d.type], type=d.type)
         return substitute(body, values) if values else body
 
     body = renamed(kernel.body)
     functions = {key: replace(fn, body=renamed(fn.body)) for key, fn in kernel.functions.items()}
     return replace(kernel, body=body, functions=functions) if chosen else kernel
+
+
+def _word(t: ir.Type) -> str:
+    """A word for the element type: the same in all instances that use the array for the same thing."""
+    while isinstance(t, ir.Array):
+        t = t.elem
+    name = t.name if isinstance(t, ir.Scalar | ir.Struct) else "pointer"
+    return re.sub(r"\W+", "_", name.split("<")[0].split("::")[-1])
 
 
 def _needs(

@@ -206,6 +206,17 @@ def smaller(a, b):
     return hmin(a, b) if kind.is_float else cute.math.min(a, b)
 
 
+@cute.jit
+def next_after(x, y):
+    """`nextafterf`: the float32 next to x in the direction of y; y when they are equal, NaN when one is."""
+    bits_x = x.bitcast(Int32)
+    tiny = (y.bitcast(Int32) & Int32(-0x80000000)) | Int32(1)  # from zero: the smallest number with y's sign
+    away = bits_x + Int32(1) if (x < y) == (x > Float32(0.0)) else bits_x - Int32(1)
+    moved = (tiny if x == Float32(0.0) else away).bitcast(Float32)
+    result = y if x == y else moved
+    return x + y if (x != x) | (y != y) else result
+
+
 def saturate(x):
     """Clamp to [0, 1], NaN to 0 (`cvt.sat.f32.f32`)."""
     return pure("cvt.sat.f32.f32 $0, $1;", Float32, x)

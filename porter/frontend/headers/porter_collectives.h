@@ -65,6 +65,22 @@ template <int X, int Y, int Z, class T, class Op> PORTER_BODY T block_scan(T val
   return inclusive;
 }
 
+// Fold of the first `valid` threads of the block, in every thread: inside each warp, then the warps in order.
+template <int X, int Y, int Z, class T, class Op> PORTER_BODY T block_reduce(T value, int valid, Op op) {
+  __shared__ T warps[(X * Y * Z + 31) / 32];
+  int thread = thread_index<X, Y>();
+  int warp = thread / 32;
+  T result = warp_reduce<32>(value, valid - warp * 32, op);
+  if (thread % 32 == 0) warps[warp] = result;
+  __syncthreads();
+  result = warps[0];
+  for (int w = 1; w < (valid + 31) / 32; ++w) result = op(result, warps[w]);
+  __syncthreads();
+  return result;
+}
+// Classes of the user's own, whose operator+ only a call instantiates. Scalars (and half) are porter.patterns' business.
+template <class T> constexpr bool is_record = __is_class(T) && sizeof(T) > 2;
+
 // The value of thread 0 in every thread.
 template <int X, int Y, class T> PORTER_BODY T from_first(T value) {
   __shared__ T first[1];

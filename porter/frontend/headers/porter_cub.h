@@ -46,15 +46,23 @@ enum CacheStoreModifier { STORE_DEFAULT, STORE_WB, STORE_CG, STORE_CS, STORE_WT,
   name(TempStorage&, int);
 template <class T, int X, BlockReduceAlgorithm A = BLOCK_REDUCE_WARP_REDUCTIONS, int Y = 1, int Z = 1, int Arch = 0> struct BlockReduce {
   PORTER_CUB_STORAGE(BlockReduce, sizeof(T) * ((X * Y * Z + 31) / 32 + 1))
-  T Sum(T); T Sum(T, int); template <class Op> T Reduce(T, Op); template <class Op> T Reduce(T, Op, int);
+  template <class U = T, std::enable_if_t<!porter::is_record<U>, int> = 0> T Sum(T); template <class U = T, std::enable_if_t<!porter::is_record<U>, int> = 0> T Sum(T, int);
+  template <class U = T, std::enable_if_t<porter::is_record<U>, int> = 0> PORTER_BODY T Sum(T in) { return porter::block_reduce<X, Y, Z>(in, X * Y * Z, porter::Sum()); }
+  template <class U = T, std::enable_if_t<porter::is_record<U>, int> = 0> PORTER_BODY T Sum(T in, int valid) { return porter::block_reduce<X, Y, Z>(in, valid, porter::Sum()); }
+  template <class Op> T Reduce(T, Op); template <class Op> T Reduce(T, Op, int);
   template <int N> PORTER_BODY T Sum(T (&in)[N]) { T part = porter::fold(in, porter::Sum()); return Sum(part); }
   template <class Op, int N> PORTER_BODY T Reduce(T (&in)[N], Op op) { T part = porter::fold(in, op); return Reduce(part, op); }
 };
 template <class T, int X, BlockScanAlgorithm A = BLOCK_SCAN_RAKING, int Y = 1, int Z = 1, int Arch = 0> struct BlockScan {
   PORTER_CUB_STORAGE(BlockScan, sizeof(T) * (X * Y * Z + 64))
-  void ExclusiveSum(T, T&); void ExclusiveSum(T, T&, T&); void InclusiveSum(T, T&); void InclusiveSum(T, T&, T&);
-  template <class F> PORTER_BODY void ExclusiveSum(T in, T& out, F& prefix) { ExclusiveScan(in, out, porter::Sum(), prefix); }
-  template <class F> PORTER_BODY void InclusiveSum(T in, T& out, F& prefix) { InclusiveScan(in, out, porter::Sum(), prefix); }
+  template <class U = T, std::enable_if_t<!porter::is_record<U>, int> = 0> void ExclusiveSum(T, T&); template <class U = T, std::enable_if_t<!porter::is_record<U>, int> = 0> void ExclusiveSum(T, T&, T&);
+  template <class U = T, std::enable_if_t<!porter::is_record<U>, int> = 0> void InclusiveSum(T, T&); template <class U = T, std::enable_if_t<!porter::is_record<U>, int> = 0> void InclusiveSum(T, T&, T&);
+  template <class U = T, std::enable_if_t<porter::is_record<U>, int> = 0> PORTER_BODY void ExclusiveSum(T in, T& out) { ExclusiveScan(in, out, T(), porter::Sum()); }
+  template <class U = T, std::enable_if_t<porter::is_record<U>, int> = 0> PORTER_BODY void ExclusiveSum(T in, T& out, T& total) { ExclusiveScan(in, out, T(), porter::Sum(), total); }
+  template <class U = T, std::enable_if_t<porter::is_record<U>, int> = 0> PORTER_BODY void InclusiveSum(T in, T& out) { InclusiveScan(in, out, porter::Sum()); }
+  template <class U = T, std::enable_if_t<porter::is_record<U>, int> = 0> PORTER_BODY void InclusiveSum(T in, T& out, T& total) { InclusiveScan(in, out, porter::Sum(), total); }
+  template <class F, std::enable_if_t<!std::is_same<F, T>::value, int> = 0> PORTER_BODY void ExclusiveSum(T in, T& out, F& prefix) { ExclusiveScan(in, out, porter::Sum(), prefix); }
+  template <class F, std::enable_if_t<!std::is_same<F, T>::value, int> = 0> PORTER_BODY void InclusiveSum(T in, T& out, F& prefix) { InclusiveScan(in, out, porter::Sum(), prefix); }
   template <int N> PORTER_BODY void ExclusiveSum(T (&in)[N], T (&out)[N]) { ExclusiveScan(in, out, T(), porter::Sum()); }
   template <int N> PORTER_BODY void ExclusiveSum(T (&in)[N], T (&out)[N], T& total) { ExclusiveScan(in, out, T(), porter::Sum(), total); }
   template <int N, class F> PORTER_BODY void ExclusiveSum(T (&in)[N], T (&out)[N], F& prefix) { ExclusiveScan(in, out, porter::Sum(), prefix); }

@@ -58,6 +58,7 @@ ROWS: list[Row] = [
         ("llabs", "lib.iabs({0})"),
         ("powf", "cute.math.pow({0}, {1})"), ("pow", "cute.math.pow({T}({0}), {T}({1}))"),
         ("atan2f", "cute.math.atan2({0}, {1})"), ("copysignf", "cute.math.copysign({0}, {1})"),
+        ("nextafterf", "lib.next_after({0}, {1})"), ("nextafter", "lib.next_after({0}, {1})", {"when": FLOAT}),
         ("fmaf", "lib.fma({0}, {1}, {2})"), ("fma", "lib.fma({0}, {1}, {2})"),
         ("fmaxf", "lib.fmax({0}, {1})"), ("fminf", "lib.fmin({0}, {1})"),
         ("fmax", "lib.fmax({0}, {1})", {"when": FLOAT}), ("fmin", "lib.fmin({0}, {1})", {"when": FLOAT}),

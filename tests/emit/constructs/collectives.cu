@@ -88,3 +88,26 @@ __global__ void keys(int* i, unsigned* u, float* f, int n) {
   u[2 * t] = low[0];
   u[2 * t + 1] = low[1];
 }
+template <class T> struct Counted {
+  T value;
+  int count;
+  __device__ Counted operator+(const Counted& o) const { return {value + o.value, count + o.count}; }
+};
+__global__ void sums_of_records(int* i, unsigned* u, float* f, int n) {
+  int t = threadIdx.x;
+  using Reduce = cub::BlockReduce<Counted<float>, 64, cub::BLOCK_REDUCE_WARP_REDUCTIONS>;
+  __shared__ typename Reduce::TempStorage storage;
+  Counted<float> all = Reduce(storage).Sum({f[t], f[t] > 0 ? 1 : 0});
+  __syncthreads();
+  Counted<float> some = Reduce(storage).Sum({f[t + 64], i[t] & 3}, 41);
+  if (t == 0) {
+    f[0] = all.value; i[0] = all.count;
+    f[1] = some.value; i[1] = some.count;
+  }
+  using Scan = cub::BlockScan<Counted<int>, 64, cub::BLOCK_SCAN_WARP_SCANS>;
+  __shared__ typename Scan::TempStorage ss;
+  Counted<int> out;
+  Scan(ss).InclusiveSum({i[t + 64] & 15, 1}, out);
+  i[t + 64] = out.value * 64 + out.count;
+  f[t + 128] = nextafterf(f[t + 128], f[t + 192]);
+}
