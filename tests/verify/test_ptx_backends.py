@@ -201,3 +201,23 @@ def test_random_programs(seed: int) -> None:
     assert run(text, again, grid=2, block=96, resident=1).ok
     assert (out == again).all()
     assert len(np.unique(out)) > 50
+
+
+def test_a_snapshot_gives_back_every_byte(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Constant stretches, copies in memory and copies in a file, odd tails included."""
+    from porter.verify.ptx import accelerate
+
+    monkeypatch.setattr(accelerate, "STRETCH", 64)
+    rng = np.random.default_rng(0)
+    arrays = [rng.integers(0, 256, n, dtype=np.uint8) for n in (1, 63, 64, 500, 1000)] + [np.full(333, 7, np.uint8)]
+    arrays[3][64:192] = 0
+    wanted = [a.copy() for a in arrays]
+    snapshot = accelerate.Snapshot(200)
+    for a in arrays:
+        snapshot.add(a)
+    kinds = {None if what is None else what.nbytes for _, what in snapshot.pieces}
+    assert None in kinds and 8 in kinds and 64 in kinds  # a file, constants, memory
+    for a in arrays:
+        a[:] = 99
+    snapshot.restore()
+    assert all(np.array_equal(a, w) for a, w in zip(arrays, wanted, strict=True))

@@ -2,20 +2,65 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import dataclass, field
+from typing import BinaryIO
 
 import numpy as np
 
 from porter.verify.ptx.checks import Checks
 from porter.verify.ptx.ir import Module
-from porter.verify.ptx.memory import AddressSpace, Region
+from porter.verify.ptx.memory import AddressSpace
 from porter.verify.ptx.program import Program
 from porter.verify.ptx.scheduler import Budget
 from porter.verify.ptx.wave import Geometry
 
 SNAPSHOT_LIMIT = 1 << 30  # bytes of writable buffers that may be copied, so that a bail-out can be undone
+SPILL = 16 << 20  # bytes of them that are copied in memory, the rest to a file
+STRETCH = 1 << 20
 WORTH_COMPILING = 0.2  # seconds of interpretation left that justify a compilation
 WORTH_LOADING = 0.05  # the same when the machine code is in the cache
+
+
+class Snapshot:
+    """Copies of arrays of bytes. Stretches that hold one number (outputs before they are written) take no room; what
+    goes beyond `in_memory` bytes waits in a file: a launch should not take much more memory than its buffers."""
+
+    def __init__(self, in_memory: int):
+        self.in_memory = in_memory
+        self.pieces: list[tuple[np.ndarray, np.ndarray | None]] = []  # (where, what; None: next in the file)
+        self.file: BinaryIO | None = None
+
+    def add(self, data: np.ndarray) -> None:
+        for start in range(0, data.size, STRETCH):
+            part = data[start : start + STRETCH]
+            words = part.view(np.uint64) if part.size % 8 == 0 else part
+            if (words == words[0]).all():
+                self.pieces.append((words, words[:1].copy()))
+            elif part.size <= self.in_memory:
+                self.in_memory -= part.size
+                self.pieces.append((part, part.copy()))
+            else:
+                self.file = self.file or tempfile.TemporaryFile()  # noqa: SIM115 (closed by clear)
+                self.file.write(part.data)
+                self.pieces.append((part, None))
+
+    def restore(self) -> None:
+        if self.file is not None:
+            self.file.seek(0)
+        for where, what in self.pieces:
+            if what is None:
+                assert self.file is not None
+                where[:] = np.frombuffer(self.file.read(where.size), np.uint8)
+            else:
+                where[:] = what
+        self.clear()
+
+    def clear(self) -> None:
+        self.pieces.clear()
+        if self.file is not None:
+            self.file.close()
+            self.file = None
 
 
 @dataclass(slots=True)
@@ -32,7 +77,7 @@ class Accelerator:
     used: bool = False
     refusal: str = ""
     crossed: int = 0
-    saved: list[tuple[Region, np.ndarray, np.ndarray | None]] = field(default_factory=list)
+    saved: Snapshot = field(default_factory=lambda: Snapshot(SPILL))
 
     def wanted(self, seconds_left: float) -> bool:
         """Is it worth it, given how long the interpreter would still need?"""
@@ -72,23 +117,19 @@ class Accelerator:
         return True
 
     def snapshot(self) -> None:
-        """Copies what compiled code may change. Never-written outputs are told by their shadow alone."""
+        """Keeps what compiled code may change."""
         from porter.verify.ptx.llvm.text import Refused
 
-        total = 0
-        for region in self.space.regions:
-            if not region.writable or not region.size:
-                continue
-            shadow = None if region.shadow is None else region.shadow
-            total += region.size * (1 if shadow is None else 2)
-            if total > SNAPSHOT_LIMIT:
-                self.saved.clear()
-                raise Refused("the buffers are too large to be copied")
-            self.saved.append((region, region.data.copy(), None if shadow is None else shadow.copy()))
+        writable = [r for r in self.space.regions if r.writable and r.size]
+        total = sum(r.size * (1 if r.shadow is None else 2) for r in writable)
+        if total > SNAPSHOT_LIMIT:
+            raise Refused("the buffers are too large to be copied")
+        in_memory = max(SPILL, sum(r.size for r in self.space.regions) // 16)
+        self.saved = Snapshot(in_memory)
+        for region in writable:
+            self.saved.add(region.data)
+            if region.shadow is not None:
+                self.saved.add(region.shadow)
 
     def restore(self) -> None:
-        for region, data, shadow in self.saved:
-            region.data[:] = data
-            if shadow is not None and region.shadow is not None:
-                region.shadow[:] = shadow
-        self.saved.clear()
+        self.saved.restore()

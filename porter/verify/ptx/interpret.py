@@ -12,7 +12,7 @@ from porter.verify.ptx.access import compile_copy, compile_load, compile_store
 from porter.verify.ptx.atomics import compile_atomic
 from porter.verify.ptx.checks import Checks, Recorder
 from porter.verify.ptx.environment import Env
-from porter.verify.ptx.errors import UnsupportedPtx
+from porter.verify.ptx.errors import PtxError, PtxSyntaxError, UnsupportedPtx
 from porter.verify.ptx.evaluate import Runner, compile_move, compile_pure, guarded
 from porter.verify.ptx.hostcalls import compile_hostcall
 from porter.verify.ptx.mbarriers import compile_mbarrier
@@ -56,8 +56,21 @@ def _compile_fence(step: Fence) -> Runner:
     return fence
 
 
+# what operands of types that an instruction does not take make its implementation stumble over
+_MISFITS = (IndexError, KeyError, ValueError, TypeError, AttributeError, AssertionError, StopIteration)
+
+
 def compile_step(step: Step, algebra: NumpyAlgebra, output: list[str]) -> Runner | None:
-    """The closure of one step; None when it does nothing."""
+    """The closure of one step; None when it does nothing. Raises UnsupportedPtx or PtxSyntaxError."""
+    try:
+        return _compile(step, algebra, output)
+    except PtxError:
+        raise
+    except _MISFITS as error:
+        raise PtxSyntaxError(f"operands or modifiers of {step.source.opcode} do not fit", step.source.line) from error
+
+
+def _compile(step: Step, algebra: NumpyAlgebra, output: list[str]) -> Runner | None:
     run: Runner | None
     match step:
         case Pure(needless=True):
@@ -178,6 +191,8 @@ def run(
 
             scheduler = Scheduler(wave, program, runners, budget, refill)
             scheduler.run()
+            wave.observers.clear()  # cycles would keep the wave's memory until Python looks for them
+            wave.sync_observers.clear()
             crossed += scheduler.barriers.crossed
             deadlocked |= scheduler.deadlocked
             if accelerator is None or recorder.found:
