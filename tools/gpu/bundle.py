@@ -136,7 +136,8 @@ def _function(port: Path, case: Case) -> tuple[str, dict[str, str]]:
     for node in ast.parse(port.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.FunctionDef) and not node.decorator_list and node.name != "launch_config":
             arguments = [a.arg for a in [*node.args.args, *node.args.kwonlyargs]]
-            return node.name, {a: known[a] for a in arguments}
+            # template flags are no operands; left out, the function takes the first instance that fits
+            return node.name, {a: known[a] for a in arguments if a in known}
     raise AssertionError(f"{port} has no function for torch tensors")
 
 
