@@ -96,5 +96,5 @@ _HANDLERS: dict[str, Any] = {
     "__cvta_generic_to_global": _same_pointer,
     "__builtin_assume_aligned": _same_pointer,
     "__nv_cvt_float_to_fp8": _saturating_fp8,
-    "__nv_cvt_fp8_to_halfraw": _fp8_to_half,
+    "__porter_fp8_half_bits": _fp8_to_half,
 }

@@ -52,7 +52,16 @@ template <class G, class F> void invoke_one(const G&, F&&); template <class G, c
 #define PORTER_CG_OP(name, expr) template <class T = void> struct name { T operator()(T a, T b) const { return expr; } }; template <> struct name<void> { template <class T> T operator()(T a, T b) const { return expr; } };
 PORTER_CG_OP(plus, a + b) PORTER_CG_OP(less, b < a ? b : a) PORTER_CG_OP(greater, a < b ? b : a) PORTER_CG_OP(bit_and, a & b) PORTER_CG_OP(bit_or, a | b) PORTER_CG_OP(bit_xor, a ^ b)
 #undef PORTER_CG_OP
-template <class G, class T, class Op> T reduce(const G&, const T&, Op&&);
+template <class Op> constexpr bool __porter_known_op = false; template <class T> constexpr bool __porter_known_op<plus<T>> = true;
+template <class T> constexpr bool __porter_known_op<less<T>> = true; template <class T> constexpr bool __porter_known_op<greater<T>> = true;
+template <class T, class Op> constexpr bool __porter_fold = (__is_class(T) && sizeof(T) > 2) || !__porter_known_op<std::remove_cv_t<std::remove_reference_t<Op>>>;
+template <class G, class T, class Op, std::enable_if_t<!__porter_fold<T, Op>, int> = 0> T reduce(const G&, const T&, Op&&);
+template <class G, class T, class Op, std::enable_if_t<__porter_fold<T, Op>, int> = 0> PORTER_BODY T reduce(const G& group, const T& value, Op&& op) {
+  T out = value;
+#pragma unroll
+  for (int mask = G::num_threads() / 2; mask > 0; mask /= 2) out = op(out, group.shfl_xor(out, mask));
+  return out;
+}
 template <class G, class T, class Op> T inclusive_scan(const G&, const T&, Op&&); template <class G, class T> T inclusive_scan(const G&, const T&);
 template <class G, class T, class Op> T exclusive_scan(const G&, const T&, Op&&); template <class G, class T> T exclusive_scan(const G&, const T&);
 template <class G, class T> void reduce_update_async(const G&, T&, T); template <class G, class T> void memcpy_async(const G&, T*, const T*, size_t);
