@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,6 +12,11 @@ from pathlib import Path
 import pytest
 
 Runner = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def default_sigint() -> None:
+    """For a process that is to be interrupted: tests started in a shell's background ignore SIGINT, and so would it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @pytest.fixture

@@ -14,6 +14,8 @@ import pytest
 from porter.cli import main
 from porter.provenance import is_edited, read_record
 
+from .conftest import default_sigint
+
 ROOT = Path(__file__).resolve().parents[2]
 
 SCALE = """\
@@ -316,6 +318,7 @@ def test_ctrl_c_leaves_the_previous_port(porter, scale: Path) -> None:
         cwd=scale,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=default_sigint,
     )
     assert run.stderr
     for line in run.stderr:
@@ -349,7 +352,7 @@ def test_a_compiler_that_crashes_is_reported_and_the_run_goes_on(scale: Path, mo
     monkeypatch.setenv("PORTER_CACHE", str(scale / "cache"))
     monkeypatch.setattr(compile_worker, "_shared", compile_worker.CompileWorkers())
     monkeypatch.setattr(sys, "executable", str(crash))
-    assert main(["port", "scale.cu", "add.cu", "-o", "out", "--output-format", "json"]) == 1
+    assert main(["port", "scale.cu", "add.cu", "-o", "out", "--jobs", "1", "--output-format", "json"]) == 1
     value = json.loads(capsys.readouterr().out)
     assert [k["kernel"] for k in value["kernels"]] == ["scale_kernel", "add_kernel"]
     for kernel in value["kernels"]:

@@ -17,6 +17,7 @@ from porter import parallel
 from porter.config import PortConfig
 from porter.report import StageEvent
 
+from .conftest import default_sigint
 from .test_bad_input import CASE, SCALE
 
 NAMES = ("first", "second", "third", "fourth")
@@ -98,7 +99,9 @@ def test_ctrl_c_ends_every_process(files: list[Path], tmp_path: Path) -> None:
     # porter's children carry this in their environment, which tells them from those of other tests
     mark = f"CUDA_PORTER_TEST={tmp_path}"
     environment = os.environ | dict([mark.split("=", 1)])
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as run:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, preexec_fn=default_sigint
+    ) as run:
         try:
             assert run.stderr
             for line in run.stderr:

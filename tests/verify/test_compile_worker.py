@@ -13,7 +13,7 @@ from porter.verify.compile_worker import CompileRequest, CompileWorkers, compile
 
 GOOD = Path(__file__).parents[1] / "corpus" / "port_scale.py"
 
-TEMPLATE = '''
+TEMPLATE = """
 import os
 import socket
 import time
@@ -40,7 +40,7 @@ KERNEL = runtime.Kernel(
     launch=_launch, name="kernel", params=(runtime.Ptr("out", "f32"), runtime.Num("n", "i32"))
 )
 {more}
-'''
+"""
 REQUEST = CompileRequest({}, "sm_90a")
 
 
@@ -166,6 +166,7 @@ def test_launch_shapes(workers, tmp_path):
 
 
 def test_the_shared_pool_can_be_warmed():
+    compile_worker._shared.close()  # other tests of this process may have left children
     compile_worker.warm()
     assert len(compile_worker._shared._idle) == 1
     compile_worker._shared.close()
