@@ -71,7 +71,7 @@ ARGUMENTS = {
     "sum_without_barrier": (1, 64, lambda: [np.zeros(64, np.float32), np.ones(64, np.float32)]),
     "tree_without_syncwarp": (1, 32, lambda: [np.zeros(1, np.float32), np.ones(32, np.float32)]),
     "reuse_without_barrier": (1, 64, lambda: [np.zeros(64, np.float32), np.ones(64, np.float32)]),
-    "published_without_fence": (2, 64, lambda: [np.zeros(64, np.float32), np.zeros(64, np.float32), np.zeros(1, np.int32)]),
+    "published_without_fence": (2, 32, lambda: [E32.copy(), E32.copy(), np.zeros(1, np.int32)]),
     "histogram_without_atomics": (2, 32, lambda: [np.zeros(8, np.int32), np.zeros(64, np.int32)]),
     "barrier_in_a_branch": (1, 32, lambda: [E32.copy(), np.arange(32, dtype=np.float32) % 2]),
     "index_checked": (1, 32, lambda: [E32.copy(), 31]),

@@ -258,6 +258,8 @@ def _cut(builder: _Builder, site: Site) -> list[Segment]:
         if base in ("bra", "brx"):
             tag = frame.tag
             names = tuple(op.name + tag for op in instr.operands if isinstance(op, Label))
+            if not names or (base == "bra" and len(names) > 1):
+                raise PtxSyntaxError(f"{instr.opcode} needs a label", instr.line)
             here = cut.current
             if base == "brx":
                 if guard:

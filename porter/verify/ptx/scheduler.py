@@ -23,8 +23,6 @@ from porter.verify.ptx.program import (
     Const,
     Exit,
     Goto,
-    MatrixMove,
-    MatrixMultiply,
     Program,
     RegSrc,
     Segment,
