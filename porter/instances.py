@@ -41,6 +41,7 @@ def _value(info: KernelInfo, param: TemplateParam, text: str, earlier: dict[str,
     if "(*)" in param.type or "(&)" in param.type:  # a function: the instances' bodies differ where it is called
         return normalise(text)
     inner = re.fullmatch(r"(?:static_cast\s*<[\w:\s]+>|[\w:]+)\s*[({](.*)[)}]", text.strip())
+    inner = inner or re.fullmatch(r"\([\w:\s]+\)\s*(-?\w+)", text.strip())  # (Mode)1
     translated = to_case_expression(text) or (to_case_expression(inner.group(1)) if inner else None)
     if translated is None:
         raise _error(info, f"`{text}` for `{param.name}` is not a number", _ENUMERATOR)

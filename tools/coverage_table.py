@@ -11,6 +11,7 @@ import datetime
 import importlib.metadata
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -23,7 +24,12 @@ from porter import __version__
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "coverage.md"
 RESULTS = ROOT / "bench" / "results" / "coverage.json"
-DEFINES = ("ENABLE_FP8", "ENABLE_BF16", "BF16_AVAILABLE")  # flags of the projects' own builds
+# Flags of the projects' own builds.
+DEFINES: dict[str, tuple[str, ...]] = {
+    "vllm": ("ENABLE_FP8",),
+    "flashinfer": ("ENABLE_BF16", "ENABLE_FP8"),
+    "DeepSpeed": ("BF16_AVAILABLE",),
+}
 SECONDS = 60  # for a kernel, compilation apart
 
 # Chosen for what the kernels do (normalisation, softmax, activation, rotary, quantisation, routing, caches, sampling,
@@ -72,31 +78,46 @@ FILES: dict[str, tuple[str, ...]] = {
 
 
 def analyse(sources: Path, jobs: int) -> dict[str, Any]:
-    """Run porter over the files that are there. The result is the command's own JSON, file names below `sources`."""
-    names = [f"{repository}/{name}" for repository, files in FILES.items() for name in files]
-    here = [n for n in names if (sources / n).is_file()]
-    command = [sys.executable, "-m", "porter.cli", "port", "--analyze", "--compile", "--output-format", "json"]
-    command += ["--jobs", str(jobs), "--time-limit", str(SECONDS), *(f"-D{d}" for d in DEFINES)]
-    with tempfile.TemporaryDirectory(prefix="porter-coverage-") as folder:
-        environment = os.environ | {"PYTHONPATH": str(ROOT)}
-        run = subprocess.run(
-            [*command, *(str((sources / n).resolve()) for n in here)],
-            stdout=subprocess.PIPE, cwd=folder, env=environment, check=False,
-        )  # fmt: skip
-    if not run.stdout:
-        raise SystemExit(f"porter port --analyze ended with exit code {run.returncode}")
-    text = run.stdout.decode().replace(f"{sources.resolve()}{os.sep}", "").replace(f"{ROOT}{os.sep}", "")
-    found: dict[str, Any] = json.loads(text)
-    for kernel in found["kernels"]:
-        kernel.pop("seconds", None)
+    """Run porter over the files that are there. The kernels are the command's own JSON, file names below `sources`."""
+    kernels: list[dict[str, Any]] = []
+    missing: list[str] = []
+    for repository, files in FILES.items():
+        missing += [f"{repository}/{n}" for n in files if not (sources / repository / n).is_file()]
+        here = [sources / repository / n for n in files if (sources / repository / n).is_file()]
+        if here:
+            kernels += run_porter(sources.resolve(), here, DEFINES.get(repository, ()), jobs)
     return {
         "date": datetime.date.today().isoformat(),
         "porter": __version__,
         "dsl": importlib.metadata.version("nvidia-cutlass-dsl"),
-        "defines": list(DEFINES),
-        "missing": [n for n in names if n not in here],
-        **found,
+        "defines": DEFINES,
+        "files": sum(map(len, FILES.values())) - len(missing),
+        "missing": missing,
+        "kernels": kernels,
     }
+
+
+def run_porter(sources: Path, files: list[Path], defines: tuple[str, ...], jobs: int) -> list[dict[str, Any]]:
+    """The kernels of some files as `porter port --analyze --compile` tells them, without paths of this machine."""
+    command = [sys.executable, "-m", "porter.cli", "port", "--analyze", "--compile", "--output-format", "json"]
+    command += ["--jobs", str(jobs), "--time-limit", str(SECONDS), *(f"-D{d}" for d in defines)]
+    with tempfile.TemporaryDirectory(prefix="porter-coverage-") as folder:
+        run = subprocess.run(
+            [*command, *(str(f.resolve()) for f in files)],
+            stdout=subprocess.PIPE, cwd=folder, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=False,
+        )  # fmt: skip
+    if not run.stdout:
+        raise SystemExit(f"porter port --analyze ended with exit code {run.returncode}")
+    text = run.stdout.decode().replace(f"{sources}{os.sep}", "").replace(f"{ROOT}{os.sep}", "")
+    text = re.sub(r"/[\w./-]*?/porter-analyze-\w+/", "", text)
+    found: list[dict[str, Any]] = json.loads(text)["kernels"]
+    for kernel in found:
+        kernel.pop("seconds", None)
+    return found
+
+
+def flags(defines: dict[str, Any]) -> str:
+    return "; ".join(f"{repository}: {' '.join(f'`-D {d}`' for d in given)}" for repository, given in defines.items())
 
 
 def compiled(kernel: dict[str, Any]) -> bool:
@@ -115,10 +136,10 @@ def page(results: dict[str, Any]) -> str:
         "",
         "# Coverage",
         "",
-        f"Kernels of {results['totals']['files']} public files that porter {results['porter']} ports with nothing but "
+        f"Kernels of {results['files']} public files that porter {results['porter']} ports with nothing but "
         f"the file: no case, no toolkit, no help. Measured {results['date']} with nvidia-cutlass-dsl "
-        f"{results['dsl']} for sm_90a (`porter port --analyze --compile"
-        f"{''.join(f' -D {d}' for d in results['defines'])}`).",
+        f"{results['dsl']} for sm_90a, with `porter port --analyze --compile` and flags of the projects' own builds "
+        f"({flags(results['defines'])}).",
         "",
         "Each `__global__` definition counts once. A template counts when two instances pass (one when only one fits): "
         "those that the file launches, else guesses. *Compiled* means that CuTeDSL makes PTX of the port and ptxas "

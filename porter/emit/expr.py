@@ -265,7 +265,7 @@ class ExprWriter(CastWriter):
 
     def _targ(self, v: Any) -> str:
         if isinstance(v, ir.Type):
-            if all(x is None or isinstance(x, ir.Scalar) for x in variants(v, self.s.params.count)):
+            if all(x is None or (isinstance(x, ir.Scalar) and x != ir.VOID) for x in variants(v, self.s.params.count)):
                 return self.dtype(v)
             return "None"
         if isinstance(v, ConstVariants):

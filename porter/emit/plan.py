@@ -149,6 +149,8 @@ class _Helpers:
             n += 1
 
     def _mergeable(self, fns: list[ir.Function]) -> bool:
+        if any([p.name for p in f.params] != [p.name for p in fns[0].params] for f in fns):
+            return False  # shared arrays handed down, which one specialisation has and another has not
         try:
             merge_types([f.ret for f in fns])
             return True

@@ -108,9 +108,7 @@ def assign_expression(fx: FunctionLowering, c: Cursor) -> ir.Expr:
     return assign(fx, c, target, value, op)
 
 
-def assign_bits(
-    fx: FunctionLowering, c: Cursor, base: ir.Expr, field: Cursor, value: ir.Expr, op: str
-) -> ir.Expr:
+def assign_bits(fx: FunctionLowering, c: Cursor, base: ir.Expr, field: Cursor, value: ir.Expr, op: str) -> ir.Expr:
     """Emit `base.field op value` for a bit-field; the result is its value, not a place."""
     base = stable(fx, base, c)
     if op != "=":

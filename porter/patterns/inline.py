@@ -266,11 +266,11 @@ def _unique_locals(kernel: ir.Kernel, names: Names) -> dict[str, ir.Function]:
             values: dict[str, ir.Expr] = {}
             params = []
             for p in fn.params:
-                new = p.name if p.name in captured and not fn.captures_enclosing else names.fresh(p.name)
+                new = p.name if p.name in captured else names.fresh(p.name)
                 values[p.name] = ir.Var(new, type=p.type)
                 params.append(replace(p, name=new))
             for n in declared(fn.body):
-                if n not in captured or fn.captures_enclosing:
+                if n not in captured:
                     values[n] = ir.Var(names.fresh(n), type=_declared_type(fn.body, n))
             out[key] = replace(fn, params=tuple(params), body=substitute(fn.body, values))
     return out

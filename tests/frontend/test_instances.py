@@ -14,12 +14,14 @@ from porter.frontend.instances import (
     default_instances,
     instances_from_launches,
     no_default_instance,
+    numbered,
     parse_instantiation,
     specialise,
     split_arguments,
     try_specialise,
 )
 from porter.frontend.parse import ParsedUnit, ParseOptions, parse_source
+from porter.instances import instance_values
 from porter.model import Instance, KernelInfo, PorterError
 from porter.source import Source
 
@@ -298,3 +300,22 @@ def test_overloaded_kernel_templates_are_told_apart(tmp_path):
         assert not failures
         found = cursors[kernel.qualified_name, instance]
         assert len(list(found.get_arguments())) == len(kernel.params)
+
+
+def test_enumerators_become_numbers(tmp_path):
+    path = tmp_path / "k.cu"
+    path.write_text(
+        "typedef enum Optimizer { ADAM = 3, LION = 7 } Optimizer;\n"
+        "namespace a { enum class Mode { off, on };\n"
+        "template <Mode M> __global__ void scoped(int* i) { i[0] = (int)M; } }\n"
+        "template <int O, bool B> __global__ void plain(int* i) { i[0] = O; }\n"
+        "template __global__ void plain<LION, true>(int*);\n"
+    )
+    unit = parse_source(Source.read(path), ParseOptions())
+    scoped, plain = unit.kernels
+    assert numbered(unit, scoped, Instance(("a::Mode::on",))).args == ("(a::Mode)1",)
+    assert numbered(unit, scoped, Instance(("Mode::off",))).args == ("(a::Mode)0",)
+    assert numbered(unit, plain, Instance(("ADAM", "true"))).args == ("3", "true")
+    assert numbered(unit, plain, Instance(("Optimizer::LION", "false"))).args == ("7", "false")
+    assert numbered(unit, plain, Instance(("4", "false"))).args == ("4", "false")
+    assert instance_values(scoped, Instance(("(a::Mode)1",))) == {"M": 1}

@@ -107,3 +107,18 @@ __global__ void effects(int* i, unsigned* u, float* f, int n) {
   int x = 3, y = x = k;
   i[t + 448] = x + y;
 }
+template <class F> __device__ void each(float* f, int count, F&& fn) {
+  for (int k = 0; k < count; ++k) fn(f[k], k);
+}
+__global__ void nested_lambdas(int* i, unsigned* u, float* f, int n) {
+  int t = threadIdx.x;
+  float base = 0.5f;
+  auto scaled = [&](float* from, float factor, int shift) {
+    each(from, 3, [=](float& x, int k) { x = x * factor + base + shift * k; });
+  };
+  auto twice = [&](int at) {
+    scaled(f + at, 2.0f + t, 1);
+    scaled(f + at + 3, base, at);
+  };
+  twice(t * 6);
+}
