@@ -45,6 +45,10 @@ _SPECIAL_WORDS = """tid ntid laneid warpid nwarpid ctaid nctaid smid nsmid gridi
 nclusterid cluster_ctaid cluster_nctaid cluster_ctarank cluster_nctarank lanemask_eq lanemask_le lanemask_lt lanemask_ge
 lanemask_gt clock clock_hi clock64 globaltimer globaltimer_lo globaltimer_hi total_smem_size aggr_smem_size
 dynamic_smem_size reserved_smem_offset_begin reserved_smem_offset_end reserved_smem_offset_cap current_graph_exec"""
+VECTOR_SPECIALS = frozenset(
+    ("tid", "ntid", "ctaid", "nctaid", "clusterid", "nclusterid", "cluster_ctaid", "cluster_nctaid")
+)
+MOST_NESTED = 50  # compilers write two or three levels
 SPECIAL_NAMES = frozenset(
     _SPECIAL_WORDS.split()
     + [f"envreg{i}" for i in range(32)]
@@ -105,6 +109,8 @@ class Body:
             self.line = bisect_right(newlines, at) + 1
             char = text[at]
             if char == "{":
+                if len(self.scopes) > MOST_NESTED:
+                    raise PtxSyntaxError(f"scopes are nested more than {MOST_NESTED} deep", self.line)
                 self.scopes.append(_Scope())
                 self.label_scopes.append(self.local_labels(at, end))
                 self.memo = {}
@@ -303,7 +309,9 @@ class Body:
         reg = self.register(text)
         if reg is not None:
             return reg
-        if first == "%" and text[1:].split(".")[0] in SPECIAL_NAMES:
+        if first == "%" and (
+            text[1:] in SPECIAL_NAMES or (text[-2:-1] == "." and text[1:-2] in VECTOR_SPECIALS and text[-1] in "xyzw")
+        ):
             return Special(text)
         if text == "WARP_SZ":
             return Imm(32)

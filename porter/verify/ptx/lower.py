@@ -34,6 +34,9 @@ from porter.verify.ptx.types import PRED, PtxType
 
 T = TypeVar("T")
 HOST_FUNCTIONS = ("vprintf", "__assertfail")
+MOST_LOCAL = 512 << 10  # bytes a thread, of all GPUs so far
+MOST_PARAMETERS = 32764  # bytes, of PTX 8.1 and later
+MOST_INSTRUCTIONS, MOST_CALLS = 100_000, 100  # of an entry with what it calls; large kernels have some ten thousand
 _BARRIER_BASES = ("bar", "barrier")
 
 
@@ -76,6 +79,8 @@ class _Builder:
         at = self.local_top
         self.local_top += variable.size
         self.local_bytes = max(self.local_bytes, self.local_top)
+        if self.local_bytes > MOST_LOCAL:
+            raise PtxSyntaxError(f"more than {MOST_LOCAL} bytes of local memory", variable.line)
         return at
 
     def inline(
@@ -104,7 +109,11 @@ class _Builder:
         for index, instr in enumerate(function.code):
             self.items += [_Item(label=n + tag) for n in positions.get(index, ())]
             if instr.base == "call":
-                self.call(instr, frame, (*stack, function.name))
+                if len(self.items) > MOST_INSTRUCTIONS or len(stack) > MOST_CALLS:
+                    raise UnsupportedPtx(
+                        instr.opcode, instr.line, "the functions called are too much code to be inlined"
+                    )
+                _checked(instr, lambda i=instr: self.call(i, frame, (*stack, function.name)))  # type: ignore[misc]
             elif instr.base == "ret" and exit_label:
                 if instr.pred is not None:
                     self.items.append(_Item(instr=instr, frame=frame, jump=exit_label))
@@ -181,6 +190,8 @@ def _lower(module: Module, entry: str) -> Program:
         top = align_up(top, max(variable.align, 1))
         param_offsets[variable.name] = top
         top += variable.size
+        if top > MOST_PARAMETERS:
+            raise PtxSyntaxError(f"more than {MOST_PARAMETERS} bytes of parameters", function.line)
     for name, variable in module.variables.items():
         if variable.space == "shared":
             builder.place_shared(name, variable)

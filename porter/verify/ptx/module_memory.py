@@ -10,6 +10,8 @@ from porter.verify.ptx.ir import Module, Sym
 from porter.verify.ptx.layout import place_variables
 from porter.verify.ptx.memory import AddressSpace, Region
 
+MOST_BYTES = 1 << 32  # of one module variable
+
 
 def place_module(module: Module, used: frozenset[str], space: AddressSpace, shift: int = 0) -> None:
     """The module variables that a program can reach, freshly initialised, `shift` bytes behind their addresses."""
@@ -33,6 +35,8 @@ def _image(module: Module, name: str) -> tuple[np.ndarray, frozenset[str]]:
         return module.cache[key]  # type: ignore[return-value]
     placed = place_variables(module)
     variable = placed[name].variable
+    if variable.size > MOST_BYTES:
+        raise PtxSyntaxError(f"{name} has more than {MOST_BYTES} bytes", variable.line)
     image = np.zeros(variable.size, np.uint8)
     step, at, more = variable.type.bytes, 0, set()
     values = initialisers(variable)

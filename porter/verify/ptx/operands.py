@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 
+from porter.verify.ptx.body import VECTOR_SPECIALS
 from porter.verify.ptx.errors import PtxSyntaxError, UnsupportedPtx
 from porter.verify.ptx.ir import Address, Function, Imm, Instr, Module, Not, Operand, Reg, Sink, Special, Sym
 from porter.verify.ptx.layout import FUNCTION_BASE
@@ -64,6 +65,8 @@ class Site:
             return Const(literal_bits(operand, bits, type_), bits)
         if isinstance(operand, Special):
             name = operand.name[1:]
+            if name in VECTOR_SPECIALS:
+                raise UnsupportedPtx(instr.opcode, instr.line, "vector special registers")
             return SpecialSrc(name, SPECIAL_BITS.get(name, 32))
         if isinstance(operand, Sym):
             return Const(self.resolve(frame, instr, operand)[1] & ((1 << bits) - 1), bits)
