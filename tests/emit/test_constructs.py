@@ -73,6 +73,10 @@ def buffers(seed):
     return ints, unsigned, floats
 
 
+# NVRTC brings the maths functions of its own release (tanhf, erff), the DSL those of another.
+ULPS = {("floats", "math"): 1}
+
+
 @pytest.mark.parametrize(("file", "kernel"), KERNELS)
 def test_port_does_what_the_original_does(ported, file, kernel):
     source, port, module = ported[file, kernel]
@@ -99,7 +103,8 @@ def test_port_does_what_the_original_does(ported, file, kernel):
             assert not result.violations, result.violations[:3]
             results.append((i, u, f.view(np.uint32)))
         for name, a, b in zip("iuf", *results, strict=True):
-            wrong = np.flatnonzero(a != b)
+            distance = np.abs(a.astype(np.int64) - b.astype(np.int64))
+            wrong = np.flatnonzero(distance > (ULPS.get((file, kernel), 0) if name == "f" else 0))
             assert not len(wrong), f"{name}[{wrong[:8]}]: original {a[wrong[:8]]}, port {b[wrong[:8]]}"
 
 

@@ -54,7 +54,7 @@ PORTER_CG_OP(plus, a + b) PORTER_CG_OP(less, b < a ? b : a) PORTER_CG_OP(greater
 #undef PORTER_CG_OP
 template <class Op> constexpr bool __porter_known_op = false; template <class T> constexpr bool __porter_known_op<plus<T>> = true;
 template <class T> constexpr bool __porter_known_op<less<T>> = true; template <class T> constexpr bool __porter_known_op<greater<T>> = true;
-template <class T, class Op> constexpr bool __porter_fold = (__is_class(T) && sizeof(T) > 2) || !__porter_known_op<std::remove_cv_t<std::remove_reference_t<Op>>>;
+template <class T, class Op> constexpr bool __porter_fold = __is_class(std::remove_reference_t<Op>) && ((__is_class(T) && sizeof(T) > 2) || !__porter_known_op<std::remove_cv_t<std::remove_reference_t<Op>>>);
 template <class G, class T, class Op, std::enable_if_t<!__porter_fold<T, Op>, int> = 0> T reduce(const G&, const T&, Op&&);
 template <class G, class T, class Op, std::enable_if_t<__porter_fold<T, Op>, int> = 0> PORTER_BODY T reduce(const G& group, const T& value, Op&& op) {
   T out = value;

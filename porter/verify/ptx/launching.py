@@ -22,6 +22,7 @@ from porter.verify.ptx.module_memory import place_module
 from porter.verify.ptx.perturb import Perturbation
 from porter.verify.ptx.program import Program
 from porter.verify.ptx.scheduler import OutOfBudget
+from porter.verify.ptx.tensors import tensors_as_buffers
 from porter.verify.ptx.traffic import TrafficCounter
 from porter.verify.ptx.wave import Geometry
 
@@ -84,11 +85,12 @@ def launch(
 ) -> Result:
     """Runs one kernel of a module on the CPU.
 
-    args: per parameter a Buffer, Buffer.at(bytes), number, bytes of a struct, or a tuple of buffers (a struct of
-    pointers). smem_bytes: dynamic shared memory. resident: blocks that run at once (0: all of a cooperative launch,
-    else what 132 SMs hold or fewer). seed: 0 runs in the natural order, any other number draws the order of blocks, of
-    warps and of atomics that meet. budget: an upper bound on work, about thread-instructions; exceeding it is a
-    `budget` violation. Module variables start afresh at each launch.
+    args: per parameter a Buffer, Buffer.at(bytes), torch tensor in CPU memory (used in place, writable, initialised),
+    number, bytes of a struct, or a tuple of buffers (a struct of pointers). smem_bytes: dynamic shared memory.
+    resident: blocks that run at once (0: all of a cooperative launch, else what 132 SMs hold or fewer). seed: 0 runs
+    in the natural order, any other number draws the order of blocks, of warps and of atomics that meet. budget: an
+    upper bound on work, about thread-instructions; exceeding it is a `budget` violation. Module variables start
+    afresh at each launch.
     Raises UnsupportedPtx for instructions that are not modelled, LaunchError for a wrong launch.
     """
     return _launch(
@@ -157,6 +159,7 @@ def _launch(
     checks = checks or Checks()
     name = find_entry(module, entry)
     program = lower(module, name)
+    rank_args = [tensors_as_buffers(args) for args in rank_args]
     ranks = len(rank_args)
     geometry = _geometry(program, grid, block, cluster, smem_bytes, ranks)
     span = first_free(module) - GLOBAL_BASE
