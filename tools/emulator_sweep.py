@@ -76,15 +76,25 @@ BUDGET = 30_000_000  # thread-instructions, about
 SECONDS = 60  # a launch
 FILE_SECONDS = 1800
 # Sizes and least integers in memory that are tried in turn, until a launch goes well. With least 1 (no row is empty, no
-# k is 0) floats in memory are as small as the probabilities of a row.
-TRIES = ((64, 0), (128, 1), (32, 1), (256, 0), (1024, 1), (8, 1))
+# k is 0) floats in memory are as small as the probabilities of a row. Some blocks have several dimensions.
+TRIES: tuple[tuple[int, int, tuple[int, ...]], ...] = (
+    (64, 0, ()),
+    (128, 1, ()),
+    (128, 1, (16, 16)),
+    (64, 1, (4, 8, 4)),
+    (32, 1, (32, 4)),
+    (256, 0, ()),
+    (1024, 1, ()),
+    (8, 1, ()),
+)
 SMALL = re.compile(r"^(B|b|T|NH)$|token|batch|rows?$|seq|len|nnz|top_?k|^k$|^m$", re.I)
 ZERO = re.compile(r"offset|start|begin|rank|seed|^is_|^has_|^use_|pos$", re.I)
 
 
 @dataclass
 class Run:
-    """One instance. `outcome`: clean, astray (made-up arguments, bad accesses), refused, stuck, slow, failed."""
+    """One instance. `outcome`: clean, astray (bad accesses: made-up arguments), stopped (by its own trap or
+    assertion), refused, stuck, slow, failed."""
 
     file: str
     kernel: str
@@ -162,7 +172,7 @@ def run_instance(name: str, info: KernelInfo, case: Case | None, build: Original
     except Exception as error:  # whatever the emulator does wrong is what the sweep is for
         run.detail = f"{type(error).__name__}: {error}"
         return run
-    order = ("clean", "astray", "failed", "stuck", "slow", "refused")
+    order = ("clean", "astray", "stopped", "failed", "stuck", "slow", "refused")
     best: Run | None = None
     deadline = time.monotonic() + 2 * SECONDS
     for how, launch in _launches(info, case, build, module):
@@ -174,7 +184,8 @@ def run_instance(name: str, info: KernelInfo, case: Case | None, build: Original
             found = Counter(v.kind for v in result.violations)
             this.violations = dict(found)
             this.instructions = int(result.counts.get("thread_instructions", 0))
-            this.outcome = "stuck" if found["deadlock"] or found["budget"] else "astray" if found else "clean"
+            stuck, stopped = found["deadlock"] or found["budget"], found["trap"] or found["assert"]
+            this.outcome = "stuck" if stuck else "stopped" if stopped else "astray" if found else "clean"
             this.detail = str(result.violations[0])[:300] if found else ""
         except ptx.UnsupportedPtx as error:
             this.outcome, this.detail, this.opcode = "refused", str(error), error.opcode
@@ -221,7 +232,7 @@ def _launches(info: KernelInfo, case: Case | None, build: OriginalBuild, module:
         for point in fit[:2]:
             yield "case", lambda point=point: on_case(case, point)
 
-    def made_up(size: int, least: int) -> ptx.Result:
+    def made_up(size: int, least: int, shape: tuple[int, ...]) -> ptx.Result:
         args = [
             _argument(p.type, p.name, parameter, values, size, least)
             for p, parameter in zip(info.params, module.declarations[build.entry].params, strict=True)
@@ -232,6 +243,12 @@ def _launches(info: KernelInfo, case: Case | None, build: OriginalBuild, module:
         block: tuple[int, ...] = tuple(wanted) if program.directives.get("reqntid") else (min(threads, 128),)
         if threads > 256 and not program.directives.get("reqntid"):
             block = (min(threads, max(128, size)),)
+        if (
+            shape
+            and not program.directives.get("reqntid")
+            and int(np.prod(shape)) <= (threads if wanted[0] > 128 else 256)
+        ):
+            block = shape
         cluster = program.directives.get("reqnctapercluster") or (1, 1, 1)
         grid = tuple(2 * c if n == 0 else c for n, c in enumerate((*cluster, 1, 1)[:3]))
         cooperative = "grid_sync" in build.ptx or "%envreg" in build.ptx
@@ -240,8 +257,8 @@ def _launches(info: KernelInfo, case: Case | None, build: OriginalBuild, module:
             cluster=cluster, cooperative=cooperative,
         )  # fmt: skip
 
-    for size, least in TRIES:
-        yield f"made-up {size}, {least}", lambda size=size, least=least: made_up(size, least)
+    for size, least, shape in TRIES:
+        yield f"made-up {size}, {least}", lambda size=size, least=least, shape=shape: made_up(size, least, shape)
 
 
 def _argument(type_: str, name: str, parameter: Any, values: Mapping[str, Value], size: int, least: int) -> object:
