@@ -54,7 +54,7 @@ FILES = (
     "flashinfer/include/flashinfer/sampling.cuh",
     "vllm/csrc/layernorm*.cu",
     "vllm/csrc/activation_kernels.cu",
-    "vllm/csrc/topk.cu",
+    "vllm/csrc/*topk*.cu*",
     "vllm/csrc/quantization/activation_kernels.cu",
     "vllm/csrc/quantization/w8a8/fp8/*.cu",
     "vllm/csrc/quantization/w8a8/int8/*.cu",
@@ -65,11 +65,14 @@ FILES = (
     "llm.c/dev/cuda/*.cu",
 )
 SILU = "\n__device__ __forceinline__ float sweep_silu(const float& v) { return v / (1.0f + __expf(-v)); }\n"
-EXTRA = {  # templates over functions that no file here defines: text to add, and instances
+EXTRA = {  # templates over functions that no file of FlashInfer defines: text to add, and instances
     "act_and_mul_kernel": (SILU, (("float", "sweep_silu", "4"), ("__nv_bfloat16", "sweep_silu", "8"))),
     "act_and_mul_split_kernel": (SILU, (("float", "sweep_silu", "4", "2"), ("__nv_bfloat16", "sweep_silu", "8", "1"))),
 }
-DEFINES = ("__builtin_ctz(x)=(__ffs(x)-1)",)  # a host builtin that NVRTC does not have
+DEFINES = (
+    "__builtin_ctz(x)=(__ffs(x)-1)",
+    "__builtin_huge_valf()=((float)(1e300*1e300))",
+)  # host builtins that NVRTC lacks
 INSTANCES = 2
 BUFFER_BYTES = 1 << 20
 BUDGET = 30_000_000  # thread-instructions, about
@@ -126,7 +129,7 @@ def sweep_file(path: Path, sources: Path, kernel: str = "") -> Iterator[Run]:
     include = tuple(str(sources / repository / folder) for folder in INCLUDE.get(repository, ()))
     options = ParseOptions(include_dirs=include, defines=(*DEFINE.get(repository, ()), *DEFINES), arch=ARCH)
     source = Source.read(path)
-    added = {text for kernel, (text, _) in EXTRA.items() if f" {kernel}(" in source.text and "float (*" in source.text}
+    added = {text for kernel, (text, _) in EXTRA.items() if f" {kernel}(" in source.text and repository == "flashinfer"}
     if added:
         source = replace(source, text=source.text + "".join(added))
     unit = parse_source(source, options)
@@ -151,11 +154,14 @@ def sweep_file(path: Path, sources: Path, kernel: str = "") -> Iterator[Run]:
 
 
 def _instances(unit: ParsedUnit, info: KernelInfo, case: Case | None) -> Sequence[Instance]:
-    if info.name in EXTRA and any("(*" in p.type for p in info.template_params):
+    if info.name in EXTRA and "sweep_silu" in unit.source.text:
         return [Instance(args) for args in EXTRA[info.name][1]]
     found = [i.instance for i in case.instances] if case else list(instances_from_launches(unit, info))
     if not found:
         found = list(default_instances(info, unit))
+    if info.is_template and all(p.default for p in info.template_params):  # NVRTC wants them spelled
+        defaults = tuple(p.default for p in info.template_params)
+        found = [i if i.args else Instance(defaults) for i in found]
     step = max(1, (len(found) - 1) // (INSTANCES - 1)) if len(found) > INSTANCES else 1
     return found[::step][:INSTANCES]
 

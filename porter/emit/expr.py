@@ -15,6 +15,7 @@ from porter.emit import spelling
 from porter.emit.casts import CastWriter
 from porter.emit.generic import ConstVariants, HelperCall, variants
 from porter.emit.ranges import INT_MAX, upper
+from porter.emit.spaces import mixed, space_of
 from porter.emit.text import (
     ADD,
     AND,
@@ -253,6 +254,9 @@ class ExprWriter(CastWriter):
             other = (b if is_null_constant(e.a) else a).text
             keep, null = Text(f"lib.natural({other}, {dtype})"), Text(f"lib.null_like({other}, {dtype})")
             a, b = (null, keep) if is_null_constant(e.a) else (keep, null)
+        elif self.is_pointer(e.type) and mixed(space_of(e, self.s.spaces)):
+            dtype = self.pointer_dtype(e.type)
+            a, b = (Text(f"lib.generic({x.text}, {dtype})") for x in (a, b))
         else:
             a, b = self.value(e.a), self.value(e.b)
         return Text(f"{a.at(COMPARE)} if {cond.at(COMPARE)} else {b.at(COMPARE)}", TERNARY)

@@ -12,6 +12,7 @@ from porter.emit.expr import ExprWriter
 from porter.emit.generic import Params
 from porter.emit.layout import leaf
 from porter.emit.plan import Helper, PortPlan
+from porter.emit.spaces import pointer_spaces
 from porter.emit.standalone import PREFIX, inline_library
 from porter.emit.stmt import BodyWriter, Line, assigned_variables, memory_names
 from porter.emit.text import BUILTIN_NAMES, Scope
@@ -194,6 +195,7 @@ class ModuleWriter:
             w.put(f"{name} = lib.local({e.leaf_dtype(leaves)}, 1)", h.span)
             w.put(f"{name}[0] = {name}_value", h.span)
         w.find_roots(h.body)
+        scope.spaces = pointer_spaces(h.body, {p.name: f"param:{p.name}" for p in h.params})
         self._tables(w, h.body, h.span)
         self._pointer_params(w, h.params, assigned)
         w.body(h.body)
@@ -207,7 +209,7 @@ class ModuleWriter:
         for p in params:
             if p.name in assigned and w.e.is_pointer(p.type) and p.name not in w.scope.memory:
                 name = w.scope.python_names[p.name]
-                w.put(f"{name} = lib.natural({name}, {w.e.pointer_dtype(p.type)})", NO_SPAN)
+                w.put(f"{name} = {w.carried(p.name, name, p.type)}", NO_SPAN)
 
     def _annotation(self, e: ExprWriter, p: ir.FunctionParam) -> str:
         if p.by_ref or e.is_pointer(p.type):
@@ -253,6 +255,7 @@ class ModuleWriter:
                 w.put(f"{name} = lib.local({e.leaf_dtype(leaves)}, 1)", span)
                 w.put(f"{name}[0] = {name}_value", span)
         w.find_roots(p.body)
+        scope.spaces = pointer_spaces(p.body, {q.name: "global" for q in p.params if e.is_pointer(q.type)})
         self._tables(w, p.body, span)
         self._pointer_params(w, p.params, w.assigned)
         w.body(p.body)

@@ -10,6 +10,7 @@ from porter.emit.expr import ExprWriter
 from porter.emit.generic import ConstVariants, InstanceIf, Variants
 from porter.emit.loops import Range, as_range, counted, step_of, trips
 from porter.emit.ranges import INT_MAX, upper
+from porter.emit.spaces import mixed
 from porter.emit.text import ATOM, COMPARE, TERNARY, Scope, Text, is_readonly
 from porter.model import Hole
 from porter.patterns.names import assigned_names
@@ -60,6 +61,11 @@ class BodyWriter:
             if root is not None and root != name:
                 self.roots.setdefault(name, root)
 
+    def carried(self, name: str, text: str, t: ir.Type) -> str:
+        """A pointer for a variable that is assigned again: of one type, whatever it points into."""
+        how = "generic" if mixed(self.scope.spaces.get(name, frozenset())) else "natural"
+        return f"lib.{how}({text}, {self.e.pointer_dtype(t)})"
+
     def _null(self, name: str, t: ir.Type) -> str:
         seen = {name}
         root = self.roots.get(name)
@@ -67,6 +73,9 @@ class BodyWriter:
             seen.add(root)
             root = self.roots[root]
         dtype = self.e.pointer_dtype(t)
+        spaces = self.scope.spaces.get(name, frozenset())
+        if mixed(spaces) or spaces == {"generic"}:
+            return f"lib.pointer({dtype}, 0)"
         return (
             f"lib.null_like({self.e.name(root)}, {dtype})" if root and root not in seen else f"lib.pointer({dtype}, 0)"
         )
@@ -139,7 +148,7 @@ class BodyWriter:
             if is_null(s.init):
                 text = Text(self._null(s.name, s.type))
             elif s.name in self.assigned:
-                text = Text(f"lib.natural({text.text}, {self.e.pointer_dtype(s.type)})")
+                text = Text(self.carried(s.name, text.text, s.type))
             self.put(f"{name} = {text.text}", s.span)
             return
         value = self.e.settled(s.init) if s.name in self.assigned else self.typed(text, s.type)
@@ -199,11 +208,10 @@ class BodyWriter:
         if isinstance(t, ir.Var) and t.name not in self.scope.memory:
             name = self.e.name(t.name)
             if self.e.is_pointer(t.type):
-                dtype = self.e.pointer_dtype(t.type)
                 text = (
                     self._null(t.name, t.type)
                     if is_null(s.value)
-                    else f"lib.natural({self.e.expr(s.value).text}, {dtype})"
+                    else self.carried(t.name, self.e.expr(s.value).text, t.type)
                 )
                 self.put(f"{name} = {text}", s.span)
                 return

@@ -8,6 +8,7 @@ from typing import Any
 from porter import ir
 from porter.emit.generic import Params
 from porter.emit.layout import Leaf
+from porter.emit.spaces import Spaces
 from porter.model import Hole
 
 # binding strengths of Python operators, for parentheses
@@ -79,6 +80,7 @@ class Scope:
     used_builtins: set[str] = field(default_factory=set)
     holes: list[Hole] = field(default_factory=list)
     patterns: set[str] = field(default_factory=set)
+    spaces: Spaces = field(default_factory=dict)  # what memory pointers point into
 
 
 def is_readonly(place: ir.Expr) -> bool:

@@ -191,9 +191,7 @@ def _build_original(state: _Verification) -> None:
     options = request.options or ParseOptions(arch=request.arches[0])
     unit = request.unit if request.unit is not None and request.unit.options == options else None
     wanted = [i.instance for i, _ in state.instances]
-    state.originals = build_original(
-        request.source, options, request.info, wanted, ("ptx", "cubin"), unit=unit
-    )
+    state.originals = build_original(request.source, options, request.info, wanted, ("ptx", "cubin"), unit=unit)
     state.original_seconds = time.perf_counter() - start
 
 

@@ -183,7 +183,6 @@ def test_an_instance_that_does_not_fit_is_an_error(source):
     with pytest.raises(PorterError, match="NVRTC"):
         build_original(source, ParseOptions(), "ours::scale", [Instance(("float",))])
 
-
     with pytest.raises(PorterError) as raised:
         build_original(source, ParseOptions(), "ours::scale", [Instance(("NoSuchType", "4"))])
     error = raised.value.diagnostics[0]

@@ -157,6 +157,13 @@ def pointer(dtype, address_value, align=None):
     )
 
 
+def generic(ptr, dtype):
+    """The same address as a generic pointer to `dtype` (`cvta`): for variables that point into several memories."""
+    if ptr.memspace is cute.AddressSpace.generic and ptr.dtype is dtype:
+        return natural(ptr, dtype)
+    return pointer(dtype, address(ptr))
+
+
 def shared_address(ptr):
     """The 32-bit shared-memory address (`cvta.to.shared`), for inline PTX."""
     return Int32(ptr.toint())

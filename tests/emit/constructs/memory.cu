@@ -176,3 +176,19 @@ __global__ void reference_parameters(int& i, unsigned& u, float* f, int n) {
   }
   f[t] += 1.0f;
 }
+__global__ void pointers_of_two_spaces(int* i, unsigned* u, float* f, int n) {
+  __shared__ float tile[64];
+  int t = threadIdx.x;
+  tile[t] = f[t] * 2.0f;
+  __syncthreads();
+  const float* from = (i[t] & 1) ? tile : f + 64;
+  float sum = from[t];
+  float* p = nullptr;
+  for (int k = 0; k < 3; ++k) {
+    if (k == 1) p = tile + (t ^ 1);
+    else p = f + 128 + t;
+    sum += *p;
+  }
+  from = from + 1;
+  f[t + 256] = sum + from[t & 31];
+}
