@@ -15,6 +15,7 @@ from porter.toml_lines import key_line
 
 ARCHES = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_103a", "sm_120", "sm_120a")
 STANDARDS = ("c++14", "c++17", "c++20", "c++23")
+BACKENDS = ("auto", "emulator", "gpu")
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,8 @@ class PortConfig:
     verify: bool = True
     thorough: bool = False
     jobs: int = 0  # 0: one per core
+    backend: str = "auto"  # where kernels run: one of BACKENDS
+    dsl: str = ""  # version of nvidia-cutlass-dsl that compiles ports; "": the one installed
 
 
 # What may stand in [tool.porter]: the rest belongs to one run.

@@ -265,6 +265,7 @@ def judge(
     port: Path, unit: ParsedUnit, info: KernelInfo, case: Case, config: PortConfig, run: Run
 ) -> tuple[Verdict, ...]:
     """Every check of the verifier for the port on disk, with progress and times."""
+    from porter.verify.backends import choose
     from porter.verify.run import VerifyRequest, verify_port
 
     request = VerifyRequest(
@@ -278,6 +279,7 @@ def judge(
         seed=config.seed,
         thorough=config.thorough,
         jobs=worker_count(config),
+        backend=choose(config.backend),
         on_progress=lambda check, done, total: run.progress(
             StageEvent(run.kernel, check, "running", f"{done}/{total}")
         ),

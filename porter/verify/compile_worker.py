@@ -28,6 +28,7 @@ from typing import Any
 from porter.corpus.runtime import ArtifactCache, Compiled, cache_root, digest
 from porter.corpus.runtime.dsl import dsl_version
 from porter.corpus.runtime.sources import source_closure
+from porter.verify.dsl_environments import Toolchain
 
 # What a child may see of the environment: enough to find Python, libraries and the cache; no keys, no proxies.
 _ENV = re.compile(
@@ -92,14 +93,15 @@ class _Died(Exception):
 class _Child:
     """One child process and the pipe to it."""
 
-    def __init__(self) -> None:
+    def __init__(self, toolchain: Toolchain | None = None) -> None:
         self.log = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the child)
-        root = str(Path(__file__).resolve().parents[2])
+        root = (toolchain and toolchain.import_path) or str(Path(__file__).resolve().parents[2])
         env = {k: v for k, v in os.environ.items() if _ENV.fullmatch(k) and not _SECRET.search(k)}
-        env["PYTHONPATH"] = os.pathsep.join(p for p in (root, env.get("PYTHONPATH", "")) if p)
+        own = "" if toolchain else env.get("PYTHONPATH", "")  # which may lead to another version of the DSL
+        env["PYTHONPATH"] = os.pathsep.join(p for p in (root, own) if p)
         env["PORTER_CACHE"] = str(cache_root())
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "porter.verify.compile_child"],
+            [toolchain.python if toolchain else sys.executable, "-m", "porter.verify.compile_child"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.log,
@@ -151,9 +153,13 @@ class _Child:
 
 
 class CompileWorkers:
-    """Warm children, at most one request at a time in each. Safe to use from several threads."""
+    """Warm children, at most one request at a time in each. Safe to use from several threads.
 
-    def __init__(self) -> None:
+    `toolchain` names another version of the DSL than the installed one, and the interpreter that has it.
+    """
+
+    def __init__(self, toolchain: Toolchain | None = None) -> None:
+        self.toolchain = toolchain
         self._idle: list[_Child] = []
         self._lock = threading.Lock()
 
@@ -161,13 +167,13 @@ class CompileWorkers:
         """Start a child now, to import cutlass while something else is being done."""
         with self._lock:
             if not self._idle:
-                self._idle.append(_Child())
+                self._idle.append(_Child(self.toolchain))
 
     def ask(self, request: Mapping[str, Any], timeout: float) -> dict[str, Any]:
         """The child's answer, or one with ok=False made from its death. A child with outdated modules is replaced."""
         for _ in range(2):
             with self._lock:
-                child = self._idle.pop() if self._idle else _Child()
+                child = self._idle.pop() if self._idle else _Child(self.toolchain)
             try:
                 answer = child.ask(request, timeout)
             except _Died as death:
@@ -182,6 +188,11 @@ class CompileWorkers:
             child.close()
         return {"ok": False, "error": f"{answer['stale']} keeps changing", "error_id": "", "line": 0, "seconds": 0.0}
 
+    @property
+    def dsl_version(self) -> str:
+        """The version of the DSL that the children import."""
+        return self.toolchain.version if self.toolchain else dsl_version()
+
     def close(self) -> None:
         """End all idle children."""
         with self._lock:
@@ -190,12 +201,25 @@ class CompileWorkers:
 
 
 _shared = CompileWorkers()
-atexit.register(_shared.close)
+atexit.register(lambda: _shared.close())
 
 
 def warm() -> None:
     """Start a compile worker in the background (see CompileWorkers.warm)."""
     _shared.warm()
+
+
+def use_toolchain(toolchain: Toolchain | None) -> None:
+    """From now on this process compiles with another version of the DSL; None: the installed one."""
+    global _shared
+    if toolchain != _shared.toolchain:
+        _shared.close()
+        _shared = CompileWorkers(toolchain)
+
+
+def used_dsl_version() -> str:
+    """The version of the DSL that this process compiles with."""
+    return _shared.dsl_version
 
 
 def compile_port(
@@ -225,7 +249,7 @@ def compile_port(
 
     def key(request: CompileRequest) -> str:
         constexprs = [f"{k}={v!r}" for k, v in sorted(request.constexprs.items())]
-        return digest(["1", *sorted(sources), dsl_version(), kernel, flavour, request.arch, *constexprs])
+        return digest(["1", *sorted(sources), pool.dsl_version, kernel, flavour, request.arch, *constexprs])
 
     def cached(request: CompileRequest) -> CompileResult | None:
         entry = index.get(key(request))

@@ -145,15 +145,14 @@ def check_names(port_path: Path) -> tuple[int, list[Diagnostic]]:
     Answers are remembered by what is installed: a port that has not changed starts no child.
     """
     from porter.corpus.runtime import ArtifactCache, digest
-    from porter.corpus.runtime.dsl import dsl_version
     from porter.corpus.runtime.sources import source_closure
-    from porter.verify.compile_worker import resolve_names
+    from porter.verify.compile_worker import resolve_names, used_dsl_version
 
     uses = library_uses(port_path.read_text(encoding="utf-8"))
     asked = [(u.module, list(u.attributes)) for u in uses]
     sources = [sha for _, sha in source_closure(port_path)]
     cache = ArtifactCache("port-names")
-    key = digest(["1", dsl_version(), *sources, json.dumps(asked)])
+    key = digest(["1", used_dsl_version(), *sources, json.dumps(asked)])
     folder = cache.get(key)
     if folder is None:
         answers = resolve_names(port_path, [(u.module, u.attributes) for u in uses])

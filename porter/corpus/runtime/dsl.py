@@ -25,6 +25,7 @@ from porter.corpus.runtime.cubin import read_cubin
 _LOCK = threading.RLock()
 FUNCTION = "launch"  # name of the host function in the exported object file
 FLAVOURS = ("ffi", "ptx")  # with the host side exported for TVM-FFI; device code only
+WITHOUT_REMARKS = ("4.2.", "4.3.", "4.4.", "4.5.", "4.6.")  # versions that refuse the options; spills are then 0
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,8 @@ def build(folder: Path, launch: Any, args: Callable[[], Sequence[Any]], arch: st
         warnings.filterwarnings("ignore", message=".*nvvm.reqntid.*")
         remarks = Path(dumps) / "remarks.yaml"
         options = ["--keep-ptx", "--keep-cubin", "--generate-line-info", "--gpu-arch", arch, "--dump-dir", dumps]
-        options += ["--remark-filter", ".*", "--remark-output", str(remarks)]
+        if not dsl_version().startswith(WITHOUT_REMARKS):
+            options += ["--remark-filter", ".*", "--remark-output", str(remarks)]
         if flavour == "ffi":
             options.append("--enable-tvm-ffi")
         try:
