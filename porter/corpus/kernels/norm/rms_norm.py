@@ -1,0 +1,84 @@
+"""RMS norm: y = x / sqrt(mean(x^2) + eps) * (w + weight_bias), over the last dimension."""
+
+from dataclasses import dataclass
+
+import cutlass
+import cutlass.cute as cute
+from cutlass import Float32, Int32
+
+from porter.corpus import lib
+from porter.corpus.lib.rows import Rows
+from porter.corpus.runtime.dtypes import cutlass_type
+from porter.corpus.runtime.dtypes import dtype as scalar
+from porter.corpus.runtime.signature import Scalar, rows_of, vector
+from porter.corpus.runtime.specialisation import Specialisation
+
+
+@dataclass(frozen=True)
+class RmsNorm(Specialisation):
+    """Static choices of an RMS norm.
+
+    rounding: "single" rounds the product of x, 1/rms and weight once; "double" rounds before the weight and after it.
+    inner: 1, or the length of a second leading dimension with a stride of its own (heads of packed tensors).
+    prefetch: rows are asked for in L2 before the previous kernel has finished (for launches of few rows).
+    """
+
+    dtype: str
+    rows: Rows
+    weight: str | None  # dtype of the weight, None for no weight
+    weight_bias: float = 0.0
+    rounding: str = "single"
+    inner: int = 1
+    pdl: bool = True
+    prefetch: bool = False
+
+    @property
+    def threads(self) -> int:
+        return self.rows.block
+
+    def arguments(self):
+        align = self.rows.vec * scalar(self.dtype).bytes
+        x = rows_of(self.dtype, "T", self.rows.length, align, self.inner)
+        w = self.weight and vector(self.weight, self.rows.length, self.rows.vec * scalar(self.weight).bytes)
+        return x, x, w, Scalar("f32")
+
+    @cute.jit
+    def __call__(
+        self,
+        mO: cute.Tensor,  # (T, H) or (T, inner, H), strides any but the last
+        mX: cute.Tensor,  # (T, H) or (T, inner, H), may be mO
+        mW: cute.Tensor | None,  # (H,)
+        eps: Float32,
+        blocks: Int32,
+        stream,
+    ):
+        self.kernel(mO, mX, mW, eps).launch(
+            grid=(blocks, 1, 1), block=(self.threads, 1, 1), stream=stream, use_pdl=self.pdl
+        )
+
+    @cute.kernel
+    def kernel(self, mO: cute.Tensor, mX: cute.Tensor, mW: cute.Tensor | None, eps: Float32):
+        rows, T = self.rows, cutlass_type(self.dtype)
+        scratch = rows.scratch()
+        row_in_block, lane = rows.place()
+        row = cute.arch.block_idx()[0] * rows.rows + row_in_block
+        inside = row < mX.shape[0] * self.inner if cutlass.const_expr(rows.rows > 1) else True
+        gX, gO = rows.of(mX, row), rows.of(mO, row)
+        lib.pdl_launch_dependents()
+        if cutlass.const_expr(self.prefetch and mW is not None):
+            rows.prefetch(mW, lane)
+        lib.pdl_wait()
+
+        tXrX = rows.load(gX, lane, inside)
+        if cutlass.const_expr(mW is not None):
+            tXrW = rows.load(mW, lane, readonly=True)
+        x = tXrX.load().to(Float32)
+        total = rows.reduce(rows.fold(x * x), scratch)
+        y = x * lib.rsqrt(lib.div_rn(total, Float32(rows.length)) + eps)
+        if cutlass.const_expr(mW is not None):
+            if cutlass.const_expr(self.rounding == "double"):
+                y = y.to(T).to(Float32)
+            w = tXrW.load().to(Float32)
+            y = y * (w if cutlass.const_expr(self.weight_bias == 0) else w + self.weight_bias)
+        tXrX.store(y.to(T))
+        rows.store(gO, lane, tXrX, inside)

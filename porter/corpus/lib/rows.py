@@ -1,0 +1,198 @@
+"""Rows of a matrix spread over threads: how norms, softmax and quantisation read, reduce and write them.
+
+A row is read in accesses of `vec` elements; access i of a thread is vector `i * threads + lane` of the row, so that
+neighbouring threads touch neighbouring memory. What a thread holds is a register tensor (vec, accesses).
+"""
+
+from dataclasses import dataclass
+
+import cutlass
+import cutlass.cute as cute
+from cutlass import Float32, Int32, Int64
+from cutlass._mlir import ir
+
+from porter.corpus.lib.blocks import combine
+from porter.corpus.lib.inline import asm
+from porter.corpus.lib.memory import _store_raw, assume_aligned, shared
+from porter.corpus.lib.warp import shfl_xor
+
+
+@dataclass(frozen=True)
+class Rows:
+    """How the rows of a block are spread: static choices.
+
+    length: elements of a row.  vec: elements of an access, a power of two that divides `length`.
+    threads: threads of one row; below a warp, or with several rows a block, a power of two.  rows: rows of a block.
+    """
+
+    length: int
+    vec: int
+    threads: int
+    rows: int = 1
+
+    @property
+    def accesses(self) -> int:
+        """Accesses a thread makes to read its part of a row."""
+        return -(-self.length // (self.vec * self.threads))
+
+    @property
+    def warps(self) -> int:
+        """Warps of one row (1 when a row takes less than a warp)."""
+        return max(1, -(-self.threads // 32))
+
+    @property
+    def block(self) -> int:
+        """Threads of a block."""
+        return self.threads * self.rows
+
+    def place(self):
+        """(row of this thread within its block, lane of the thread within the row), Int32."""
+        tidx = cute.arch.thread_idx()[0]
+        if self.rows == 1:
+            return Int32(0), tidx
+        return tidx // self.threads, tidx % self.threads
+
+    def of(self, mX: cute.Tensor, row: Int32):
+        """Row `row` of a (T, H) tensor; of a (T, inner, H) tensor that of its first two dimensions taken as one.
+        Offsets are 64-bit (`mad.lo.s64`)."""
+        if cute.rank(mX) == 2:
+            return mX[row, None]
+        inner = cute.size(mX, mode=[1])
+        return mX[row // inner, row % inner, None]
+
+    @cute.jit
+    def load(self, gX: cute.Tensor, lane: Int32, inside=True, readonly: cutlass.Constexpr = False):
+        """This thread's part of a row of global memory; zeros beyond its end, and if not `inside` (a row that is none).
+
+        Becomes `ld.global.L1::no_allocate.v4.b32`, or `ld.global.nc.v4.b32` for data that nobody writes while the
+        kernel runs and that other rows read again (weights).
+        """
+        tXrX = cute.make_rmem_tensor((self.vec, self.accesses), gX.element_type)
+        for i in cutlass.range_constexpr(self.accesses):
+            if cutlass.const_expr(inside is True and self._whole(i)):
+                load_vector(tXrX[None, i].iterator, gX.iterator + self.at(i, lane), self.vec, readonly)
+            else:
+                tXrX[None, i].fill(gX.element_type(0))
+                if self._reached(i, lane, inside):
+                    load_vector(tXrX[None, i].iterator, gX.iterator + self.at(i, lane), self.vec, readonly)
+        return tXrX
+
+    @cute.jit
+    def store(self, gX: cute.Tensor, lane: Int32, tXrX: cute.Tensor, inside=True):
+        """Write this thread's part of a row (`st.global.v4.b32`), or nothing if not `inside`."""
+        for i in cutlass.range_constexpr(self.accesses):
+            if cutlass.const_expr(inside is True and self._whole(i)):  # noqa: SIM114 (only the second is dynamic)
+                store_vector(gX.iterator + self.at(i, lane), tXrX[None, i].iterator, self.vec)
+            elif self._reached(i, lane, inside):
+                store_vector(gX.iterator + self.at(i, lane), tXrX[None, i].iterator, self.vec)
+
+    @cute.jit
+    def prefetch(self, gX: cute.Tensor, lane: Int32):
+        """Ask for this thread's part of a row in the L2 cache (`prefetch.global.L2`): no value is read, so this may
+        stand before `pdl_wait`."""
+        for i in cutlass.range_constexpr(self.accesses):
+            if (self.at(i, lane) < self.length) & (lane % max(1, 128 // self._bytes(gX)) == 0):
+                cute.arch.prefetch((gX.iterator + self.at(i, lane)).llvm_ptr, cache_level="L2")
+
+    def fold(self, values, op="sum"):
+        """One number from the values (vec, accesses) of a thread: a chain an access, then the accesses by pairs."""
+        tXrV = cute.make_rmem_tensor((self.vec, self.accesses), Float32)
+        tXrV.store(values)
+        parts = []
+        for i in range(self.accesses):
+            part = tXrV[0, i]
+            for j in range(1, self.vec):
+                part = combine(part, tXrV[j, i], op)
+            parts.append(part)
+        return _by_pairs(parts, op)
+
+    def at(self, i, lane):
+        """Element of the row at which access i of a lane starts."""
+        return (lane + i * self.threads) * self.vec
+
+    def scratch(self, dtype=Float32, copies=1):
+        """Shared memory for `reduce`: one value a warp, `copies` times."""
+        return shared(dtype, max(1, self.warps) * self.rows * copies)
+
+    @cute.jit
+    def reduce(self, v, scratch: cute.Pointer, op: cutlass.Constexpr = "sum"):
+        """Reduce `v` over the threads of each row; every thread gets its row's result, the same bits in each.
+
+        Within a warp by xor shuffles from 16 down to 1, then over the warps by halves. One `bar.sync` when a row has
+        several warps, none otherwise; a second use of the same scratch needs a barrier in between.
+        """
+        offset = min(self.threads, 32) // 2
+        while cutlass.const_expr(offset > 0):
+            v = combine(v, shfl_xor(v, offset), op)
+            offset //= 2
+        if cutlass.const_expr(self.warps > 1):
+            tidx = cute.arch.thread_idx()[0]
+            warp = tidx // 32
+            if tidx % 32 == 0:
+                scratch[warp] = v
+            cute.arch.sync_threads()
+            first = (warp // self.warps) * self.warps if self.rows > 1 else Int32(0)
+            v = self._over_warps(v, scratch, first, op)
+        return v
+
+    def _over_warps(self, v, scratch, first, op):
+        # every thread reads all partial results (broadcasts): quicker than a second round of shuffles
+        values = [type(v)(scratch[first + w]) for w in range(self.warps)]
+        return _by_pairs(values, op)
+
+    def _reached(self, i, lane, inside):
+        within = True if self._whole(i) else self.at(i, lane) < self.length
+        return within if inside is True else inside if within is True else inside & within
+
+    def _whole(self, i):
+        return (i + 1) * self.threads * self.vec <= self.length
+
+    def _bytes(self, gX):
+        return self.vec * gX.element_type.width // 8
+
+
+def _by_pairs(values, op):
+    while len(values) > 1:
+        pairs = [combine(a, b, op) for a, b in zip(values[::2], values[1::2], strict=False)]
+        values = pairs + values[len(pairs) * 2 :]
+    return values[0]
+
+
+def _words(dtype, count):
+    """(type, number) of the words that move `count` elements of `dtype` in one access."""
+    nbytes = count * dtype.width // 8
+    word = {1: cutlass.Uint8, 2: cutlass.Uint16}.get(nbytes, cutlass.Uint32)
+    return word, max(1, nbytes // 4)
+
+
+def load_vector(dst, src, count, readonly=False):
+    """`count` elements from global memory to registers in one access: 16 bytes `ld.global.L1::no_allocate.v4.b32`, or
+    `.nc` with `readonly`; 32 bytes (sm_100 on) `.v8.b32`. `src` is aligned to the access."""
+    word, n = _words(dst.dtype, count)
+    kind = word if n == 1 else ir.VectorType.get([n], word.mlir_type)
+    pointer = assume_aligned(src, word, n * word.width // 8)
+    if readonly and word is cutlass.Uint32:
+        # in place, unlike a plain load: the compiler would move it down to its first use, behind the reduction
+        registers = ", ".join(f"${i}" for i in range(n))
+        form = f".v{n}.b32 {{{registers}}}" if n > 1 else ".b32 $0"
+        words = asm(f"ld.global.nc{form}, [${n}];", [word] * n, [Int64(pointer.toint())], volatile=True)
+        for i in range(n):
+            (cute.recast_ptr(dst, dtype=word) + i).store(words[i] if n > 1 else words)
+        return
+    if n == 1:
+        value = cute.arch.load(pointer, word).ir_value()
+    else:
+        value = cute.arch.load(pointer, kind, level1_eviction_priority="evict_no_allocate")
+    _store_raw(cute.recast_ptr(dst, dtype=word), value, max(1, word.width // 8))
+
+
+def store_vector(dst, src, count):
+    """`count` elements from registers to global memory in one access (16 bytes: `st.global.v4.b32`)."""
+    word, n = _words(src.dtype, count)
+    align = n * word.width // 8
+    wide = assume_aligned(dst, word, align)
+    if n == 1:
+        wide.store(cute.recast_ptr(src, dtype=word).load())
+    else:
+        layout = cute.make_layout(n)
+        cute.make_tensor(wide, layout).store(cute.make_tensor(cute.recast_ptr(src, dtype=word), layout).load())

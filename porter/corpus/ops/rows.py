@@ -1,0 +1,102 @@
+"""What a plan works out about tensors seen as rows: views, widths of accesses, numbers of threads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+from porter.corpus.runtime.dtypes import dtype, name_of
+from porter.corpus.runtime.ops import Unsupported
+
+ACCESS_BYTES = 16
+_MOST_ACCESSES = 16  # a thread: more do not stay in registers
+
+
+def row_dimensions(tensors: Sequence[tuple[str, Any]]) -> tuple[int, int]:
+    """(rows, inner) for tensors of one shape whose last dimension is contiguous.
+
+    With inner 1 all leading dimensions of every tensor can be seen as one; otherwise as two of which the second has
+    length `inner`. Raises ValueError for different shapes, and Unsupported where not even two are enough.
+    """
+    name0, first = tensors[0]
+    if first.dim() < 1:
+        raise ValueError(f"{name0} has no dimension")
+    for name, t in tensors:
+        if t.shape != first.shape:
+            raise ValueError(f"{name} has shape {tuple(t.shape)}, {name0} {tuple(first.shape)}")
+        if t.shape[-1] > 1 and t.stride(-1) != 1:
+            raise ValueError(f"the last dimension of {name} must be contiguous, it has stride {t.stride(-1)}")
+    lead = tuple(first.shape[:-1])
+    rows = 1
+    for length in lead:
+        rows *= length
+    if all(_mergeable(t, 0, len(lead)) for _, t in tensors):
+        return rows, 1
+    for split in range(len(lead) - 1, 0, -1):
+        if all(_mergeable(t, 0, split) and _mergeable(t, split, len(lead)) for _, t in tensors):
+            inner = 1
+            for length in lead[split:]:
+                inner *= length
+            return rows, inner
+    raise Unsupported(f"{name0} has strides {first.stride()}: its rows are not at even distances")
+
+
+def _mergeable(t: Any, start: int, stop: int) -> bool:
+    """Whether dimensions start..stop of t are at even distances, so that they can be seen as one."""
+    dims = [(t.shape[i], t.stride(i)) for i in range(start, stop) if t.shape[i] != 1]
+    return all(outer[1] == inner[0] * inner[1] for outer, inner in pairwise(dims))
+
+
+def as_rows(t: Any, inner: int) -> Any:
+    """The (rows, length) view, or (rows / inner, inner, length)."""
+    shape = (-1, t.shape[-1]) if inner == 1 else (-1, inner, t.shape[-1])
+    return t if tuple(t.shape[-len(shape) + 1 :]) == shape[1:] and t.dim() == len(shape) else t.view(shape)
+
+
+def access_width(length: int, tensors: Sequence[Any], most_bytes: int = ACCESS_BYTES) -> int:
+    """Elements of one access: the largest power of two that divides the row and every stride, to whose bytes every
+    address is aligned, and that takes at most `most_bytes` in every tensor. None among the tensors counts for nothing.
+    """
+    vec = 1
+    present = [t for t in tensors if t is not None]
+    while all(_takes(t, vec * 2, most_bytes) for t in present) and length % (vec * 2) == 0:
+        vec *= 2
+    return vec
+
+
+def _takes(t: Any, vec: int, most_bytes: int) -> bool:
+    size = t.element_size()
+    aligned = t.data_ptr() % (vec * size) == 0
+    strided = any(t.stride(i) % vec for i in range(t.dim() - 1) if t.shape[i] > 1)
+    return vec * size <= most_bytes and aligned and not strided
+
+
+def threads_of_row(length: int, vec: int, accesses: int) -> int:
+    """Threads that read a row in about so many accesses each: a power of two below a warp, else whole warps."""
+    vectors = -(-length // vec)
+    accesses = max(accesses, -(-vectors // 1024))
+    if accesses > _MOST_ACCESSES:
+        raise Unsupported(f"rows of {length} elements in accesses of {vec} do not fit into a block's registers")
+    threads = -(-vectors // accesses)
+    if threads <= 32:
+        return 1 << (threads - 1).bit_length()
+    return -(-threads // 32) * 32
+
+
+def check_vector(name: str, t: Any, length: int) -> None:
+    """Raise ValueError unless t is a contiguous vector of `length` elements."""
+    if tuple(t.shape) != (length,):
+        raise ValueError(f"{name} has shape {tuple(t.shape)}, the rows imply ({length},)")
+    if not t.is_contiguous():
+        raise ValueError(f"{name} must be contiguous")
+
+
+def check_dtype(name: str, t: Any, *names: str) -> str:
+    """The scalar name of t's dtype; raises ValueError unless it is one of `names`."""
+    found = name_of(t.dtype)
+    if found not in names:
+        raise ValueError(
+            f"{name} has dtype {t.dtype}, the kernel takes {', '.join(dtype(n).torch or n for n in names)}"
+        )
+    return found

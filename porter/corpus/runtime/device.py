@@ -1,0 +1,42 @@
+"""What a kernel's launch is planned from: the architecture and the number of SMs, as a value that can be made up."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from porter.corpus.runtime import arch as archs
+
+
+@dataclass(frozen=True)
+class Device:
+    """An architecture name (`"sm_90a"`), how many SMs there are, and the device's name for the tuning table."""
+
+    arch: str
+    sm_count: int
+    name: str = ""
+
+    @property
+    def capability(self) -> int:
+        """90 for sm_90a."""
+        return int("".join(c for c in self.arch.removeprefix("sm_") if c.isdigit()))
+
+    @property
+    def pdl(self) -> bool:
+        """Whether kernels are launched so that they may start before the previous kernel has finished
+        (`griddepcontrol`); from sm_90 on, unless PORTER_PDL=0."""
+        return self.capability >= 90 and os.environ.get("PORTER_PDL", "1") != "0"
+
+
+def device_of(tensor: Any) -> Device:
+    """The device that a CUDA tensor is on."""
+    return _device(tensor.get_device())
+
+
+@cache
+def _device(index: int) -> Device:
+    import torch
+
+    return Device(archs.arch_for(index), archs.sm_count(index), torch.cuda.get_device_name(index))

@@ -1,0 +1,84 @@
+"""A kernel with every static choice made: compiled once an architecture, kept on disk, loaded once a process."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from porter.corpus.runtime import dsl
+from porter.corpus.runtime.cache import ArtifactCache, digest
+from porter.corpus.runtime.kernel import Compiled
+from porter.corpus.runtime.signature import Argument, compile_arguments
+from porter.corpus.runtime.sources import source_closure
+
+_FORMAT = "1"  # of a cache entry; raise it when what `dsl.build` writes changes
+_CACHE = ArtifactCache("corpus")
+
+
+class Specialisation:
+    """Base of corpus kernels: frozen dataclasses whose fields are the static choices, plain values only.
+
+    A subclass has `__call__`, a `@cute.jit` function of the arguments, then `blocks` (Int32, how many to launch), then
+    `stream`; it launches `kernel`, a `@cute.kernel` function of the arguments.
+    """
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        raise NotImplementedError
+
+    @property
+    def cluster(self) -> int:
+        """Blocks of a cluster."""
+        return 1
+
+    def arguments(self) -> tuple[Argument, ...]:
+        """What the kernel is called with, `blocks` and `stream` left out."""
+        raise NotImplementedError
+
+
+def compiled(kernel: Specialisation, arch: str, flavour: str = "ffi") -> Compiled:
+    """The kernel compiled for an architecture (no GPU needed), from the cache when it has been before.
+
+    What CuTeDSL raises is passed on.
+    """
+
+    def write(folder: Path) -> None:
+        dsl.build(folder, kernel, lambda: _arguments(kernel), arch, flavour)
+
+    return Compiled(_CACHE.get_or_build(cache_key(kernel, arch, flavour), write))
+
+
+def cache_key(kernel: Specialisation, arch: str, flavour: str) -> str:
+    """Everything that the compiled code depends on."""
+    kind: Any = type(kernel)
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    return digest([_FORMAT, *_sources(kind), name, repr(kernel), arch, dsl.dsl_version(), flavour])
+
+
+@cache
+def loaded(kernel: Specialisation, arch: str) -> Callable[..., None]:
+    """The launch function: the kernel's arguments as torch tensors and numbers, then the number of blocks.
+
+    It checks dtypes, shapes, strides, alignment and devices (ValueError, TypeError), launches on torch's current stream
+    of the tensors' device, and does not synchronise.
+    """
+    return compiled(kernel, arch).load()
+
+
+@cache
+def _sources(kind: Any) -> tuple[str, ...]:
+    # read once: the file as it was imported, and as it is while the process lives
+    file = sys.modules[kind.__module__].__file__
+    assert file is not None
+    return tuple(sorted(f"{path.name} {sha}" for path, sha in source_closure(Path(file))))
+
+
+def _arguments(kernel: Specialisation) -> list[Any]:
+    import cutlass
+
+    *arguments, stream = compile_arguments(kernel.arguments())
+    return [*arguments, cutlass.Int32(1), stream]

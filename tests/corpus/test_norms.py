@@ -1,0 +1,100 @@
+"""The norms of the corpus in the emulator, against references that round where the kernels say they do."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("cutlass")
+
+import torch
+
+from porter import corpus
+from porter.corpus.ops import norm_reference as reference
+from tests.corpus.emulated import run
+
+ARCHS = ("sm_90a", "sm_100a")
+EPS = 1e-6
+
+
+def random(*shape, dtype=torch.bfloat16, seed=1):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
+
+
+def ulps(a, b):
+    """Distance in units of the last place of two tensors of one 16-bit or 32-bit float type."""
+    bits = {2: torch.int16, 4: torch.int32, 1: torch.int8}[a.element_size()]
+    a, b = a.contiguous().view(bits).long(), b.contiguous().view(bits).long()
+    low = -(1 << (8 * bits.itemsize - 1))
+    return (torch.where(a < 0, low - a, a) - torch.where(b < 0, low - b, b)).abs()
+
+
+def agree(got, want, exact=0.999):
+    """At most one unit apart, and equal but for a thousandth (sums associate differently)."""
+    if got.numel() == 0:
+        return
+    distance = ulps(got, want)
+    assert distance.max() <= (1 if got.element_size() == 2 else 4), distance.max()
+    if got.element_size() == 2 and got.numel() >= 1000:
+        assert (distance == 0).double().mean() >= exact
+
+
+def exact_rms_norm(x, w, eps=EPS, bias=0.0):
+    """In float64, rounded once."""
+    x = x.double()
+    y = x * (x.square().mean(-1, keepdim=True) + eps).rsqrt()
+    return y if w is None else y * (w.double() + bias)
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("shape", [(3, 4096), (5, 769)])
+def test_rms_norm(arch, shape):
+    x, w, out, want = random(*shape), random(shape[-1]), torch.empty(shape).bfloat16(), torch.empty(shape).bfloat16()
+    run(corpus.rms_norm, out, x, w, EPS, arch=arch)
+    reference.rms_norm(want, x, w, EPS)
+    agree(out, want)
+    error = (out.double() - exact_rms_norm(x, w)).abs() / exact_rms_norm(x, w).abs().clamp_min(1e-30)
+    assert error.max() < 2**-8
+
+
+@pytest.mark.parametrize("options", [{"weight_bias": 1.0}, {"profile": "hf"}, {"weight_bias": 1.0, "profile": "hf"}])
+def test_rms_norm_options(options):
+    x, w, out, want = random(9, 256), random(256), torch.empty(9, 256).bfloat16(), torch.empty(9, 256).bfloat16()
+    run(corpus.rms_norm, out, x, w, EPS, **options)
+    reference.rms_norm(want, x, w, EPS, **options)
+    agree(out, want)
+
+
+def test_rms_norm_without_weight_in_place():
+    x = random(7, 1536, dtype=torch.float16)
+    want = torch.empty_like(x)
+    reference.rms_norm(want, x, None, EPS)
+    run(corpus.rms_norm, x, x, None, EPS)
+    agree(x, want)
+
+
+def test_rms_norm_of_heads_of_packed_qkv():
+    packed, w = random(5, 12 * 128), random(128)
+    q = packed[:, : 8 * 128].view(5, 8, 128)
+    before, want = packed.clone(), torch.empty(5, 8, 128).bfloat16()
+    reference.rms_norm(want, q, w, EPS)
+    run(corpus.rms_norm, q, q, w, EPS)
+    agree(q, want)
+    assert torch.equal(packed[:, 8 * 128 :], before[:, 8 * 128 :])
+
+
+def test_no_rows_launch_nothing():
+    x = random(0, 4096)
+    assert run(corpus.rms_norm, x, x, random(4096), EPS) == []
+
+
+def test_wrong_arguments_are_refused():
+    x, w = random(4, 64), random(64)
+    with pytest.raises(ValueError, match="weight has shape"):
+        run(corpus.rms_norm, x, x, random(32), EPS)
+    with pytest.raises(ValueError, match="result has shape"):
+        run(corpus.rms_norm, random(4, 32), x, w, EPS)
+    with pytest.raises(ValueError, match="last dimension of input"):
+        run(corpus.rms_norm, x, random(64, 4).t(), w, EPS)
+    with pytest.raises(ValueError, match="profile is one of"):
+        run(corpus.rms_norm, x, x, w, EPS, profile="other")

@@ -1,0 +1,52 @@
+"""Ops of the corpus as torch sees them: schemas, fake implementations, the CPU, torch.compile, the kill switch."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("torch")
+
+import torch
+
+from porter import corpus
+from porter.corpus.runtime import ops
+
+
+def test_the_custom_op_runs_on_the_cpu_through_the_fallback():
+    x, w = torch.randn(4, 64), torch.randn(64)
+    out, want = torch.empty(4, 64), torch.nn.functional.rms_norm(x, (64,), w, 1e-6)
+    torch.ops.porter.rms_norm(out, x, w, 1e-6)
+    torch.testing.assert_close(out, want)
+    out.zero_()
+    corpus.rms_norm(out, x, w, epsilon=1e-6)
+    torch.testing.assert_close(out, want)
+
+
+def test_opcheck():
+    arguments = (torch.empty(4, 64), torch.randn(4, 64), torch.randn(64), 1e-6)
+    torch.library.opcheck(torch.ops.porter.rms_norm.default, arguments)
+
+
+def test_torch_compile_has_no_graph_break():
+    def layer(x, w):
+        out = torch.empty_like(x)
+        corpus.rms_norm(out, x, w, 1e-6)
+        return out * 2
+
+    x, w = torch.randn(4, 64), torch.randn(64)
+    compiled = torch.compile(layer, fullgraph=True, backend="aot_eager")
+    torch.testing.assert_close(compiled(x, w), 2 * torch.nn.functional.rms_norm(x, (64,), w, 1e-6))
+
+
+def test_the_kill_switch(monkeypatch):
+    assert ops.enabled("rms_norm")
+    monkeypatch.setenv("PORTER_DISABLE", "qk_norm, rms_norm")
+    assert not ops.enabled("rms_norm") and ops.enabled("silu_and_mul")
+    monkeypatch.setenv("PORTER_DISABLE", "all")
+    assert not ops.enabled("silu_and_mul")
+
+
+@pytest.mark.parametrize("name", sorted(__import__("porter.corpus.ops").corpus.ops.__all__))
+def test_every_op_is_registered_and_documented(name):
+    assert ops.OPS[name].schema.startswith(f"{name}(") and getattr(corpus, name).__doc__
+    assert hasattr(torch.ops.porter, name)
