@@ -26,11 +26,11 @@ def pure(template, result, *args, loc=None, ip=None):
 
 
 @dsl_user_op
-def asm(template, results, args, *, tied=(), volatile=False, loc=None, ip=None):
+def asm(template, results, args, *, tied=(), volatile=False, early=False, loc=None, ip=None):
     """Inline PTX as CUDA's `asm`: `$0...` number the results, then the operands. `tied` holds (result, value) pairs for
     read-write operands. `volatile` keeps it in place, executed as often as written, and orders it with memory
-    accesses."""
-    constraints = [f"=&{_LETTER[r]}" if tied else f"={_LETTER[r]}" for r in results]
+    accesses. `early`: results are written before all operands are read."""
+    constraints = [f"=&{_LETTER[r]}" if tied or early else f"={_LETTER[r]}" for r in results]
     constraints += [_LETTER[type(a)] for a in args]
     constraints += [str(i) for i, _ in tied]
     if volatile:

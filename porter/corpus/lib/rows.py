@@ -8,12 +8,11 @@ from dataclasses import dataclass
 
 import cutlass
 import cutlass.cute as cute
-from cutlass import Float32, Int32, Int64
-from cutlass._mlir import ir
+from cutlass import Float32, Int32, Int64, Uint16
 
 from porter.corpus.lib.blocks import combine
 from porter.corpus.lib.inline import asm
-from porter.corpus.lib.memory import _store_raw, assume_aligned, shared
+from porter.corpus.lib.memory import assume_aligned, shared
 from porter.corpus.lib.warp import shfl_xor
 
 
@@ -60,21 +59,22 @@ class Rows:
         inner = cute.size(mX, mode=[1])
         return mX[row // inner, row % inner, None]
 
-    @cute.jit
-    def load(self, gX: cute.Tensor, lane: Int32, inside=True, readonly: cutlass.Constexpr = False):
+    def load(self, gX, lane, inside=True, readonly=False):
         """This thread's part of a row of global memory; zeros beyond its end, and if not `inside` (a row that is none).
 
         Becomes `ld.global.L1::no_allocate.v4.b32`, or `ld.global.nc.v4.b32` for data that nobody writes while the
-        kernel runs and that other rows read again (weights).
+        kernel runs and that other rows read again (weights). Loads are predicated, never branched around, and stay in
+        the order of the program: all of them are on their way before the first is waited for.
         """
         tXrX = cute.make_rmem_tensor((self.vec, self.accesses), gX.element_type)
-        for i in cutlass.range_constexpr(self.accesses):
-            if cutlass.const_expr(inside is True and self._whole(i)):
-                load_vector(tXrX[None, i].iterator, gX.iterator + self.at(i, lane), self.vec, readonly)
-            else:
-                tXrX[None, i].fill(gX.element_type(0))
-                if self._reached(i, lane, inside):
-                    load_vector(tXrX[None, i].iterator, gX.iterator + self.at(i, lane), self.vec, readonly)
+        for i in range(self.accesses):
+            load_vector(
+                tXrX[None, i].iterator,
+                gX.iterator + self.at(i, lane),
+                self.vec,
+                self._reached(i, lane, inside),
+                readonly,
+            )
         return tXrX
 
     @cute.jit
@@ -165,25 +165,23 @@ def _words(dtype, count):
     return word, max(1, nbytes // 4)
 
 
-def load_vector(dst, src, count, readonly=False):
+def load_vector(dst, src, count, inside=True, readonly=False):
     """`count` elements from global memory to registers in one access: 16 bytes `ld.global.L1::no_allocate.v4.b32`, or
-    `.nc` with `readonly`; 32 bytes (sm_100 on) `.v8.b32`. `src` is aligned to the access."""
+    `ld.global.nc.v4.b32` with `readonly`; 32 bytes (sm_100 on) `.v8.b32`. Zeros if not `inside`. `src` is aligned to
+    the access. In place: the compiler would move a plain load down to its first use."""
     word, n = _words(dst.dtype, count)
-    kind = word if n == 1 else ir.VectorType.get([n], word.mlir_type)
-    pointer = assume_aligned(src, word, n * word.width // 8)
-    if readonly and word is cutlass.Uint32:
-        # in place, unlike a plain load: the compiler would move it down to its first use, behind the reduction
-        registers = ", ".join(f"${i}" for i in range(n))
-        form = f".v{n}.b32 {{{registers}}}" if n > 1 else ".b32 $0"
-        words = asm(f"ld.global.nc{form}, [${n}];", [word] * n, [Int64(pointer.toint())], volatile=True)
-        for i in range(n):
-            (cute.recast_ptr(dst, dtype=word) + i).store(words[i] if n > 1 else words)
-        return
-    if n == 1:
-        value = cute.arch.load(pointer, word).ir_value()
-    else:
-        value = cute.arch.load(pointer, kind, level1_eviction_priority="evict_no_allocate")
-    _store_raw(cute.recast_ptr(dst, dtype=word), value, max(1, word.width // 8))
+    results = ", ".join(f"${i}" for i in range(n))
+    kind = f".v{n}.b32 {{{results}}}" if n > 1 else f".b{word.width} {results}"
+    load = f"ld.global{'.nc' if readonly else '.L1::no_allocate'}{kind}, [${n}];"
+    operands = [Int64(src.toint())]
+    if inside is not True:
+        zeros = " ".join(f"mov.b{max(word.width, 16)} ${i}, 0;" for i in range(n))
+        load = f"{{ .reg .pred p; setp.ne.b32 p, ${n + 1}, 0; {zeros} @p {load} }}"
+        operands.append(Int32(inside))
+    register = word if word.width > 8 else Uint16
+    words = asm(load, [register] * n, operands, volatile=True, early=inside is not True)
+    for i, value in enumerate(words if n > 1 else [words]):
+        (cute.recast_ptr(dst, dtype=word) + i).store(word(value))
 
 
 def store_vector(dst, src, count):

@@ -3,6 +3,6 @@
 Importing this registers all of them as `torch.ops.porter.NAME`. Needs torch; CuTeDSL only when one is launched.
 """
 
-from porter.corpus.ops.norm import rms_norm
+from porter.corpus.ops.norm import fused_add_rms_norm, qk_norm, rms_norm
 
-__all__ = ["rms_norm"]
+__all__ = ["fused_add_rms_norm", "qk_norm", "rms_norm"]

@@ -54,6 +54,20 @@ def as_rows(t: Any, inner: int) -> Any:
     return t if tuple(t.shape[-len(shape) + 1 :]) == shape[1:] and t.dim() == len(shape) else t.view(shape)
 
 
+def as_heads(name: str, t: Any, length: int) -> Any:
+    """The (T, heads, length) view of a (..., heads, length) or (T, heads * length) tensor. Raises ValueError for
+    others, Unsupported where the leading dimensions are not at even distances."""
+    if t.dim() >= 2 and t.shape[-1] > 1 and t.stride(-1) != 1:
+        raise ValueError(f"the last dimension of {name} must be contiguous, it has stride {t.stride(-1)}")
+    if t.dim() == 2 and length and t.shape[1] % length == 0:
+        return t.view(t.shape[0], t.shape[1] // length, length)
+    if t.dim() < 3 or t.shape[-1] != length:
+        raise ValueError(f"{name} has shape {tuple(t.shape)}: neither (T, heads, {length}) nor (T, heads * {length})")
+    if not _mergeable(t, 0, t.dim() - 2):
+        raise Unsupported(f"{name} has strides {t.stride()}: its tokens are not at even distances")
+    return t if t.dim() == 3 else t.flatten(0, -3)
+
+
 def access_width(length: int, tensors: Sequence[Any], most_bytes: int = ACCESS_BYTES) -> int:
     """Elements of one access: the largest power of two that divides the row and every stride, to whose bytes every
     address is aligned, and that takes at most `most_bytes` in every tensor. None among the tensors counts for nothing.

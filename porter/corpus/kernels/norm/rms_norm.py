@@ -7,6 +7,7 @@ import cutlass.cute as cute
 from cutlass import Float32, Int32
 
 from porter.corpus import lib
+from porter.corpus.lib.norms import inverse_rms, weighted
 from porter.corpus.lib.rows import Rows
 from porter.corpus.runtime.dtypes import cutlass_type
 from porter.corpus.runtime.dtypes import dtype as scalar
@@ -20,7 +21,7 @@ class RmsNorm(Specialisation):
 
     rounding: "single" rounds the product of x, 1/rms and weight once; "double" rounds before the weight and after it.
     inner: 1, or the length of a second leading dimension with a stride of its own (heads of packed tensors).
-    prefetch: rows are asked for in L2 before the previous kernel has finished (for launches of few rows).
+    prefetch: the weight is asked for in L2 before the previous kernel has finished.
     """
 
     dtype: str
@@ -58,7 +59,7 @@ class RmsNorm(Specialisation):
 
     @cute.kernel
     def kernel(self, mO: cute.Tensor, mX: cute.Tensor, mW: cute.Tensor | None, eps: Float32):
-        rows, T = self.rows, cutlass_type(self.dtype)
+        rows = self.rows
         scratch = rows.scratch()
         row_in_block, lane = rows.place()
         row = cute.arch.block_idx()[0] * rows.rows + row_in_block
@@ -70,15 +71,8 @@ class RmsNorm(Specialisation):
         lib.pdl_wait()
 
         tXrX = rows.load(gX, lane, inside)
-        if cutlass.const_expr(mW is not None):
-            tXrW = rows.load(mW, lane, readonly=True)
+        tXrW = None if cutlass.const_expr(mW is None) else rows.load(mW, lane, readonly=True)
         x = tXrX.load().to(Float32)
-        total = rows.reduce(rows.fold(x * x), scratch)
-        y = x * lib.rsqrt(lib.div_rn(total, Float32(rows.length)) + eps)
-        if cutlass.const_expr(mW is not None):
-            if cutlass.const_expr(self.rounding == "double"):
-                y = y.to(T).to(Float32)
-            w = tXrW.load().to(Float32)
-            y = y * (w if cutlass.const_expr(self.weight_bias == 0) else w + self.weight_bias)
-        tXrX.store(y.to(T))
+        y = x * inverse_rms(rows, x, eps, scratch)
+        tXrX.store(weighted(y, tXrW, self.weight_bias, self.rounding, cutlass_type(self.dtype)))
         rows.store(gO, lane, tXrX, inside)

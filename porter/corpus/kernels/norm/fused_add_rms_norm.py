@@ -1,0 +1,81 @@
+"""Residual addition and RMS norm in one pass, in place: residual = x + residual, x = rms_norm(residual)."""
+
+from dataclasses import dataclass
+
+import cutlass
+import cutlass.cute as cute
+from cutlass import Float32, Int32
+
+from porter.corpus import lib
+from porter.corpus.lib.norms import inverse_rms, weighted
+from porter.corpus.lib.rows import Rows
+from porter.corpus.runtime.dtypes import cutlass_type
+from porter.corpus.runtime.dtypes import dtype as scalar
+from porter.corpus.runtime.signature import Scalar, rows_of, vector
+from porter.corpus.runtime.specialisation import Specialisation
+
+
+@dataclass(frozen=True)
+class FusedAddRmsNorm(Specialisation):
+    """Static choices of an RMS norm with a residual.
+
+    sum: "rounded" normalises the sum as it is stored, in the tensors' type; "unrounded" the sum in float32.
+    rounding, prefetch: as for RmsNorm.
+    """
+
+    dtype: str
+    rows: Rows
+    weight: str | None  # dtype of the weight, None for no weight
+    weight_bias: float = 0.0
+    sum: str = "rounded"
+    rounding: str = "single"
+    pdl: bool = True
+    prefetch: bool = False
+
+    @property
+    def threads(self) -> int:
+        return self.rows.block
+
+    def arguments(self):
+        x = rows_of(self.dtype, "T", self.rows.length, self.rows.vec * scalar(self.dtype).bytes)
+        w = self.weight and vector(self.weight, self.rows.length, self.rows.vec * scalar(self.weight).bytes)
+        return x, x, w, Scalar("f32")
+
+    @cute.jit
+    def __call__(
+        self,
+        mX: cute.Tensor,  # (T, H), becomes the norm
+        mR: cute.Tensor,  # (T, H), becomes the sum
+        mW: cute.Tensor | None,  # (H,)
+        eps: Float32,
+        blocks: Int32,
+        stream,
+    ):
+        self.kernel(mX, mR, mW, eps).launch(
+            grid=(blocks, 1, 1), block=(self.threads, 1, 1), stream=stream, use_pdl=self.pdl
+        )
+
+    @cute.kernel
+    def kernel(self, mX: cute.Tensor, mR: cute.Tensor, mW: cute.Tensor | None, eps: Float32):
+        rows, T = self.rows, cutlass_type(self.dtype)
+        scratch = rows.scratch()
+        row_in_block, lane = rows.place()
+        row = cute.arch.block_idx()[0] * rows.rows + row_in_block
+        inside = row < mX.shape[0] if cutlass.const_expr(rows.rows > 1) else True
+        gX, gR = rows.of(mX, row), rows.of(mR, row)
+        lib.pdl_launch_dependents()
+        if cutlass.const_expr(self.prefetch and mW is not None):
+            rows.prefetch(mW, lane)
+        lib.pdl_wait()
+
+        tXrX = rows.load(gX, lane, inside)
+        tXrR = rows.load(gR, lane, inside)
+        tXrW = None if cutlass.const_expr(mW is None) else rows.load(mW, lane, readonly=True)
+        h = tXrX.load().to(Float32) + tXrR.load().to(Float32)
+        tXrR.store(h.to(T))
+        rows.store(gR, lane, tXrR, inside)  # on its way while the row is reduced
+        if cutlass.const_expr(self.sum == "rounded"):
+            h = tXrR.load().to(Float32)
+        y = h * inverse_rms(rows, h, eps, scratch)
+        tXrX.store(weighted(y, tXrW, self.weight_bias, self.rounding, T))
+        rows.store(gX, lane, tXrX, inside)
