@@ -141,11 +141,11 @@ def choose_instances(unit: ParsedUnit, info: KernelInfo, case: Case | None, conf
 
     Raises PorterError PRT008 when nothing fits.
     """
-    from porter.frontend.instances import numbered
+    from porter.frontend.instances import resolved
 
     asked = instances_asked(info, config)
     if asked:
-        return tuple(numbered(unit, info, i) for i in asked)
+        return tuple(resolved(unit, info, i) for i in asked)
     if case is not None and case.instances:
         return tuple(i.instance for i in case.instances)
     if not info.is_template:
@@ -155,7 +155,7 @@ def choose_instances(unit: ParsedUnit, info: KernelInfo, case: Case | None, conf
     found = choose_few(instances_from_launches(unit, info)) or default_instances(info, unit)
     if not found:
         raise PorterError(no_default_instance(info))
-    return tuple(numbered(unit, info, i) for i in found)
+    return tuple(resolved(unit, info, i) for i in found)
 
 
 def instances_asked(info: KernelInfo, config: PortConfig) -> tuple[Instance, ...]:

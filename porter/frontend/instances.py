@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from porter.frontend.argument_names import resolved
 from porter.frontend.argument_text import parse_instantiation, split_arguments
-from porter.frontend.enumerators import numbered
 from porter.frontend.guess import default_instances, no_default_instance
 from porter.frontend.reached import choose_few, instances_from_launches
 from porter.frontend.specialise import bad_instance, signature, specialise, try_specialise
@@ -14,8 +14,8 @@ __all__ = [
     "default_instances",
     "instances_from_launches",
     "no_default_instance",
-    "numbered",
     "parse_instantiation",
+    "resolved",
     "signature",
     "specialise",
     "split_arguments",

@@ -1,7 +1,7 @@
-"""cub block reductions with an operator or a value type of the user's own: the shuffle tree written out.
+"""Block and tile reductions with an operator or a value type of the user's own: the shuffle tree written out.
 
-cub's own order: shuffles down by 1, 2, 4, 8, 16 inside each warp, then the warps' partials one after the other. Every
-thread holds the result.
+cub's own order: shuffles down by 1, 2, 4, 8, 16 inside each warp, then the partials of the warps one after the other;
+every thread has the result. Cooperative groups: with the lane whose number differs in one bit, the highest bit first.
 """
 
 from __future__ import annotations
@@ -114,3 +114,22 @@ def expand(
     )
     out += [gather, sync]
     return out, vacc
+
+
+def expand_tile(
+    value: ir.Expr, t: ir.Type, apply: Any, mask: ir.Expr, width: int, names: Names, span: Any
+) -> tuple[list[ir.Stmt], ir.Expr]:
+    """Statements that reduce `value` over a tile of `width` lanes, and the variable that then holds the result in each.
+
+    `mask`: the lanes that take part in the shuffles.
+    """
+    acc, off, other = names.fresh("reduced"), names.fresh("offset"), names.fresh("other")
+    vacc, voff, vother = (ir.Var(n, type=x, span=span) for n, x in ((acc, t), (off, I32), (other, t)))
+    shuffled = ir.Intrinsic("__shfl_xor_sync", (mask, vacc, voff, _c(width)), type=t, span=span)
+    body = (
+        ir.Decl(other, t, shuffled, span=span),
+        ir.Assign(vacc, replace(apply(vacc, vother), span=span), span=span),
+    )
+    init, step = ir.Decl(off, I32, _c(width // 2), span=span), ir.Assign(voff, _b(">>", voff, _c(1)), span=span)
+    loop = ir.For((init,), _b(">", voff, _c(0), BOOL), (step,), body, 0, span=span)
+    return [ir.Decl(acc, t, value, span=span), loop], vacc

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from porter import ir
-from porter.patterns.block_reduce import combiner, expand
+from porter.patterns.block_reduce import combiner, expand, expand_tile
 from porter.patterns.names import Names
 from porter.patterns.shared_params import SCRATCH
 
@@ -347,11 +347,15 @@ class Rewriter:
         return _lib("block_reduce", (value, self._scratch(e.type), valid), e.type, targs=(op,), span=e.span)
 
     def own_reductions(self, s: Any) -> bool:
-        """True when the statement's own expressions hold a block reduction that `_block_reduce` left."""
+        """True when the statement's own expressions hold a reduction that `_block_reduce` and `_reduce` left."""
         return any(self._is_reduction(n) for n in _own_expressions(s))
 
     def _is_reduction(self, n: Any) -> bool:
-        return isinstance(n, ir.Intrinsic) and n.name in ("cub::BlockReduce::Reduce", "cub::BlockReduce::Sum")
+        if not isinstance(n, ir.Intrinsic):
+            return False
+        if n.name == f"{CG}reduce":
+            return len(n.args) == 3 and _tile_size(n.args[0].type) is not None
+        return n.name in ("cub::BlockReduce::Reduce", "cub::BlockReduce::Sum")
 
     def expand_reductions(self, s: Any, out: list[Any]) -> Any:
         """The statement with those reductions replaced by variables; their trees are appended to `out` before it."""
@@ -362,9 +366,13 @@ class Rewriter:
             apply = combiner(n.args[2], n.type, self.functions)
             if apply is None:
                 return n
-            valid = n.args[3] if len(n.args) > 3 else None
-            place = self._scratch_place(n.type)
-            stmts, var = expand(n.args[1], n.type, apply, valid, self.names, place, s.span)
+            width = _tile_size(n.args[0].type)
+            if width is not None:
+                stmts, var = expand_tile(n.args[1], n.type, apply, _mask(width), width, self.names, s.span)
+            else:
+                valid = n.args[3] if len(n.args) > 3 else None
+                place = self._scratch_place(n.type)
+                stmts, var = expand(n.args[1], n.type, apply, valid, self.names, place, s.span)
             out.extend(stmts)
             return var
 

@@ -14,8 +14,8 @@ from porter.frontend.instances import (
     default_instances,
     instances_from_launches,
     no_default_instance,
-    numbered,
     parse_instantiation,
+    resolved,
     specialise,
     split_arguments,
     try_specialise,
@@ -313,9 +313,22 @@ def test_enumerators_become_numbers(tmp_path):
     )
     unit = parse_source(Source.read(path), ParseOptions())
     scoped, plain = unit.kernels
-    assert numbered(unit, scoped, Instance(("a::Mode::on",))).args == ("(a::Mode)1",)
-    assert numbered(unit, scoped, Instance(("Mode::off",))).args == ("(a::Mode)0",)
-    assert numbered(unit, plain, Instance(("ADAM", "true"))).args == ("3", "true")
-    assert numbered(unit, plain, Instance(("Optimizer::LION", "false"))).args == ("7", "false")
-    assert numbered(unit, plain, Instance(("4", "false"))).args == ("4", "false")
+    assert resolved(unit, scoped, Instance(("a::Mode::on",))).args == ("(a::Mode)1",)
+    assert resolved(unit, scoped, Instance(("Mode::off",))).args == ("(a::Mode)0",)
+    assert resolved(unit, plain, Instance(("ADAM", "true"))).args == ("3", "true")
+    assert resolved(unit, plain, Instance(("Optimizer::LION", "false"))).args == ("7", "false")
+    assert resolved(unit, plain, Instance(("4", "false"))).args == ("4", "false")
     assert instance_values(scoped, Instance(("(a::Mode)1",))) == {"M": 1}
+
+
+def test_names_for_scalar_types_become_the_types(tmp_path):
+    path = tmp_path / "k.cu"
+    path.write_text(
+        "#include <cuda_bf16.h>\nnamespace a { using brain = __nv_bfloat16; struct S { typedef float real; }; }\n"
+        "template <typename T> __global__ void k(T* x) { x[0] = x[1]; }\n"
+    )
+    unit = parse_source(Source.read(path), ParseOptions())
+    (kernel,) = unit.kernels
+    assert instance_values(kernel, resolved(unit, kernel, Instance(("a::brain",)))) == {"T": "bf16"}
+    assert instance_values(kernel, resolved(unit, kernel, Instance(("S::real",)))) == {"T": "f32"}
+    assert resolved(unit, kernel, Instance(("unknown",))).args == ("unknown",)

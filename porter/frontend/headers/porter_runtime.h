@@ -34,7 +34,7 @@ struct cudaDeviceProp { char name[256]; size_t totalGlobalMem, sharedMemPerBlock
   int maxThreadsPerBlock, maxThreadsDim[3], maxGridSize[3], clockRate; size_t totalConstMem; int major, minor;
   int multiProcessorCount, l2CacheSize, maxThreadsPerMultiProcessor; size_t sharedMemPerMultiprocessor, sharedMemPerBlockOptin;
   int memoryClockRate, memoryBusWidth, regsPerMultiprocessor, maxBlocksPerMultiProcessor, cooperativeLaunch, persistingL2CacheMaxSize; };
-struct cudaFuncAttributes { size_t sharedSizeBytes, constSizeBytes, localSizeBytes; int maxThreadsPerBlock, numRegs, maxDynamicSharedSizeBytes; };
+struct cudaFuncAttributes { size_t sharedSizeBytes, constSizeBytes, localSizeBytes; int maxThreadsPerBlock, numRegs, ptxVersion, binaryVersion, cacheModeCA, maxDynamicSharedSizeBytes, preferredShmemCarveout; };
 enum cudaLaunchAttributeID { cudaLaunchAttributeIgnore = 0, cudaLaunchAttributeAccessPolicyWindow = 1, cudaLaunchAttributeCooperative = 2,
   cudaLaunchAttributeSynchronizationPolicy = 3, cudaLaunchAttributeClusterDimension = 4,
   cudaLaunchAttributeClusterSchedulingPolicyPreference = 5, cudaLaunchAttributeProgrammaticStreamSerialization = 6,

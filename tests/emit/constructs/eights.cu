@@ -25,6 +25,17 @@ __global__ void eights(int* i, unsigned* u, float* f, int n) {
 }
 struct Best { float v; int at; };
 struct Better { __device__ Best operator()(Best a, Best b) const { return a.v > b.v || (a.v == b.v && a.at < b.at) ? a : b; } };
+__device__ __forceinline__ Best worse(Best a, Best b) { return a.v < b.v || (a.v == b.v && a.at > b.at) ? a : b; }
+__device__ float wild(float a, float b) { return a * 0.5f + b; }
+__global__ void group_functions(int* i, unsigned* u, float* f, int n) {
+  int t = threadIdx.x;
+  auto warp = cg::tiled_partition<32>(cg::this_thread_block());
+  auto eight = cg::tiled_partition<8>(cg::this_thread_block());
+  Best least = cg::reduce(warp, Best{f[t], t}, worse);
+  float mixed = cg::reduce(eight, f[t], wild);
+  f[t + 128] = least.v * least.at;
+  f[t + 192] = mixed;
+}
 __global__ void group_reductions(int* i, unsigned* u, float* f, int n) {
   int t = threadIdx.x;
   auto warp = cg::tiled_partition<32>(cg::this_thread_block());

@@ -1,9 +1,11 @@
-"""Enumerators among template arguments as numbers: `ADAM` becomes `(Optimizer_t)0`, which needs no parser to read."""
+"""Names among template arguments as what they stand for: `ADAM` becomes `(Optimizer_t)0`, an alias of a scalar type the
+type. Both can then be read without a parser."""
 
 from __future__ import annotations
 
 import re
 
+from porter.cxx_types import scalar_name
 from porter.frontend import clang_compat as cc
 from porter.frontend.clang_compat import Cursor, CursorKind, TypeKind
 from porter.frontend.declarations import qualified_name
@@ -13,12 +15,17 @@ from porter.model import Instance, KernelInfo
 _NAME = re.compile(r"(?:[A-Za-z_]\w*::)*([A-Za-z_]\w*)")
 
 
-def numbered(unit: ParsedUnit, kernel: KernelInfo, instance: Instance) -> Instance:
-    """The instance with its enumerators as numbers, cast to the enumeration where the parameter has that type."""
+def resolved(unit: ParsedUnit, kernel: KernelInfo, instance: Instance) -> Instance:
+    """The instance with its enumerators as numbers, cast to the enumeration where the parameter has that type, and
+    with the file's own names for scalar types as these types."""
     args = list(instance.args)
     for i, (text, param) in enumerate(zip(args, kernel.template_params, strict=False)):
         m = _NAME.fullmatch(text.strip())
-        if param.kind != "value" or m is None or text in ("true", "false", "nullptr"):
+        if m is None or text in ("true", "false", "nullptr"):
+            continue
+        if param.kind == "type":
+            args[i] = _aliased(unit, text.strip())
+        if param.kind != "value":
             continue
         found = _enumerators(unit).get(m.group(1), ())
         wanted = text.strip().removeprefix("::")
@@ -29,6 +36,24 @@ def numbered(unit: ParsedUnit, kernel: KernelInfo, instance: Instance) -> Instan
         is_enum = _type_kind(unit, kernel, i) == TypeKind.ENUM
         args[i] = f"({fitting[0][1]}){fitting[0][2]}" if is_enum and fitting[0][1] else str(fitting[0][2])
     return Instance(tuple(args))
+
+
+def _aliased(unit: ParsedUnit, name: str) -> str:
+    """The scalar type that the file calls `name`; the name itself where it is none, or more than one."""
+    if scalar_name(name):
+        return name
+    if "aliases" not in unit.memo:
+        aliases: dict[str, list[tuple[str, str]]] = {}
+        for c in cc.walk(unit.tu.cursor):
+            if c.kind in (CursorKind.TYPEDEF_DECL, CursorKind.TYPE_ALIAS_DECL):
+                spelled = c.underlying_typedef_type.get_canonical().spelling
+                if scalar_name(spelled):
+                    aliases.setdefault(c.spelling, []).append((qualified_name(c), spelled))
+        unit.memo["aliases"] = aliases
+    wanted = name.removeprefix("::")
+    found = unit.memo["aliases"].get(wanted.split("::")[-1], ())
+    types = {spelled for full, spelled in found if f"::{full}".endswith(f"::{wanted}")}
+    return types.pop() if len(types) == 1 else name
 
 
 def _type_kind(unit: ParsedUnit, kernel: KernelInfo, index: int) -> TypeKind | None:
