@@ -201,7 +201,7 @@ def _candidates(p: TemplateParam, unit: ParsedUnit, template: Cursor) -> list[st
         return _types(p, unit, template)
     if p.kind == "value":
         return _values(p, unit, template)
-    return []
+    return _class_templates(unit)
 
 
 def _rule(rules: tuple[tuple[str, tuple[str, ...]], ...], name: str) -> tuple[str, ...]:
@@ -234,6 +234,13 @@ def _functors(p: TemplateParam, unit: ParsedUnit) -> list[str]:
         if c.kind in (CursorKind.STRUCT_DECL, CursorKind.CLASS_DECL) and c.spelling and c.location.file.name == path
     ]
     return [qualified_name(c) for c in structs][:8]
+
+
+def _class_templates(unit: ParsedUnit) -> list[str]:
+    """Class templates of the file, for a template template parameter: clang decides which really fit."""
+    path = str(unit.source.path)
+    found = [c for c in project_decls(unit.tu) if c.kind == CursorKind.CLASS_TEMPLATE and c.location.file.name == path]
+    return list(dict.fromkeys(qualified_name(c) for c in found))[:7]
 
 
 def _values(p: TemplateParam, unit: ParsedUnit, template: Cursor) -> list[str]:

@@ -29,7 +29,7 @@ template <class C> struct char_traits {};
 struct string_view;
 struct string {
   static constexpr size_t npos = ~size_t(0);
-  string(); string(const char*); string(const char*, size_t); string(size_t, char); string(const string&); explicit string(const string_view&); string& operator=(const string&); ~string();
+  string(); string(const char*); string(const char*, size_t); string(size_t, char); string(const string&); explicit string(const string_view&); template <class I, class = enable_if_t<!is_integral_v<I>>> string(I, I); string(initializer_list<char>); string& operator=(const string&); ~string();
   const char* c_str() const; const char* data() const; size_t size() const; size_t length() const; bool empty() const; char& operator[](size_t); char operator[](size_t) const;
   string& operator+=(const string&); string& operator+=(char); string& append(const string&); string substr(size_t, size_t = npos) const; size_t find(const string&, size_t = 0) const; size_t find(char, size_t = 0) const; size_t rfind(const string&) const;
   char* begin(); char* end(); const char* begin() const; const char* end() const; void clear(); void resize(size_t); void reserve(size_t); void push_back(char); void swap(string&); string& insert(size_t, const string&); string& erase(size_t = 0, size_t = npos); string& assign(const string&); size_t find_first_of(const string&, size_t = 0) const; size_t find_last_of(const string&) const; size_t capacity() const; int compare(const string&) const; char back() const; char front() const;
