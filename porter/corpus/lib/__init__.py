@@ -1,5 +1,6 @@
 """The vocabulary that ports and curated kernels share. Each function's docstring says which instruction it becomes."""
 
+from porter.corpus.lib.activations import *  # noqa: F403
 from porter.corpus.lib.blocks import *  # noqa: F403
 from porter.corpus.lib.cluster import *  # noqa: F403
 from porter.corpus.lib.floats import *  # noqa: F403
@@ -7,5 +8,6 @@ from porter.corpus.lib.half_math import *  # noqa: F403
 from porter.corpus.lib.inline import *  # noqa: F403
 from porter.corpus.lib.integers import *  # noqa: F403
 from porter.corpus.lib.memory import *  # noqa: F403
+from porter.corpus.lib.packed import *  # noqa: F403
 from porter.corpus.lib.sync import *  # noqa: F403
 from porter.corpus.lib.warp import *  # noqa: F403
