@@ -130,6 +130,11 @@ def iabs(x):
     return cute.math.max(x, type(x)(0) - x)
 
 
+def select(condition, a, b):
+    """a where the condition holds, else b, both evaluated (`selp`)."""
+    return type(a)(arith.select(condition.ir_value(), a.ir_value(), b.ir_value()))
+
+
 def smid():
     """The multiprocessor this thread runs on, Uint32 (`%smid`)."""
     return Uint32(cute.arch.smid())

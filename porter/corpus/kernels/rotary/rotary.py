@@ -1,0 +1,160 @@
+"""Rotary position embedding of query and key heads, in place, from a table of cosines and sines."""
+
+from dataclasses import dataclass
+
+import cutlass
+import cutlass.cute as cute
+from cutlass import Int32, Uint32
+
+from porter.corpus import lib
+from porter.corpus.runtime.dtypes import cutlass_type
+from porter.corpus.runtime.dtypes import dtype as scalar
+from porter.corpus.runtime.signature import Tensor, vector
+from porter.corpus.runtime.specialisation import Specialisation
+
+
+@dataclass(frozen=True)
+class Rotary(Specialisation):
+    """Static choices of a rotary embedding.
+
+    rot: rotated elements of a head, from `offset` on.  neox: pairs are (i, i + rot/2), else (2i, 2i + 1).
+    pairs: pairs of a thread and head.  lanes: threads that share the heads of a token for the same pairs, in each of
+    `splits` blocks.  tokens: tokens of a block.  A thread reads its cosines and sines once for all its heads.
+    align: bytes that every access may be wide.
+    """
+
+    dtype: str
+    cache: str
+    q_heads: int
+    k_heads: int  # 0: no key
+    head_size: int
+    rot: int
+    q_stride: int  # elements from head to head
+    k_stride: int
+    pairs: int
+    lanes: int
+    splits: int = 1
+    tokens: int = 1
+    neox: bool = True
+    inverse: bool = False
+    offset: int = 0
+    align: int = 16
+    pdl: bool = True
+
+    @property
+    def slots(self) -> int:
+        """Threads that share the pairs of a head."""
+        return self.rot // 2 // self.pairs
+
+    @property
+    def threads(self) -> int:
+        return self.tokens * self.lanes * self.slots
+
+    @property
+    def heads(self) -> int:
+        return self.q_heads + self.k_heads
+
+    @property
+    def table_align(self) -> int:
+        """Bytes of an access to the table."""
+        size = scalar(self.cache).bytes
+        return max(size, min(self.align, self.pairs * size))
+
+    def blocks(self, tokens: int) -> int:
+        """Blocks of a launch over so many tokens."""
+        return -(-tokens // self.tokens) * self.splits
+
+    def arguments(self):
+        size = scalar(self.dtype).bytes
+        align = min(self.align, size * self.pairs * (1 if self.neox else 2))
+
+        def heads(count, stride):
+            return Tensor(self.dtype, ("T", count, self.head_size), (None, stride, 1), align, align // size)
+
+        key = heads(self.k_heads, self.k_stride) if self.k_heads else None
+        table = Tensor(self.cache, ("P", self.rot), (self.rot, 1), self.table_align)
+        return vector("i64", "T", 8), heads(self.q_heads, self.q_stride), key, table
+
+    @cute.jit
+    def __call__(
+        self,
+        mPos: cute.Tensor,  # (T,) int64
+        mQ: cute.Tensor,  # (T, q heads, head size)
+        mK: cute.Tensor | None,  # (T, k heads, head size)
+        mCS: cute.Tensor,  # (positions, rot): cosines, then sines
+        blocks: Int32,
+        stream,
+    ):
+        self.kernel(mPos, mQ, mK, mCS).launch(
+            grid=(blocks, 1, 1), block=(self.threads, 1, 1), stream=stream, use_pdl=self.pdl
+        )
+
+    @cute.kernel
+    def kernel(self, mPos: cute.Tensor, mQ: cute.Tensor, mK: cute.Tensor | None, mCS: cute.Tensor):
+        block, thread = Uint32(cute.arch.block_idx()[0]), Uint32(cute.arch.thread_idx()[0])
+        group, lane = block // self.splits, thread // self.slots
+        first = Int32(thread % self.slots) * self.pairs
+        token = Int32(group * self.tokens + lane // self.lanes)
+        head0 = Int32((block % self.splits) * self.lanes + lane % self.lanes)
+        there = token < mQ.shape[0]
+        token = cutlass.min(token, mQ.shape[0] - 1)
+        lib.pdl_launch_dependents()
+        lib.pdl_wait()
+
+        position = mPos[token]
+        spots, loaded = [], []
+        for h in cutlass.range_constexpr(0, self.heads, self.lanes * self.splits):
+            spots.append(self.spot(mQ, mK, token, cutlass.min(head0 + h, self.heads - 1), first))
+            loaded.append(self.load(spots[-1]))
+        gC = mCS[position, None].iterator + first
+        cos, sin = self.table(gC), self.table(gC + self.rot // 2)
+        for i in cutlass.range_constexpr(len(spots)):
+            rotated = self.rotate(loaded[i], cos, sin)
+            if there & (head0 + i * self.lanes * self.splits < self.heads):
+                self.store(spots[i], rotated)
+
+    def spot(self, mQ, mK, token, head, first):
+        """Pointer to a thread's first element of a head of q, or of k behind them."""
+        T = cutlass_type(self.dtype)
+        element = self.offset + first * (1 if self.neox else 2)
+        where = lib.address(mQ[token, head, None].iterator + element)
+        if self.k_heads:
+            key = lib.address(mK[token, head - self.q_heads, None].iterator + element)
+            where = lib.select(head < self.q_heads, where, key)
+        return cute.make_ptr(T, where, cute.AddressSpace.gmem, assumed_align=T.width // 8)
+
+    def load(self, spot):
+        """The two halves of a thread's pairs: two vectors (neox), or one of interleaved pairs."""
+        nbytes = self.pairs * scalar(self.dtype).bytes
+        if not self.neox:
+            return (lib.load_words(spot, 2 * nbytes, lib.IN_PLACE, self.align),)
+        return tuple(lib.load_words(spot + i, nbytes, lib.IN_PLACE, self.align) for i in (0, self.rot // 2))
+
+    def store(self, spot, halves):
+        nbytes = self.pairs * scalar(self.dtype).bytes
+        if not self.neox:
+            lib.store_words(spot, halves[0], 2 * nbytes, self.align)
+        else:
+            for i, words in zip((0, self.rot // 2), halves, strict=True):
+                lib.store_words(spot + i, words, nbytes, self.align)
+
+    def table(self, gC):
+        """Cosines (or sines) of a thread's pairs, Float32."""
+        nbytes = self.pairs * scalar(self.cache).bytes
+        words = lib.load_words(gC, nbytes, lib.SHARED_BY_WARPS, self.table_align)
+        return lib.unpack(words, self.pairs, cutlass_type(self.cache))
+
+    def rotate(self, halves, cos, sin):
+        """(x c - y s, y c + x s) of every pair, in float32, rounded once; the second product is fused."""
+        T, n = cutlass_type(self.dtype), self.pairs
+        if self.neox:
+            x, y = (lib.unpack(words, n, T) for words in halves)
+        else:
+            both = lib.unpack(halves[0], 2 * n, T)
+            x, y = both[::2], both[1::2]
+        sin = [-s for s in sin] if self.inverse else sin
+        a = [lib.fma(x[i], cos[i], -lib.mul_rn(y[i], sin[i])) for i in range(n)]
+        b = [lib.fma(y[i], cos[i], lib.mul_rn(x[i], sin[i])) for i in range(n)]
+        if self.neox:
+            return lib.pack(a, T), lib.pack(b, T)
+        return (lib.pack([v for pair in zip(a, b, strict=True) for v in pair], T),)
