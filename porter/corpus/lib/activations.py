@@ -3,7 +3,8 @@
 import cutlass.cute as cute
 from cutlass import Float32
 
-from porter.corpus.lib.floats import div_rn, fma, fmin, mul_rn, rcp_approx_ftz, rcp_rn
+from porter.corpus.lib.floats import div_rn, fma, fmin, mul_rn, rcp_approx_ftz
+from porter.corpus.lib.integers import select
 
 # Stands for a residual that is inf * 0: finite, above any true residual, and gone after the product with 1/d = 0.
 _NO_RESIDUAL = 1.0e30
@@ -64,4 +65,4 @@ def gelu_tanh(x):
 
 def relu_above(x, threshold):
     """x where it is above the threshold, else 0 (NaN gives 0)."""
-    return x if x > Float32(threshold) else Float32(0.0)
+    return select(x > Float32(threshold), x, Float32(0.0))

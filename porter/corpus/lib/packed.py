@@ -24,8 +24,10 @@ def load_words(ptr, nbytes, kind=STREAM, align=16):
     align = min(align, nbytes)
     if align < nbytes:
         pieces = [load_words(ptr + i * (align * 8 // ptr.dtype.width), align, kind) for i in range(nbytes // align)]
-        words = [piece[k] for piece in pieces for k in range(len(piece))]
-        return tuple(words) if align >= 4 else tuple(a | (b << 16) for a, b in zip(words[::2], words[1::2], strict=True))
+        words = tuple(word for piece in pieces for word in piece)
+        if align >= 4:
+            return words
+        return tuple(low | (high << 16) for low, high in zip(words[::2], words[1::2], strict=True))
     if nbytes == 2:
         return (Uint32(asm(f"ld.global{kind}.b16 $0, [$1];", (Uint16,), [address(ptr)], volatile=True)),)
     count = nbytes // 4

@@ -3,6 +3,38 @@
 Importing this registers all of them as `torch.ops.porter.NAME`. Needs torch; CuTeDSL only when one is launched.
 """
 
-from porter.corpus.ops.norm import fused_add_rms_norm, qk_norm, rms_norm
+from porter.corpus.ops.activation import (
+    fatrelu_and_mul,
+    gelu_and_mul,
+    gelu_tanh_and_mul,
+    mul_and_silu,
+    silu_and_mul,
+    silu_and_mul_per_block_quant,
+    silu_and_mul_quant,
+    silu_and_mul_with_clamp,
+    swigluoai_and_mul,
+)
+from porter.corpus.ops.norm import (
+    fused_add_rms_norm,
+    qk_norm,
+    rms_norm,
+)
+from porter.corpus.ops.rotary import (
+    rotary_embedding,
+)
 
-__all__ = ["fused_add_rms_norm", "qk_norm", "rms_norm"]
+__all__ = [
+    "fatrelu_and_mul",
+    "fused_add_rms_norm",
+    "gelu_and_mul",
+    "gelu_tanh_and_mul",
+    "mul_and_silu",
+    "qk_norm",
+    "rms_norm",
+    "rotary_embedding",
+    "silu_and_mul",
+    "silu_and_mul_per_block_quant",
+    "silu_and_mul_quant",
+    "silu_and_mul_with_clamp",
+    "swigluoai_and_mul",
+]

@@ -25,7 +25,7 @@ class Gated(Specialisation):
     dtype: str
     d: int
     vec: int
-    threads: int
+    block: int  # threads
     rows: int = 1
     act: str = "silu"
     second: bool = False
@@ -34,6 +34,10 @@ class Gated(Specialisation):
     alpha: float = 1.0
     beta: float = 0.0
     pdl: bool = True
+
+    @property
+    def threads(self) -> int:
+        return self.block
 
     @property
     def chunks(self) -> int:

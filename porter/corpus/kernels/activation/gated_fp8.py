@@ -20,18 +20,24 @@ class GatedFp8(Specialisation):
     group 0: one given scale; the product is rounded to the dtype as silu_and_mul rounds it, then multiplied by
     1/scale. Else a scale for every `group` outputs, whose threads are neighbours in a warp: the product stays in
     float32 and is divided by the scale. transposed: the scales of one group are neighbours in memory.
+    bounded: there is a largest scale.  align, out_align: bytes of an access at most.
     """
 
     dtype: str
     d: int
     vec: int
-    threads: int
+    block: int  # threads
     rows: int = 1
     group: int = 0
     transposed: bool = False
     bounded: bool = False
     align: int = 16
+    out_align: int = 16
     pdl: bool = True
+
+    @property
+    def threads(self) -> int:
+        return self.block
 
     @property
     def chunks(self) -> int:
@@ -44,7 +50,7 @@ class GatedFp8(Specialisation):
 
     def arguments(self):
         wide = min(self.align, self.vec * scalar(self.dtype).bytes)
-        codes = rows_of("e4m3", "T", self.d, min(self.align, self.vec))
+        codes = rows_of("e4m3", "T", self.d, min(self.out_align, self.vec))
         scales = vector("f32", 1, 4)
         if self.group:
             scales = Tensor("f32", ("T", self.d // self.group), (1, None) if self.transposed else (None, 1), 4)
@@ -77,7 +83,7 @@ class GatedFp8(Specialisation):
         given = None
         if cutlass.const_expr(self.group == 0):
             given = lib.rcp_rn(Float32(mS[0]))
-        upper = None if cutlass.const_expr(mUpper is None) else Float32(mUpper[0])
+        upper = Float32(mUpper[0]) if cutlass.const_expr(mUpper is not None) else None  # type: ignore[index]
         tXrX = []
         for r in cutlass.range_constexpr(self.rows):
             gX = mX[lib.clamped_row(first, r, mX), None].iterator + column
@@ -96,7 +102,7 @@ class GatedFp8(Specialisation):
                 if there & (col % self.group == 0):
                     mS[row, col // self.group] = scale
             if there:
-                lib.store_words(mQ[row, None].iterator + col, codes, self.vec, align=self.align)
+                lib.store_words(mQ[row, None].iterator + col, codes, self.vec, self.out_align)
 
     def static_codes(self, gate, up, inverse, T):
         """Codes with the given 1/scale: silu rounded to T, the product rounded to T, then the product with 1/scale."""

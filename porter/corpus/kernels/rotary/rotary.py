@@ -95,23 +95,23 @@ class Rotary(Specialisation):
         group, lane = block // self.splits, thread // self.slots
         first = Int32(thread % self.slots) * self.pairs
         token = Int32(group * self.tokens + lane // self.lanes)
-        head0 = Int32((block % self.splits) * self.lanes + lane % self.lanes)
-        there = token < mQ.shape[0]
-        token = cutlass.min(token, mQ.shape[0] - 1)
+        head = Int32((block % self.splits) * self.lanes + lane % self.lanes)
+        step = self.lanes * self.splits
         lib.pdl_launch_dependents()
         lib.pdl_wait()
-
-        position = mPos[token]
-        spots, loaded = [], []
-        for h in cutlass.range_constexpr(0, self.heads, self.lanes * self.splits):
-            spots.append(self.spot(mQ, mK, token, cutlass.min(head0 + h, self.heads - 1), first))
-            loaded.append(self.load(spots[-1]))
-        gC = mCS[position, None].iterator + first
-        cos, sin = self.table(gC), self.table(gC + self.rot // 2)
-        for i in cutlass.range_constexpr(len(spots)):
-            rotated = self.rotate(loaded[i], cos, sin)
-            if there & (head0 + i * self.lanes * self.splits < self.heads):
-                self.store(spots[i], rotated)
+        if (token < mQ.shape[0]) & (head < self.heads):
+            position = mPos[token]
+            spots, loaded = [], []
+            for h in cutlass.range_constexpr(0, self.heads, step):
+                mine = head + h if h + step <= self.heads else lib.select(head + h < self.heads, head + h, head)
+                spots.append(self.spot(mQ, mK, token, mine, first))
+                loaded.append(self.load(spots[-1]))
+            gC = mCS[position, None].iterator + first
+            cos, sin = self.table(gC), self.table(gC + self.rot // 2)
+            for i in cutlass.range_constexpr(len(spots)):
+                rotated = self.rotate(loaded[i], cos, sin)
+                if cutlass.const_expr((i + 1) * step <= self.heads) or head + i * step < self.heads:
+                    self.store(spots[i], rotated)
 
     def spot(self, mQ, mK, token, head, first):
         """Pointer to a thread's first element of a head of q, or of k behind them."""

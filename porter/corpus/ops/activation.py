@@ -1,0 +1,232 @@
+"""Activations as engines call them: out variants with vLLM's names and schemas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from porter.corpus.ops import activation_reference as reference
+from porter.corpus.ops.rows import access_width, as_rows, check_dtype, row_dimensions
+from porter.corpus.ops.spread import spread_elements
+from porter.corpus.runtime.device import Device
+from porter.corpus.runtime.ops import Plan, Unsupported, op
+
+FLOATS = ("bf16", "f16", "f32")
+
+
+def _key(result: Any, input: Any) -> Any:
+    return input.shape, input.stride(), input.dtype, input.get_device()
+
+
+def _key_of_out(out: Any, input: Any) -> Any:
+    return input.shape, input.stride(), input.dtype, input.get_device()
+
+
+def _halves(result: Any, input: Any) -> tuple[int, int]:
+    """(rows, outputs of a row); raises ValueError unless input is twice as long as result in the last dimension."""
+    if input.dim() < 1 or input.shape[-1] % 2:
+        raise ValueError(f"the last dimension of input must be even, input has shape {tuple(input.shape)}")
+    d = input.shape[-1] // 2
+    rows, inner = row_dimensions([("the half of input", input[..., :d]), ("result", result)])
+    if inner != 1:
+        raise Unsupported(f"input has strides {input.stride()}: its rows are not at even distances")
+    return rows, d
+
+
+def _gated(device: Device, result: Any, input: Any, **choices: Any) -> Plan:
+    from porter.corpus.kernels.activation.gated import Gated
+
+    dtype = check_dtype("input", input, *FLOATS)
+    check_dtype("result", result, dtype)
+    rows, d = _halves(result, input)
+    if rows == 0 or d == 0:
+        return None
+    vec = access_width(d, [result, input])
+    if choices.get("interleaved"):
+        vec = min(access_width(d, [result]), access_width(2 * d, [input]) // 2)
+        if vec == 0:
+            raise Unsupported("input is not aligned to a pair of gate and up")
+    threads, several = spread_elements(device, rows, d, vec)
+    kernel = Gated(dtype, d, vec, threads, several, pdl=device.pdl, **choices)
+    blocks = kernel.blocks(rows)
+    direct = input.dim() == 2
+
+    def bind(launch: Callable[..., None]) -> Callable[..., None]:
+        if direct:
+            return lambda result, input, *_: launch(result, input, blocks)
+        return lambda result, input, *_: launch(as_rows(result, 1), as_rows(input, 1), blocks)
+
+    return kernel, bind
+
+
+@op("silu_and_mul(Tensor(a!) result, Tensor input) -> ()", key=_key, fallback=reference.silu_and_mul)
+def silu_and_mul(device: Device, result: Any, input: Any) -> Plan:
+    """`result` = silu(gate) * up, where a row of `input` (..., 2 d) is gate, then up.
+
+    bfloat16, float16 or float32, last dimensions contiguous, `result` (..., d). silu is computed in float32 and rounded
+    to the dtype, the product is rounded again: equal to the bit to `F.silu(gate) * up`. Raises ValueError for other
+    arguments.
+    """
+    return _gated(device, result, input)
+
+
+@op(
+    "mul_and_silu(Tensor(a!) out, Tensor input) -> ()",
+    key=_key_of_out,
+    fallback=reference.mul_and_silu,
+)
+def mul_and_silu(device: Device, out: Any, input: Any) -> Plan:
+    """`out` = first * silu(second), the halves of the rows of `input`. Otherwise as `silu_and_mul`."""
+    return _gated(device, out, input, second=True)
+
+
+@op(
+    "gelu_and_mul(Tensor(a!) out, Tensor input) -> ()",
+    key=_key_of_out,
+    fallback=reference.gelu_and_mul,
+)
+def gelu_and_mul(device: Device, out: Any, input: Any) -> Plan:
+    """`out` = gelu(gate) * up with the error function. Otherwise as `silu_and_mul`."""
+    return _gated(device, out, input, act="gelu")
+
+
+@op(
+    "gelu_tanh_and_mul(Tensor(a!) out, Tensor input) -> ()",
+    key=_key_of_out,
+    fallback=reference.gelu_tanh_and_mul,
+)
+def gelu_tanh_and_mul(device: Device, out: Any, input: Any) -> Plan:
+    """`out` = gelu(gate) * up with the tanh approximation. Otherwise as `silu_and_mul`."""
+    return _gated(device, out, input, act="gelu_tanh")
+
+
+@op(
+    "fatrelu_and_mul(Tensor(a!) out, Tensor input, float threshold) -> ()",
+    key=lambda out, input, threshold: (input.shape, input.stride(), input.dtype, input.get_device(), threshold),
+    fallback=reference.fatrelu_and_mul,
+)
+def fatrelu_and_mul(device: Device, out: Any, input: Any, threshold: float) -> Plan:
+    """`out` = (gate where it is above the threshold, else 0) * up. Otherwise as `silu_and_mul`."""
+    return _gated(device, out, input, act="fatrelu", limit=threshold)
+
+
+@op(
+    "silu_and_mul_with_clamp(Tensor(a!) result, Tensor input, float limit, float alpha=1.0, float beta=0.0) -> ()",
+    key=lambda result, input, limit, alpha=1.0, beta=0.0: (
+        input.shape, input.stride(), input.dtype, input.get_device(), limit, alpha, beta
+    ),
+    fallback=reference.silu_and_mul_with_clamp,
+)  # fmt: skip
+def silu_and_mul_with_clamp(device: Device, result: Any, input: Any, limit: float, alpha: float, beta: float) -> Plan:
+    """`result` = g * sigmoid(alpha g) * (u + beta), g = min(gate, limit), u = up clamped to +-limit.
+
+    The clamps are in the dtype; the activation and u + beta are rounded to it before the product. Otherwise as
+    `silu_and_mul`.
+    """
+    return _gated(device, result, input, act="silu_clamp", limit=limit, alpha=alpha, beta=beta)
+
+
+@op(
+    "swigluoai_and_mul(Tensor(a!) out, Tensor input, float alpha=1.702, float limit=7.0) -> ()",
+    key=lambda out, input, alpha=1.702, limit=7.0: (
+        input.shape, input.stride(), input.dtype, input.get_device(), alpha, limit
+    ),
+    fallback=reference.swigluoai_and_mul,
+)  # fmt: skip
+def swigluoai_and_mul(device: Device, out: Any, input: Any, alpha: float, limit: float) -> Plan:
+    """`out` = (u + 1) * g * sigmoid(alpha g), g = min(input[0::2], limit), u = input[1::2] clamped to +-limit.
+
+    Gate and up alternate in a row of `input`; float32 throughout, rounded once. Otherwise as `silu_and_mul`.
+    """
+    return _gated(device, out, input, act="swigluoai", interleaved=True, alpha=alpha, limit=limit)
+
+
+@op(
+    "silu_and_mul_quant(Tensor(a!) result, Tensor input, Tensor scale) -> ()",
+    key=lambda result, input, scale: (input.shape, input.stride(), input.dtype, input.get_device()),
+    fallback=reference.silu_and_mul_quant,
+)
+def silu_and_mul_quant(device: Device, result: Any, input: Any, scale: Any) -> Plan:
+    """`result` (float8_e4m3fn) = silu_and_mul(input) * (1 / scale), clamped to +-448.
+
+    `scale`: one float32. Three roundings: silu and the product to the dtype of `input`, then e4m3; equal to the bit to
+    `silu_and_mul` and a static quantisation after it. Otherwise as `silu_and_mul`.
+    """
+    if scale.numel() != 1:
+        raise ValueError(f"scale holds one number, it has shape {tuple(scale.shape)}")
+    plan, direct = _fp8(device, result, input, 0), input.dim() == 2 and scale.dim() == 1
+    if plan is None:
+        return None
+    kernel, blocks = plan
+
+    def bind(launch: Callable[..., None]) -> Callable[..., None]:
+        if direct:
+            return lambda result, input, scale: launch(result, input, scale, None, blocks)
+        return lambda result, input, scale: launch(as_rows(result, 1), as_rows(input, 1), scale.view(1), None, blocks)
+
+    return kernel, bind
+
+
+@op(
+    "silu_and_mul_per_block_quant(Tensor(a!) out, Tensor input, Tensor(b!) scales, int group_size, "
+    "Tensor? scale_ub=None, bool is_scale_transposed=False) -> ()",
+    key=lambda out, input, scales, group_size, scale_ub=None, is_scale_transposed=False: (
+        input.shape, input.stride(), input.dtype, input.get_device(), scales.shape, scales.stride(), group_size,
+        scale_ub is None, is_scale_transposed,
+    ),
+    fallback=reference.silu_and_mul_per_block_quant,
+)  # fmt: skip
+def silu_and_mul_per_block_quant(
+    device: Device, out: Any, input: Any, scales: Any, group_size: int, scale_ub: Any, is_scale_transposed: bool
+) -> Plan:
+    """`out` (float8_e4m3fn) = silu(gate) * up / scale, with a scale for every `group_size` (64 or 128) outputs.
+
+    scale = max(min(absmax / 448, scale_ub), 1 / (448 * 512)), written to `scales`: (tokens, groups), or with
+    `is_scale_transposed` (groups, tokens) in memory, given as that shape or as its transpose. Products and quotients
+    are float32, rounded once to e4m3. Otherwise as `silu_and_mul`.
+    """
+    if group_size not in (64, 128):
+        raise ValueError(f"group_size is 64 or 128, not {group_size}")
+    plan = _fp8(device, out, input, group_size, is_scale_transposed, scale_ub is not None)
+    if plan is None:
+        return None
+    kernel, blocks = plan
+    groups = out.shape[-1] // group_size
+    rows, flip = out.numel() // out.shape[-1], False
+    shape = tuple(scales.shape)
+    if is_scale_transposed:
+        flip = shape == (groups, rows) and scales.stride(1) == 1
+        if not flip and not (shape == (rows, groups) and (scales.stride(0) == 1 or rows == 1)):
+            raise ValueError(f"scales must be ({groups}, {rows}) in memory, they have shape {shape}")
+    elif shape[-1:] != (groups,) or scales.numel() != rows * groups or scales.stride(-1) != 1:
+        raise ValueError(f"scales must be ({rows}, {groups}), they have shape {shape}")
+
+    def bind(launch: Callable[..., None]) -> Callable[..., None]:
+        def call(out: Any, input: Any, scales: Any, group_size: int, scale_ub: Any, transposed: bool) -> None:
+            if flip:
+                scales = scales.t()
+            launch(as_rows(out, 1), as_rows(input, 1), as_rows(scales, 1), scale_ub, blocks)
+
+        return call
+
+    return kernel, bind
+
+
+def _fp8(
+    device: Device, out: Any, input: Any, group: int, transposed: bool = False, bounded: bool = False
+) -> tuple[Any, int] | None:
+    from porter.corpus.kernels.activation.gated_fp8 import GatedFp8
+
+    dtype = check_dtype("input", input, *FLOATS)
+    check_dtype("result", out, "e4m3")
+    rows, d = _halves(out, input)
+    if rows == 0 or d == 0:
+        return None
+    size = input.element_size()
+    if group and d % group:
+        raise ValueError(f"rows of {d} outputs are not whole groups of {group}")
+    vec = 16 // size if group else access_width(d, [out, input])
+    aligned = access_width(d, [input]) * size, access_width(d, [out])
+    threads, several = spread_elements(device, rows, d, vec)
+    kernel = GatedFp8(dtype, d, vec, threads, several, group, transposed, bounded, *aligned, device.pdl)
+    return kernel, kernel.blocks(rows)

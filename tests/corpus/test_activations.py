@@ -1,0 +1,142 @@
+"""The activations of the corpus in the emulator, equal to the bit to references that round where the kernels do."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("cutlass")
+
+import torch
+
+from porter import corpus
+from porter.corpus.ops import activation_reference as reference
+from tests.corpus.emulated import run
+
+ARCHS = ("sm_90a", "sm_100a")
+# name, arguments after (out, input)
+GATED = [
+    ("silu_and_mul", ()),
+    ("mul_and_silu", ()),
+    ("gelu_and_mul", ()),
+    ("gelu_tanh_and_mul", ()),
+    ("fatrelu_and_mul", (0.5,)),
+    ("silu_and_mul_with_clamp", (2.0, 1.5, 0.25)),
+    ("swigluoai_and_mul", (1.702, 2.0)),
+]
+# Functions of torch whose last float32 bit differs from CUDA's: a rounding to the dtype shows that now and then.
+LOOSE = {"gelu_and_mul", "gelu_tanh_and_mul", "silu_and_mul_with_clamp", "swigluoai_and_mul"}
+
+
+def random(*shape, dtype=torch.bfloat16, seed=1, scale=3.0):
+    return (torch.randn(*shape, generator=torch.Generator().manual_seed(seed)) * scale).to(dtype)
+
+
+def ulps(a, b):
+    """Distance in units of the last place of two 16-bit or 8-bit float tensors."""
+    bits = {2: torch.int16, 1: torch.int8, 4: torch.int32}[a.element_size()]
+    a, b = a.contiguous().view(bits).long(), b.contiguous().view(bits).long()
+    low = -(1 << (8 * bits.itemsize - 1))
+    return (torch.where(a < 0, low - a, a) - torch.where(b < 0, low - b, b)).abs()
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize(("name", "options"), GATED)
+def test_gated_activations(name, options, arch):
+    for shape in ((3, 2 * 1024), (5, 2 * 77)):
+        x = random(*shape)
+        out = torch.empty(shape[0], shape[1] // 2).bfloat16()
+        want = torch.empty_like(out)
+        run(getattr(corpus, name), out, x, *options, arch=arch)
+        getattr(reference, name)(want, x, *options)
+        distance = ulps(out, want)
+        if name in LOOSE:
+            gate, up = x.float().chunk(2, dim=-1)
+            tail = (out.float() - want.float()).abs() <= 5e-7 * (gate * up).abs()  # 1 + erf(x) cancels
+            assert ((distance <= 2) | tail).all() and (distance > 0).double().mean() < 1e-2
+        else:
+            assert torch.equal(out, want)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_silu_of_every_16_bit_number_is_the_rounded_quotient(dtype):
+    """The quotient without a slow path is div.rn's for all 65536 gates, infinities, NaN and zeros with them."""
+    gate = torch.arange(-(1 << 15), 1 << 15, dtype=torch.int32).to(torch.int16).view(dtype)
+    one = torch.ones(1 << 16, dtype=dtype)
+    out = torch.empty(1, 1 << 16, dtype=dtype)
+    run(corpus.silu_and_mul, out, torch.cat([gate, one])[None])
+    exact = torch.empty(1, 1 << 16)
+    run(corpus.silu_and_mul, exact, torch.cat([gate, one]).float()[None])  # float32 takes div.rn
+    want = exact.to(dtype)
+    nan = want.isnan()
+    assert torch.equal(nan, out.isnan())
+    assert torch.equal(out.view(torch.int16)[~nan], want.view(torch.int16)[~nan])
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+def test_strided_rows(dtype):
+    wide = random(4, 2 * 64 + 24, dtype=dtype)
+    x = wide[:, 8 : 8 + 128]
+    held = torch.zeros(4, 96, dtype=dtype)
+    out = held[:, 16:80]
+    want = torch.empty(4, 64, dtype=dtype)
+    reference.silu_and_mul(want, x)
+    run(corpus.silu_and_mul, out, x)
+    torch.testing.assert_close(out, want, atol=0, rtol=0 if dtype != torch.float32 else 1e-6)
+    assert not held[:, :16].any() and not held[:, 80:].any()
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_silu_and_mul_quant(arch):
+    x, scale = random(3, 2 * 528), torch.tensor([0.03])
+    out, want = (torch.empty(3, 528, dtype=torch.float8_e4m3fn) for _ in range(2))
+    run(corpus.silu_and_mul_quant, out, x, scale, arch=arch)
+    reference.silu_and_mul_quant(want, x, scale)
+    assert torch.equal(out.view(torch.uint8), want.view(torch.uint8))
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize(("group", "transposed", "bound"), [(128, False, None), (64, True, 0.01), (128, True, None)])
+def test_silu_and_mul_per_block_quant(arch, group, transposed, bound):
+    x = random(5, 2 * 384)
+    x[1, :384] = 0.0
+    out, want = (torch.empty(5, 384, dtype=torch.float8_e4m3fn) for _ in range(2))
+    groups = 384 // group
+    scales, wanted = (torch.zeros(*((groups, 5) if transposed else (5, groups))) for _ in range(2))
+    upper = None if bound is None else torch.tensor([bound])
+    run(corpus.silu_and_mul_per_block_quant, out, x, scales, group, upper, transposed, arch=arch)
+    reference.silu_and_mul_per_block_quant(want, x, wanted, group, upper, transposed)
+    assert ulps(scales, wanted).max() <= 2  # torch's sigmoid is not CUDA's to the last bit
+    s = (scales.t() if transposed else scales).repeat_interleave(group, 1)
+    gate, up = x[:, :384].float(), x[:, 384:].float()
+    y = gate * (1.0 / (1.0 + (-gate).exp())) * up
+    again = (y / s).clamp(-448, 448).to(torch.float8_e4m3fn)
+    assert (out.view(torch.uint8) == again.view(torch.uint8)).double().mean() > 0.998
+    assert ulps(out, again).max() <= 1
+
+
+def test_infinite_products_get_an_infinite_scale_and_finite_codes():
+    x = torch.ones(1, 256).bfloat16()
+    x[0, 0], x[0, 128] = 1e38, 1e38
+    out, scales = torch.empty(1, 128, dtype=torch.float8_e4m3fn), torch.zeros(1, 1)
+    run(corpus.silu_and_mul_per_block_quant, out, x, scales, 128)
+    assert scales.isinf().all()
+    assert out.float()[0, 0] == 448 and not out.float()[0, 1:].any()
+
+
+def test_no_rows_launch_nothing():
+    assert run(corpus.silu_and_mul, torch.empty(0, 64).bfloat16(), torch.empty(0, 128).bfloat16()) == []
+
+
+def test_wrong_arguments_are_refused():
+    x, out = random(4, 128), torch.empty(4, 64).bfloat16()
+    with pytest.raises(ValueError, match="must be even"):
+        run(corpus.silu_and_mul, out, random(4, 127))
+    with pytest.raises(ValueError, match="result has shape"):
+        run(corpus.silu_and_mul, torch.empty(4, 32).bfloat16(), x)
+    with pytest.raises(ValueError, match="result has dtype"):
+        run(corpus.silu_and_mul, out.float(), x)
+    with pytest.raises(ValueError, match="group_size is"):
+        run(corpus.silu_and_mul_per_block_quant, out.to(torch.float8_e4m3fn), x, torch.zeros(4, 1), 32)
+    with pytest.raises(ValueError, match="not whole groups"):
+        run(corpus.silu_and_mul_per_block_quant, out.to(torch.float8_e4m3fn), x, torch.zeros(4, 1), 128)

@@ -1,0 +1,97 @@
+"""Rotary embedding in the emulator, equal to the bit to the reference."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("cutlass")
+
+import torch
+
+from porter import corpus
+from porter.corpus.ops import rotary_reference as reference
+from porter.corpus.ops.rotary import spread_heads
+from porter.corpus.runtime.device import Device
+from tests.corpus.emulated import run
+
+ARCHS = ("sm_90a", "sm_100a")
+
+
+def inputs(tokens, q_heads, k_heads, head, rot, dtype=torch.bfloat16, cache=None, pad=0):
+    """positions, query, key, cache; query and key are parts of one packed tensor with `pad` elements behind them."""
+    generator = torch.Generator().manual_seed(3)
+    width = (q_heads + k_heads) * head
+    packed = torch.randn(tokens, width + pad, generator=generator).to(dtype)
+    angles = torch.randn(64, rot // 2, generator=generator) * 3
+    table = torch.cat([angles.cos(), angles.sin()], -1).to(cache or dtype)
+    positions = torch.randint(0, 64, (tokens,), generator=generator)
+    return positions, packed[:, : q_heads * head], packed[:, q_heads * head : width], table
+
+
+def check(positions, query, key, head, table, *options, arch="sm_90a"):
+    wanted = [None if t is None else t.clone() for t in (query, key)]
+    reference.rotary_embedding(positions, *wanted, head, table, *options)
+    run(corpus.rotary_embedding, positions, query, key, head, table, *options, arch=arch)
+    assert torch.equal(query, wanted[0])
+    assert key is None or torch.equal(key, wanted[1])
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("tokens", [1, 300])
+def test_neox(arch, tokens):
+    positions, q, k, table = inputs(tokens, 32, 8, 128, 128)
+    check(positions, q, k, 128, table, True, arch=arch)
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_pairs_side_by_side(arch):
+    positions, q, k, table = inputs(5, 6, 2, 64, 64, cache=torch.float32)
+    check(positions, q, k, 64, table, False, arch=arch)
+
+
+@pytest.mark.parametrize("neox", [True, False])
+@pytest.mark.parametrize("inverse", [True, False])
+def test_part_of_a_head(neox, inverse):
+    positions, q, k, table = inputs(7, 4, 1, 96, 32, cache=torch.float32, pad=64)
+    check(positions, q, k, 96, table, neox, 64, inverse)
+
+
+@pytest.mark.parametrize(("dtype", "cache"), [(torch.float16, torch.float16), (torch.float32, torch.float32)])
+def test_dtypes(dtype, cache):
+    positions, q, k, table = inputs(4, 5, 3, 80, 80, dtype, cache)
+    check(positions, q, k, 80, table, True)
+    check(positions, q, k, 80, table, False)
+
+
+def test_odd_alignment():
+    positions, q, k, table = inputs(4, 3, 1, 30, 22, pad=3)
+    check(positions, q, k, 30, table, True, 5)
+    check(positions, q, k, 30, table, False, 5)
+
+
+def test_without_key_and_in_batches():
+    positions, q, k, table = inputs(6, 4, 4, 64, 64)
+    check(positions, q.unflatten(-1, (4, 64)), None, 64, table, True)
+    check(positions.view(2, 3), q.unflatten(0, (2, 3)), k.unflatten(0, (2, 3)), 64, table, True)
+
+
+def test_no_tokens_launch_nothing():
+    positions, q, k, table = inputs(0, 4, 4, 64, 64)
+    assert run(corpus.rotary_embedding, positions, q, k, 64, table, True) == []
+
+
+def test_wrong_arguments_are_refused():
+    positions, q, k, table = inputs(6, 4, 4, 64, 64)
+    with pytest.raises(ValueError, match="do not fit into heads"):
+        run(corpus.rotary_embedding, positions, q, k, 64, table, True, 8)
+    with pytest.raises(ValueError, match="query has shape"):
+        run(corpus.rotary_embedding, positions[:5], q, k, 64, table, True)
+    with pytest.raises(ValueError, match="positions has dtype"):
+        run(corpus.rotary_embedding, positions.int(), q, k, 64, table, True)
+
+
+def test_little_work_reaches_many_multiprocessors():
+    device = Device("sm_90a", 132)
+    assert spread_heads(device, 1, 40, 8) == (8, 5, 1)  # five blocks of 64 threads
+    assert spread_heads(device, 8192, 40, 8) == (8, 1, 4)  # five heads a thread, four tokens a block
