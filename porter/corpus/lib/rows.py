@@ -86,12 +86,19 @@ class Rows:
             elif self._reached(i, lane, inside):
                 store_vector(gX.iterator + self.at(i, lane), tXrX[None, i].iterator, self.vec)
 
+    def prefetch(self, what, gXs, mW, lane, inside=True):
+        """Ask for this thread's part of the weight ("weight") or also of rows ("all") in the L2 cache, one
+        `prefetch.global.L2` for 128 bytes. No value is read, so this may stand before `pdl_wait`."""
+        wanted = {"none": [], "weight": [(mW, True)], "all": [(mW, True), *((g, inside) for g in gXs)]}[what]
+        for gX, valid in wanted:
+            if gX is not None:
+                self._prefetch(gX, lane, valid)
+
     @cute.jit
-    def prefetch(self, gX: cute.Tensor, lane: Int32):
-        """Ask for this thread's part of a row in the L2 cache (`prefetch.global.L2`): no value is read, so this may
-        stand before `pdl_wait`."""
+    def _prefetch(self, gX: cute.Tensor, lane: Int32, inside):
+        line = max(1, 128 // (self.vec * gX.element_type.width // 8))  # lanes that share a cache line
         for i in cutlass.range_constexpr(self.accesses):
-            if (self.at(i, lane) < self.length) & (lane % max(1, 128 // self._bytes(gX)) == 0):
+            if self._reached(i, lane, lane % line == 0 if inside is True else (lane % line == 0) & inside):
                 cute.arch.prefetch((gX.iterator + self.at(i, lane)).llvm_ptr, cache_level="L2")
 
     def fold(self, values, op="sum"):
@@ -146,9 +153,6 @@ class Rows:
 
     def _whole(self, i):
         return (i + 1) * self.threads * self.vec <= self.length
-
-    def _bytes(self, gX):
-        return self.vec * gX.element_type.width // 8
 
 
 def _by_pairs(values, op):

@@ -13,10 +13,11 @@ from porter.corpus.ops.rows import (
     check_dtype,
     check_vector,
     row_dimensions,
-    threads_of_row,
+    spread_rows,
 )
 from porter.corpus.runtime.device import Device
 from porter.corpus.runtime.ops import Plan, Unsupported, op
+from porter.corpus.runtime.tuning import choose
 
 FLOATS = ("bf16", "f16", "f32")
 # Where the rounding steps of engines differ; "vllm" is the default everywhere.
@@ -27,6 +28,15 @@ def rounding(profile: str) -> str:
     if profile not in ROUNDING:
         raise ValueError(f"profile is one of {', '.join(ROUNDING)}, not {profile!r}")
     return ROUNDING[profile]
+
+
+def weight_dtype(weight: Any, dtype: str, length: int) -> str | None:
+    """The scalar name of an optional weight's dtype; raises ValueError unless it is a vector of `length` elements of
+    the rows' dtype or float32."""
+    if weight is None:
+        return None
+    check_vector("weight", weight, length)
+    return check_dtype("weight", weight, dtype, "f32")
 
 
 @op(
@@ -54,17 +64,16 @@ def rms_norm(
     check_dtype("result", result, dtype)
     rows, inner = row_dimensions([("input", input), ("result", result)])
     length = input.shape[-1]
-    if weight is not None:
-        check_vector("weight", weight, length)
+    weights = weight_dtype(weight, dtype, length)
     if rows == 0 or length == 0:
         return None
     vec = access_width(length, [input, result, weight])
-    shape = spread(device, rows, length, vec)
+    spread = spread_rows(device, "rms_norm", dtype, rows, length, vec)
     kernel = RmsNorm(
-        dtype, Rows(length, vec, *shape), None if weight is None else check_dtype("weight", weight, dtype, "f32"),
-        weight_bias, rounding(profile), inner, device.pdl, prefetch=rows <= device.sm_count,
+        dtype, Rows(length, vec, spread.threads, spread.rows), weights,
+        weight_bias, rounding(profile), inner, device.pdl, prefetch=spread.prefetch,
     )  # fmt: skip
-    blocks = -(-rows // shape[1])
+    blocks = -(-rows // spread.rows)
 
     direct = input.dim() == (2 if inner == 1 else 3)
 
@@ -103,18 +112,17 @@ def fused_add_rms_norm(
     if inner != 1:
         raise Unsupported("rows of fused_add_rms_norm must be at even distances")
     length = input.shape[-1]
-    if weight is not None:
-        check_vector("weight", weight, length)
+    weights = weight_dtype(weight, dtype, length)
     if rows == 0 or length == 0:
         return None
     vec = access_width(length, [input, residual, weight])
-    shape = spread(device, rows, length, vec)
+    spread = spread_rows(device, "fused_add_rms_norm", dtype, rows, length, vec)
     kernel = FusedAddRmsNorm(
-        dtype, Rows(length, vec, *shape), None if weight is None else check_dtype("weight", weight, dtype, "f32"),
+        dtype, Rows(length, vec, spread.threads, spread.rows), weights,
         weight_bias, "unrounded" if profile == "flashinfer" else "rounded", rounding(profile), device.pdl,
-        prefetch=rows <= device.sm_count,
+        prefetch=spread.prefetch,
     )  # fmt: skip
-    blocks, direct = -(-rows // shape[1]), input.dim() == 2
+    blocks, direct = -(-rows // spread.rows), input.dim() == 2
 
     def bind(launch: Callable[..., None]) -> Callable[..., None]:
         if direct:
@@ -161,7 +169,7 @@ def qk_norm(
     if q_heads == 0 or k_heads == 0:
         raise Unsupported("q or k has no heads")
     vec = access_width(length, [heads_q, heads_k, q_weight, k_weight])
-    threads, per_block, batch = spread_heads(device, tokens * (q_heads + k_heads), length, vec)
+    threads, per_block, batch = spread_heads(device, dtype, tokens * (q_heads + k_heads), length, vec)
     kernel = QkNorm(
         dtype, q_heads, k_heads, Rows(length, vec, threads, per_block), weight, batch, weight_bias, rounding(profile),
         device.pdl,
@@ -179,7 +187,7 @@ def qk_norm(
     return kernel, bind
 
 
-def spread_heads(device: Device, rows: int, length: int, vec: int) -> tuple[int, int, int]:
+def spread_heads(device: Device, dtype: str, rows: int, length: int, vec: int) -> tuple[int, int, int]:
     """(threads of a row, rows of a block at once, rows a thread has in flight), a row within a warp."""
     vectors = -(-length // vec)
     threads = min(32, vectors & -vectors)  # no idle lanes: the largest power of two that divides the row
@@ -189,19 +197,18 @@ def spread_heads(device: Device, rows: int, length: int, vec: int) -> tuple[int,
     if accesses > 8:
         raise Unsupported(f"heads of {length} elements in accesses of {vec} do not fit into a warp's registers")
     per_warp = 32 // threads
-    if rows <= 4 * per_warp * device.sm_count:
-        return threads, per_warp, 1
+    default = {"threads": threads, "rows": 8 * per_warp, "batch": max(1, 4 // accesses)}
     if rows <= 64 * per_warp * device.sm_count:
-        return threads, 4 * per_warp, 1
-    return threads, 8 * per_warp, max(1, 4 // accesses)
+        default |= {"rows": per_warp if rows <= 4 * per_warp * device.sm_count else 4 * per_warp, "batch": 1}
 
+    def candidates() -> list[dict[str, int]]:
+        lanes = [t for t in (threads // 2, threads, 2 * threads) if 1 <= t <= 32 and vectors <= 8 * t]
+        return [
+            {"threads": t, "rows": warps * 32 // t, "batch": b}
+            for t in lanes
+            for warps in (1, 2, 4, 8)
+            for b in (1, 2, 4)
+        ]
 
-def spread(device: Device, rows: int, length: int, vec: int) -> tuple[int, int]:
-    """(threads of a row, rows of a block): few rows get many threads each, many rows several accesses a thread."""
-    threads = threads_of_row(length, vec, 1 if rows <= device.sm_count else 4)
-    if threads > 32:
-        return threads, 1
-    per_block = 1
-    while per_block * threads < 128 and rows > per_block * 2 * device.sm_count:
-        per_block *= 2
-    return threads, max(per_block, 32 // threads)
+    found = choose(device, "qk_norm", f"{dtype}x{vec} {length}", rows, default, candidates)
+    return found["threads"], found["rows"], found["batch"]

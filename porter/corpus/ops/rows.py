@@ -1,13 +1,16 @@
-"""What a plan works out about tensors seen as rows: views, widths of accesses, numbers of threads."""
+"""What a plan works out about tensors seen as rows: views, widths of accesses, and what a tuning table may choose."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from porter.corpus.runtime.device import Device
 from porter.corpus.runtime.dtypes import dtype, name_of
 from porter.corpus.runtime.ops import Unsupported
+from porter.corpus.runtime.tuning import choose
 
 ACCESS_BYTES = 16
 _MOST_ACCESSES = 16  # a thread: more do not stay in registers
@@ -96,6 +99,43 @@ def threads_of_row(length: int, vec: int, accesses: int) -> int:
     if threads <= 32:
         return 1 << (threads - 1).bit_length()
     return -(-threads // 32) * 32
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How rows are spread over threads. prefetch: what is asked for in L2 while the previous kernel still runs: "none",
+    "weight", or "all", the rows too."""
+
+    threads: int
+    rows: int
+    prefetch: str
+
+
+def spread_rows(device: Device, op: str, dtype: str, rows: int, length: int, vec: int) -> Spread:
+    """The tuning table's choice, or: few rows get many threads each, many rows several accesses a thread."""
+    few = rows <= device.sm_count
+    threads = threads_of_row(length, vec, 1 if few else 4)
+    per_block = max(1, 32 // threads)
+    while per_block * threads < 128 and threads <= 32 and rows > per_block * 2 * device.sm_count:
+        per_block *= 2
+    default = {"threads": threads, "rows": per_block, "prefetch": "all" if few else "none"}
+    return Spread(
+        **choose(device, op, f"{dtype}x{vec} {length}", rows, default, lambda: _candidates(device, rows, length, vec))
+    )
+
+
+def _candidates(device: Device, rows: int, length: int, vec: int) -> list[dict[str, Any]]:
+    spreads: dict[tuple[int, int], None] = {}
+    for accesses in (1, 2, 3, 4, 5, 6, 7, 8):
+        try:
+            threads = threads_of_row(length, vec, accesses)
+        except Unsupported:
+            continue
+        smallest = max(1, 32 // threads)
+        more = [n * smallest for n in (2, 4, 8) if n * smallest * threads <= 512 and rows >= n * device.sm_count]
+        spreads |= {(threads, r): None for r in (smallest, *more)}
+    prefetches = ("none", "weight", "all") if rows <= 4 * device.sm_count else ("none", "all")
+    return [{"threads": t, "rows": r, "prefetch": p} for t, r in spreads for p in prefetches]
 
 
 def check_vector(name: str, t: Any, length: int) -> None:

@@ -30,7 +30,7 @@ class FusedAddRmsNorm(Specialisation):
     sum: str = "rounded"
     rounding: str = "single"
     pdl: bool = True
-    prefetch: bool = False
+    prefetch: str = "none"
 
     @property
     def threads(self) -> int:
@@ -64,8 +64,7 @@ class FusedAddRmsNorm(Specialisation):
         inside = row < mX.shape[0] if cutlass.const_expr(rows.rows > 1) else True
         gX, gR = rows.of(mX, row), rows.of(mR, row)
         lib.pdl_launch_dependents()
-        if cutlass.const_expr(self.prefetch and mW is not None):
-            rows.prefetch(mW, lane)
+        rows.prefetch(self.prefetch, [gX, gR], mW, lane, inside)
         lib.pdl_wait()
 
         tXrX = rows.load(gX, lane, inside)

@@ -21,7 +21,7 @@ class RmsNorm(Specialisation):
 
     rounding: "single" rounds the product of x, 1/rms and weight once; "double" rounds before the weight and after it.
     inner: 1, or the length of a second leading dimension with a stride of its own (heads of packed tensors).
-    prefetch: the weight is asked for in L2 before the previous kernel has finished.
+    prefetch: what is asked for in L2 before the previous kernel has finished: "none", "weight" or "all".
     """
 
     dtype: str
@@ -31,7 +31,7 @@ class RmsNorm(Specialisation):
     rounding: str = "single"
     inner: int = 1
     pdl: bool = True
-    prefetch: bool = False
+    prefetch: str = "none"
 
     @property
     def threads(self) -> int:
@@ -66,8 +66,7 @@ class RmsNorm(Specialisation):
         inside = row < mX.shape[0] * self.inner if cutlass.const_expr(rows.rows > 1) else True
         gX, gO = rows.of(mX, row), rows.of(mO, row)
         lib.pdl_launch_dependents()
-        if cutlass.const_expr(self.prefetch and mW is not None):
-            rows.prefetch(mW, lane)
+        rows.prefetch(self.prefetch, [gX], mW, lane, inside)
         lib.pdl_wait()
 
         tXrX = rows.load(gX, lane, inside)

@@ -1,0 +1,193 @@
+"""The autotuner: times every candidate of an op's plan on this GPU and writes the device's tuning table.
+
+`python -m porter.corpus.tune rms_norm qk_norm`. Needs a GPU, torch and CuTeDSL, nothing else of porter.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import multiprocessing
+import os
+import statistics
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from porter.corpus.runtime import tuning
+from porter.corpus.runtime.device import Device
+from porter.corpus.runtime.ops import OPS, Op
+from porter.corpus.runtime.specialisation import Specialisation, compiled
+
+TOKENS = (1, 4, 16, 64, 128, 256, 512, 1024, 2048, 4096, 8192)
+MARGIN = 0.99  # a choice must beat the plan's own rule by a hundredth to be kept
+
+
+@dataclass(frozen=True)
+class Case:
+    """One op at one size."""
+
+    op: str
+    dims: tuple[tuple[str, int], ...]
+    tokens: int
+    dtype: str
+
+    def arguments(self, device: str) -> tuple[Any, ...]:
+        from porter.corpus.ops.workloads import WORKLOADS
+        from porter.corpus.runtime.dtypes import torch_type
+
+        return WORKLOADS[self.op].make(self.tokens, torch_type(self.dtype), device, **dict(self.dims))
+
+    def __str__(self) -> str:
+        return f"{self.op} {self.dtype} {' '.join(f'{k}={v}' for k, v in self.dims)} tokens={self.tokens}"
+
+
+def plan_choice(case: Case, device: Device, choice: tuning.Choice) -> tuple[Specialisation, tuning.Question]:
+    """The kernel that a choice leads to, and what the plan asked. Raises ValueError for a choice that does not fit."""
+    with tuning.forced(choice) as questions:
+        plan = OPS[case.op].plan(device, *case.arguments("meta"))
+    if plan is None or not questions:
+        raise ValueError(f"{case} has nothing to tune")
+    return plan[0], questions[0]
+
+
+def kernels_of(case: Case, device: Device) -> dict[Specialisation, tuning.Choice]:
+    """Every different kernel of a case with its choice, the plan's own rule first."""
+    kernel, question = plan_choice(case, device, {})
+    found: dict[Specialisation, tuning.Choice] = {kernel: question.default}
+    for choice in question.candidates():
+        try:
+            found.setdefault(plan_choice(case, device, choice)[0], choice)
+        except ValueError:
+            continue
+    return found
+
+
+def tune(cases: Sequence[Case], device: Device, jobs: int, rounds: int) -> list[tuning.Entry]:
+    """Compile all candidates in `jobs` processes, then time them one case after the other."""
+    candidates = {case: kernels_of(case, device) for case in cases}
+    todo = list(dict.fromkeys((k, device.arch) for kernels in candidates.values() for k in kernels))
+    print(f"{len(cases)} cases, {len(todo)} kernels to compile", file=sys.stderr, flush=True)
+    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
+        broken = {key for key, ok in zip(todo, pool.imap(_compile, todo, chunksize=4), strict=True) if not ok}
+    entries = []
+    for case, kernels in candidates.items():
+        usable = {k: c for k, c in kernels.items() if (k, device.arch) not in broken}
+        entry = _best(case, device, usable, rounds)
+        entries.append(entry)
+        print(
+            f"{case}: {dict(entry.choice)} {entry.us:.2f} us, the rule's {entry.default_us:.2f} us", file=sys.stderr,
+            flush=True,
+        )  # fmt: skip
+    return entries
+
+
+def _compile(key: tuple[Specialisation, str]) -> bool:
+    try:
+        compiled(*key)
+        return True
+    except Exception as error:  # a candidate that does not compile is no candidate
+        print(f"{key[0]}: {type(error).__name__}: {error}", file=sys.stderr)
+        return False
+
+
+def _best(case: Case, device: Device, kernels: dict[Specialisation, tuning.Choice], rounds: int) -> tuning.Entry:
+    op, choices = OPS[case.op], list(kernels.values())
+    times = time_choices(op, case, device, choices, rounds)
+    _, question = plan_choice(case, device, {})
+    default_us, best = times[0], min(range(len(times)), key=times.__getitem__)
+    if times[best] > MARGIN * default_us:
+        best = 0
+    return tuning.Entry(
+        case.op, question.key, question.tokens, choices[best], round(times[best], 3), round(default_us, 3)
+    )
+
+
+def time_choices(op: Op, case: Case, device: Device, choices: Sequence[tuning.Choice], rounds: int) -> list[float]:
+    """Microseconds a launch for each choice: a CUDA graph of launches that rotate through enough arguments to make
+    twice the L2 cache, replays interleaved, the median."""
+    import torch
+
+    one = case.arguments("cuda")
+    nbytes = sum(a.nbytes for a in one if torch.is_tensor(a))
+    l2 = torch.cuda.get_device_properties(0).L2_cache_size
+    sets = max(1, min(1000, -(-2 * l2 // nbytes)))
+    calls = max(sets, 20)
+    arguments = [one, *(case.arguments("cuda") for _ in range(sets - 1))]
+    graphs = []
+    for choice in choices:
+        with tuning.forced(choice):
+            launch = op.launcher(device, tuple(a.to("meta") if torch.is_tensor(a) else a for a in one))
+        launch(*one)
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            for i in range(calls):
+                launch(*arguments[i % sets])
+        graphs.append(graph)
+    times: list[list[float]] = [[] for _ in choices]
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    for turn in range(rounds + 1):
+        for graph, found in zip(graphs, times, strict=True):
+            start.record()
+            graph.replay()
+            end.record()
+            end.synchronize()
+            if turn:
+                found.append(start.elapsed_time(end) * 1e3 / calls)
+    return [statistics.median(t) for t in times]
+
+
+def versions() -> dict[str, str]:
+    """What the measurements depend on besides the device."""
+    import torch
+
+    found = {"torch": torch.__version__, "cuda": str(torch.version.cuda)}
+    for name in ("nvidia-cutlass-dsl", "apache-tvm-ffi"):
+        found[name] = importlib.metadata.version(name)
+    return found
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command line of the tuner; returns its exit code."""
+    import torch
+
+    from porter.corpus.ops.workloads import WORKLOADS
+    from porter.corpus.runtime.device import device_of
+
+    parser = argparse.ArgumentParser(prog="porter tune", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("ops", nargs="*", metavar="OP", help=f"ops to tune (default: all): {', '.join(WORKLOADS)}")
+    parser.add_argument("--tokens", type=_numbers, default=TOKENS, help="comma-separated (default: %(default)s)")
+    parser.add_argument("--dtype", default="bf16", help="scalar name of the rows (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=9, help="timed replays of each candidate (default: %(default)s)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes that compile")
+    parser.add_argument("--output", type=Path, help="file to write (default: the package's table of this device)")
+    args = parser.parse_args(argv)
+    unknown = [name for name in args.ops if name not in WORKLOADS]
+    if unknown:
+        parser.error(f"no workload for {', '.join(unknown)}")
+    if not torch.cuda.is_available():
+        print("porter tune needs an NVIDIA GPU and a torch that sees it", file=sys.stderr)
+        return 2
+    device = device_of(torch.empty(0, device="cuda"))
+    cases = [
+        Case(name, tuple(dims.items()), tokens, args.dtype)
+        for name in args.ops or WORKLOADS
+        for dims in WORKLOADS[name].dims
+        for tokens in args.tokens
+    ]
+    entries = tune(cases, device, args.jobs, args.rounds)
+    output = args.output or tuning.FOLDER / f"{tuning.slug(device.name)}.json"
+    tuning.write(output, device, versions(), entries)
+    print(output)
+    return 0
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(n) for n in text.split(","))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

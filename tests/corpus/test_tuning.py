@@ -1,0 +1,87 @@
+"""Tuning tables: what is asked, which entry answers, what the tuner would try; no GPU."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+pytest.importorskip("torch")
+
+from porter.corpus import tune
+from porter.corpus.runtime import tuning
+from porter.corpus.runtime.device import Device
+
+H200 = Device("sm_90a", 132, "NVIDIA H200")
+DEFAULT = {"threads": 32, "rows": 1}
+
+
+def entry(tokens, threads, key="bf16x8 4096"):
+    return tuning.Entry("rms_norm", key, tokens, {"threads": threads}, 2.0, 2.5)
+
+
+@pytest.fixture
+def tables(tmp_path, monkeypatch):
+    monkeypatch.setattr(tuning, "FOLDER", tmp_path)
+    tuning._all_entries.cache_clear()
+    yield tmp_path
+    tuning._all_entries.cache_clear()
+
+
+def ask(device, tokens, key="bf16x8 4096"):
+    return tuning.choose(device, "rms_norm", key, tokens, DEFAULT, list)
+
+
+def test_the_entry_with_enough_tokens_answers(tables):
+    tuning.write(tables / "nvidia_h200.json", H200, {"torch": "2"}, [entry(16, 512), entry(1024, 128)])
+    assert [ask(H200, t)["threads"] for t in (1, 16, 17, 1024, 9999)] == [512, 512, 128, 128, 128]
+    assert ask(H200, 1)["rows"] == 1  # what the entry does not say is the plan's rule
+    assert ask(H200, 1, "bf16x8 5120") == DEFAULT
+
+
+def test_devices_of_one_architecture_share_entries(tables):
+    tuning.write(tables / "nvidia_h200.json", H200, {}, [entry(16, 512)])
+    assert ask(Device("sm_90a", 114, "NVIDIA H100 PCIe"), 1)["threads"] == 512
+    assert ask(Device("sm_100a", 148, "NVIDIA B200"), 1) == DEFAULT
+
+
+def test_writing_again_keeps_other_entries_and_replaces_equal_ones(tables):
+    path = tables / "nvidia_h200.json"
+    tuning.write(path, H200, {"torch": "2"}, [entry(16, 512), entry(1024, 128)])
+    tuning.write(path, H200, {"torch": "2"}, [entry(16, 256)])
+    head, entries = tuning.read(path)
+    assert (head["device"], head["sm_count"]) == ("NVIDIA H200", 132)
+    assert [(e.tokens, e.choice["threads"]) for e in entries] == [(16, 256), (1024, 128)]
+    path.write_text(json.dumps({"schema": 99}))
+    with pytest.raises(ValueError, match="schema 99"):
+        tuning.read(path)
+
+
+@pytest.mark.parametrize("tokens", [1, 8192])
+@pytest.mark.parametrize("name", ["rms_norm", "qk_norm"])
+def test_candidates_are_different_kernels_and_the_rule_is_first(tables, name, tokens):
+    from porter.corpus.ops.workloads import WORKLOADS
+
+    pytest.importorskip("cutlass")
+    for dims in WORKLOADS[name].dims:
+        case = tune.Case(name, tuple(dims.items()), tokens, "bf16")
+        kernels = tune.kernels_of(case, H200)
+        assert 4 <= len(kernels) <= 48
+        assert next(iter(kernels)) == tune.plan_choice(case, H200, {})[0]
+
+
+def test_a_table_changes_the_kernel(tables):
+    pytest.importorskip("cutlass")
+    case = tune.Case("rms_norm", (("hidden", 4096),), 16, "bf16")
+    before = tune.plan_choice(case, H200, {})[1].default["threads"]
+    tuning.write(tables / "nvidia_h200.json", H200, {}, [entry(16, 64)])
+    from porter.corpus.runtime.ops import OPS
+
+    kernel = OPS["rms_norm"].plan(H200, *case.arguments("meta"))[0]
+    assert before != 64 and kernel.rows.threads == 64
+
+
+def test_the_shipped_tables_can_be_read():
+    for path in tuning.FOLDER.glob("*.json"):
+        head, entries = tuning.read(path)
+        assert head["sm_count"] > 0 and entries and all(e.us <= e.default_us for e in entries)
