@@ -16,6 +16,8 @@ hidden = [64, 768, 4096]
 [[shapes]]                              # optional: extra/explicit points (all base sizes given); with
 tokens = 3                              # `only_shapes = true` at top level, [sizes] is not combined
 hidden = 12288
+[[performance]]                         # optional: what `performance` times on a GPU (any base sizes; the others take
+tokens = 4096                           # their first value); default: the largest points
 
 [[buffers]]                             # one per pointer parameter of the kernel, by its name
 name = "input"
@@ -207,7 +209,10 @@ class _Reader:
                 self.fail("PRT902", f"the table [{key}] is missing" if key != "buffers" else "no [[buffers]] are given")
         sizes = self.sizes(self.typed(data, "sizes", dict, {}))
         buffers = tuple(self.buffer(b, i) for i, b in enumerate(self.typed(data, "buffers", list, [])))
-        shapes = tuple(self.shape(s, i, sizes) for i, s in enumerate(self.typed(data, "shapes", list, [])))
+        shapes, timed = (
+            tuple(self.shape(s, key, i, sizes) for i, s in enumerate(self.typed(data, key, list, [])))
+            for key in ("shapes", "performance")
+        )
         known, known_reason = self.original(self.typed(data, "original", dict, {}))
         case = Case(
             path=self.path,
@@ -220,6 +225,7 @@ class _Reader:
             scalars=self.scalars(self.typed(data, "scalars", dict, {})),
             launch=self.launch(self.typed(data, "launch", dict, {})),
             shapes=shapes,
+            performance=timed,
             only_shapes=self.typed(data, "only_shapes", bool, False),
             reference=self.reference(self.typed(data, "reference", dict, {})),
             tolerance=self.tolerance(self.typed(data, "tolerance", dict, {}), buffers),
@@ -262,14 +268,18 @@ class _Reader:
             found.append((name, tuple(dict.fromkeys(values))))
         return tuple(found)
 
-    def shape(self, value: Any, i: int, sizes: tuple[tuple[str, tuple[int, ...] | str], ...]) -> dict[str, int]:
-        where = ("shapes", str(i))
+    def shape(
+        self, value: Any, key: str, i: int, sizes: tuple[tuple[str, tuple[int, ...] | str], ...]
+    ) -> dict[str, int]:
+        where = (key, str(i))
         base = [n for n, v in sizes if not isinstance(v, str)]
         if not isinstance(value, dict):
-            self.fail("PRT903", "write [[shapes]] tables of sizes", *where)
+            self.fail("PRT903", f"write [[{key}]] tables of sizes", *where)
         self.known(value, base, *where)
         for name in base:
             if name not in value:
+                if key == "performance":
+                    continue
                 self.fail("PRT902", f"the size `{name}` is missing", *where)
             v = value[name]
             if isinstance(v, bool) or not isinstance(v, int) or v < 0:

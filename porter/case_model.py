@@ -29,8 +29,8 @@ CODE_NAMES = ("e4m3", "e5m2", "e8m0", "e2m1")
 MAX_POINTS = 20_000  # more combinations than this are sampled
 MAX_CANDIDATES = 1_000  # when only a few are wanted
 
-TOP_KEYS = ("schema", "kernel", "source", "only_shapes", "instances", "sizes", "shapes", "buffers", "scalars", "launch",
-        "reference", "tolerance", "original")  # fmt: skip
+TOP_KEYS = ("schema", "kernel", "source", "only_shapes", "instances", "sizes", "shapes", "performance", "buffers",
+        "scalars", "launch", "reference", "tolerance", "original")  # fmt: skip
 BUFFER_KEYS = ("name", "dtype", "shape", "strides", "role", "dist", "low", "high", "init", "optional", "compare",
            "compare_reason", "segments", "nonfinite")  # fmt: skip
 LAUNCH_KEYS = ("grid", "block", "smem", "cooperative", "cluster")
@@ -185,6 +185,7 @@ class Case:
     launch: LaunchSpec
     shapes: tuple[dict[str, int], ...] = ()
     only_shapes: bool = False
+    performance: tuple[dict[str, int], ...] = ()  # sizes at which it is timed; (): its largest points
     reference: str = ""
     tolerance: tuple[tuple[str, ToleranceSpec], ...] = ()
     known_violations: tuple[str, ...] = ()  # kinds of forbidden accesses that the original is known to make

@@ -1,8 +1,4 @@
-"""Where a compiled kernel runs: one interface, the emulator as its first implementation.
-
-A GPU backend is another `Backend`: load the build's cubin once, copy `HostBuffer.allocation` (guards included) to the
-device, launch, copy back. It needs nothing that is not in `Build`, `LaunchShape` and the arguments.
-"""
+"""Where a compiled kernel runs: one interface, with the emulator (emulator.py) and GPUs (gpu.py) behind it."""
 
 from __future__ import annotations
 
@@ -54,6 +50,12 @@ class Backend(Protocol):
 
     name: str
     checked: tuple[str, ...]  # kinds of violations that it looks for; what is not listed has not been checked
+    schedules: tuple[int, ...]  # of the repeats that the determinism check compares
+
+    @property
+    def sm_count(self) -> int:
+        """Of the machine: launches that fill it are as large as this says."""
+        ...
 
     def run(
         self,

@@ -8,15 +8,19 @@ from porter.verify.backend import Backend
 
 
 def choose(name: str = "auto") -> Backend:
-    """The backend of a name; "auto" takes the GPU where there is one. Raises PorterError PRT878 where it cannot run."""
-    if name not in BACKENDS:
+    """The backend of a name; "auto" takes the first GPU where there is one, "gpu:1" is the second.
+
+    Raises PorterError PRT878 where it cannot run, PRT952 for another name.
+    """
+    base, _, number = name.partition(":")
+    if base not in BACKENDS or (number and (base != "gpu" or not number.isdecimal())):
         raise PorterError(Diagnostic("PRT952", f"`backend` is {name!r}", help=f"give one of {', '.join(BACKENDS)}"))
     if name == "emulator":
         return _emulator()
-    found, why = _gpu()
+    found, why = _gpu(int(number or 0))
     if found is not None:
         return found
-    if name == "gpu":
+    if base == "gpu":
         help_ = "`--backend auto` takes the emulator where there is no GPU"
         raise PorterError(Diagnostic("PRT878", f"the GPU backend cannot run here: {why}", help=help_))
     return _emulator()
@@ -28,6 +32,15 @@ def _emulator() -> Backend:
     return EmulatorBackend()
 
 
-def _gpu() -> tuple[Backend | None, str]:
+def _gpu(index: int) -> tuple[Backend | None, str]:
     """The GPU backend, or why it cannot run."""
-    return None, "this porter has no GPU backend"
+    from porter.verify.gpu import GpuBackend, has_driver
+
+    if not has_driver():
+        return None, "no NVIDIA driver (libcuda.so.1) on this machine"
+    backend = GpuBackend(index)
+    try:
+        _ = backend.facts
+    except PorterError as error:
+        return None, error.diagnostics[0].message
+    return backend, ""

@@ -25,6 +25,9 @@ class EmulatorBackend:
         "missing-fence", "divergent-barrier", "divergent-sync", "deadlock",
     )  # fmt: skip
 
+    sm_count = 8  # of the emulated GPU: launches that fill the machine stay small
+    schedules: tuple[int, ...] = (0, 1, 2)
+
     def run(
         self,
         build: Build,
@@ -40,7 +43,7 @@ class EmulatorBackend:
             uninitialised=checks, shared_races=checks, global_races=checks, bounds=True, alignment=True, fill=fill
         )
         try:
-            module = _module(build.ptx)
+            module = module_of(build.ptx)
             result = ptx.launch(
                 module,
                 build.entry,
@@ -61,7 +64,8 @@ class EmulatorBackend:
 
 
 @lru_cache(maxsize=64)
-def _module(text: str) -> ptx.Module:
+def module_of(text: str) -> ptx.Module:
+    """The parsed PTX, remembered."""
     return ptx.load(text)
 
 

@@ -6,7 +6,7 @@ import json
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from porter.frontend.slice_text import code_of, identifiers
 from porter.model import Diagnostic, Instance, KernelInfo, PorterError
 from porter.source import Source, Span
 from porter.verify.nvrtc import REJECTED, Compilation, Program, compile_program, messages, require_nvrtc
+from porter.verify.original_build import OriginalBuild
 
 _HEADERS = Path(__file__).parent / "headers"
 _FORMAT = "1"
@@ -74,24 +75,6 @@ _CUB = {
     "ShuffleUp": "cub/util_ptx.cuh",
     "LaneId": "cub/util_ptx.cuh",
 }
-
-
-@dataclass(frozen=True)
-class OriginalBuild:
-    """One instance of the original. `entry` is its symbol; registers and bytes are 0 when no cubin was asked for.
-
-    `.loc` lines of the PTX are those of the .cu file. `seconds` is 0 when it came from the cache.
-    """
-
-    instance: Instance
-    ptx: str = field(repr=False)
-    cubin: bytes = field(repr=False)
-    entry: str
-    registers: int
-    local_bytes: int
-    static_smem: int
-    log: str = field(repr=False)
-    seconds: float
 
 
 def build_original(

@@ -31,12 +31,10 @@ from porter.verify.trials import LAUNCHES, Trial, choose_trials, far_trial
 
 if TYPE_CHECKING:
     from porter.frontend.parse import ParsedUnit, ParseOptions
-    from porter.verify.original import OriginalBuild
+    from porter.verify.original_build import OriginalBuild
 
 CHECKS = ("honesty", "names", "compile", "resources", "numerics", "sanitizer", "determinism", "performance")
-SCHEDULES = (0, 1, 2)
 REPEATED = 2  # launches an instance that are repeated under other schedules
-SM_COUNT = 8  # of the emulated GPU: launches that fill the machine stay small
 
 OnProgress = Callable[[str, int, int], None]  # check, done, total
 OnTime = Callable[[str, float], None]  # name, seconds
@@ -59,6 +57,9 @@ class VerifyRequest:
     budget: float = 120.0  # seconds for all launches
     jobs: int = 2
     backend: Backend | None = None
+    originals: Sequence[OriginalBuild] = ()  # one an instance, where they were compiled elsewhere; (): compiled here
+    timing_sizes: Sequence[Mapping[str, int]] = ()  # what `performance` times; (): what the case says
+    timing_budget: float = 60.0  # seconds for it
     on_progress: OnProgress | None = None
     on_time: OnTime | None = None  # told how long "original" took: NVRTC works while the port is compiled
     checks: tuple[str, ...] = CHECKS
@@ -183,6 +184,9 @@ def _usable(state: _Verification) -> bool:
 
 
 def _build_original(state: _Verification) -> None:
+    if state.request.originals:
+        state.originals = list(state.request.originals)
+        return
     from porter.frontend.parse import ParseOptions
     from porter.verify.original import build_original
 
@@ -225,9 +229,9 @@ def _launch(state: _Verification) -> None:
     request = state.request
     try:
         backend = request.backend or _emulator()
-        plans = _plan(state)
+        plans = _plan(state, backend.sm_count)
     except PorterError as error:
-        for check in ("numerics", "sanitizer", "determinism"):
+        for check in ("numerics", "sanitizer", "determinism", "performance"):
             diagnostics = error.diagnostics if check == "numerics" else ()
             state.add(Verdict(check, Status.ERROR, str(error), diagnostics), start)
         return
@@ -249,13 +253,31 @@ def _launch(state: _Verification) -> None:
         repeats += [(subject, trial, pair[1]) for trial, pair in _to_repeat(ready)]
     scenarios = sorted({t.scenario for _, _, trials, _ in plans for t in trials})
     state.add(numerics_verdict(request.case, state.runs, state.seed, scenarios), start)
-    state.add(sanitizer_verdict(request.case, state.runs, backend.checked), start)
+    state.add(sanitizer_verdict(request.case, state.runs, backend.checked, backend.name), start)
     start = time.perf_counter()
     findings = []
     for at, (subject, trial, shape) in enumerate(repeats):
-        findings += repeat_trial(subject, trial, backend, shape, SCHEDULES)
+        findings += repeat_trial(subject, trial, backend, shape, backend.schedules)
         state.progress("determinism", at + 1, len(repeats))
-    state.add(determinism_verdict(findings, len(repeats), len(SCHEDULES)), start)
+    state.add(determinism_verdict(findings, len(repeats), len(backend.schedules)), start)
+    if "performance" in request.checks:
+        _performance(state, backend, plans)
+
+
+def _performance(state: _Verification, backend: Backend, plans: Sequence[_Plan]) -> None:
+    """Times on a GPU; elsewhere counts of a small launch."""
+    from porter.verify import perform
+
+    start = time.perf_counter()
+    request = state.request
+    subjects = {n: subject for n, subject, _, _ in plans}
+    small = [(subject, trial) for _, subject, trials, _ in plans for trial in trials]
+    job = perform.Performance(request.case, state.instances, subjects, request.port_path, request.arches[0], state.seed)
+    try:
+        verdict = job.check(backend, request.timing_sizes, request.timing_budget, small, request.on_progress)
+    except PorterError as error:
+        verdict = Verdict("performance", Status.ERROR, str(error), error.diagnostics)
+    state.add(verdict, start)
 
 
 def _to_repeat(
@@ -269,7 +291,7 @@ def _to_repeat(
 _Plan = tuple[int, Subject, list[Trial], list[tuple[LaunchShape, LaunchShape]]]
 
 
-def _plan(state: _Verification) -> list[_Plan]:
+def _plan(state: _Verification, sm_count: int) -> list[_Plan]:
     """Subjects, trials and launch shapes of every instance that compiled."""
     request = state.request
     arch = request.arches[0]
@@ -291,12 +313,12 @@ def _plan(state: _Verification) -> list[_Plan]:
     ]
     wanted += [(values, t.point) for _, values, trials in drafts for t in trials if t.far]
     shapes: dict[tuple[int, str], LaunchShape] = {}
-    launches = port_launches(request.port_path, request.case, wanted, SM_COUNT)
+    launches = port_launches(request.port_path, request.case, wanted, sm_count)
     for (values, point), shape in zip(wanted, launches, strict=True):
         shapes[id(values), str(point)] = shape
     plans: list[_Plan] = []
     for n, values, trials in drafts:
-        pairs = [(request.case.launch_at(t.point, values, SM_COUNT), shapes[id(values), str(t.point)]) for t in trials]
+        pairs = [(request.case.launch_at(t.point, values, sm_count), shapes[id(values), str(t.point)]) for t in trials]
         plans.append((n, _subject(state, n, values, reference), trials, pairs))
     return plans
 
