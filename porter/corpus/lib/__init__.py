@@ -3,6 +3,7 @@
 from porter.corpus.lib.activations import *  # noqa: F403
 from porter.corpus.lib.blocks import *  # noqa: F403
 from porter.corpus.lib.cluster import *  # noqa: F403
+from porter.corpus.lib.exp_sums import *  # noqa: F403
 from porter.corpus.lib.floats import *  # noqa: F403
 from porter.corpus.lib.fp8_scales import *  # noqa: F403
 from porter.corpus.lib.half_math import *  # noqa: F403

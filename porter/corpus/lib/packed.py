@@ -8,7 +8,7 @@ import cutlass
 import cutlass.cute as cute
 from cutlass import BFloat16, Float16, Float32, Int32, Uint16, Uint32
 
-from porter.corpus.lib.floats import fmin
+from porter.corpus.lib.floats import fmax, fmin
 from porter.corpus.lib.inline import asm, pure
 from porter.corpus.lib.memory import address
 
@@ -18,24 +18,32 @@ SHARED_BY_WARPS = ".nc"  # read-only data that other warps of the SM read too
 IN_PLACE = ""  # memory that this kernel also writes
 
 
-def load_words(ptr, nbytes, kind=STREAM, align=16):
+def load_words(ptr, nbytes, kind=STREAM, align=16, inside=True, fill=0):
     """`nbytes` (a power of two from 2 on) of global memory as words, in accesses of at most `align` bytes, to which the
-    pointer is aligned (`ld.global.nc.L1::no_allocate.v4.b32`; `kind` is the middle; 32 bytes at once from sm_100)."""
+    pointer is aligned (`ld.global.nc.L1::no_allocate.v4.b32`; `kind` is the middle; 32 bytes at once from sm_100).
+
+    Not `inside`: nothing is read (a predicate, no branch), and each word is `fill`.
+    """
     align = min(align, nbytes)
     if align < nbytes:
-        pieces = [load_words(ptr + i * (align * 8 // ptr.dtype.width), align, kind) for i in range(nbytes // align)]
+        step = align * 8 // ptr.dtype.width
+        pieces = [load_words(ptr + i * step, align, kind, align, inside, fill) for i in range(nbytes // align)]
         words = tuple(word for piece in pieces for word in piece)
         if align >= 4:
             return words
-        return tuple(low | (high << 16) for low, high in zip(words[::2], words[1::2], strict=True))
-    if nbytes == 2:
-        return (Uint32(asm(f"ld.global{kind}.b16 $0, [$1];", (Uint16,), [address(ptr)], volatile=True)),)
-    count = nbytes // 4
-    if count == 1:
-        return (asm(f"ld.global{kind}.b32 $0, [$1];", (Uint32,), [address(ptr)], volatile=True),)
-    registers = ", ".join(f"${i}" for i in range(count))
-    text = f"ld.global{kind}.v{count}.b32 {{{registers}}}, [${count}];"
-    return asm(text, (Uint32,) * count, [address(ptr)], volatile=True)
+        return tuple(low & 0xFFFF | (high << 16) for low, high in zip(words[::2], words[1::2], strict=True))
+    count = max(1, nbytes // 4)
+    results = ", ".join(f"${i}" for i in range(count))
+    load = f"ld.global{kind}" + (f".v{count}.b32 {{{results}}}" if count > 1 else f".b{nbytes * 8} {results}")
+    load += f", [${count}];"
+    if inside is not True:
+        width = 16 if nbytes == 2 else 32
+        fills = " ".join(f"mov.b{width} ${i}, {fill & ((1 << width) - 1)};" for i in range(count))
+        load = f"{{ .reg .pred p; setp.ne.b32 p, ${count + 1}, 0; {fills} @p {load} }}"
+    operands = [address(ptr)] if inside is True else [address(ptr), Int32(inside)]
+    register = Uint16 if nbytes == 2 else Uint32
+    words = asm(load, (register,) * count, operands, volatile=True, early=inside is not True)
+    return tuple(Uint32(w) for w in (words if count > 1 else (words,)))
 
 
 def store_words(ptr, words, nbytes, align=16):
@@ -83,6 +91,12 @@ def pack(values, dtype):
     return tuple(pure(text, Uint32, high, low) for low, high in zip(values[::2], values[1::2], strict=True))
 
 
+def forget_words(words):
+    """The same words, of which the compiler knows nothing: what was computed from them before is not kept in registers
+    for a second use, but computed again (no instruction, or `mov.b32`)."""
+    return tuple(asm("mov.b32 $0, $1;", (Uint32,), [w], volatile=True) for w in words)
+
+
 def round_to(value, dtype):
     """A Float32 rounded to nearest even to `dtype`, again as Float32 (`cvt.rn.bf16.f32` and back)."""
     return value if dtype is Float32 else Float32(dtype(value))
@@ -97,6 +111,14 @@ def mul_words(a, b, dtype):
         return tuple((x.bitcast(Float32) * y.bitcast(Float32)).bitcast(Uint32) for x, y in zip(a, b, strict=True))
     text = f"mul.rn.{_HALF_NAME[dtype]}x2 $0, $1, $2;"
     return tuple(pure(text, Uint32, x, y) for x, y in zip(a, b, strict=True))
+
+
+def max_words(a, b, dtype):
+    """Larger values of two words of one or two values, the number where one is NaN (`max.bf16x2`, `max.f16x2`,
+    `max.f32`)."""
+    if dtype is Float32:
+        return fmax(a.bitcast(Float32), b.bitcast(Float32)).bitcast(Uint32)
+    return pure(f"max.{_HALF_NAME[dtype]}x2 $0, $1, $2;", Uint32, a, b)
 
 
 def pack_e4m3(values):

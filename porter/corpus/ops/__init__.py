@@ -22,6 +22,9 @@ from porter.corpus.ops.norm import (
 from porter.corpus.ops.rotary import (
     rotary_embedding,
 )
+from porter.corpus.ops.softmax import (
+    softmax,
+)
 
 __all__ = [
     "fatrelu_and_mul",
@@ -36,5 +39,6 @@ __all__ = [
     "silu_and_mul_per_block_quant",
     "silu_and_mul_quant",
     "silu_and_mul_with_clamp",
+    "softmax",
     "swigluoai_and_mul",
 ]

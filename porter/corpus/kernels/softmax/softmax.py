@@ -1,0 +1,127 @@
+"""Softmax of rows that are read once and stay in registers: of a few threads up to a cluster of blocks."""
+
+from dataclasses import dataclass
+
+import cutlass
+import cutlass.cute as cute
+from cutlass import Float32, Int32
+
+from porter.corpus import lib
+from porter.corpus.lib.rows import Rows
+from porter.corpus.runtime.dtypes import cutlass_type
+from porter.corpus.runtime.dtypes import dtype as scalar
+from porter.corpus.runtime.signature import rows_of, vector
+from porter.corpus.runtime.specialisation import Specialisation
+
+LOG2E = 1.4426950408889634
+
+
+def _add(a, b):
+    return a + b
+
+
+@dataclass(frozen=True)
+class Softmax(Specialisation):
+    """Static choices of a softmax.
+
+    rows: how a row is spread; its threads are those of all `blocks_a_row` blocks, which are a cluster.
+    keep: the exponentials stay in registers as float32, else they are computed twice from the input.
+    """
+
+    dtype: str
+    out: str
+    rows: Rows
+    blocks_a_row: int = 1
+    temperature: bool = False
+    keep: bool = True
+    pdl: bool = True
+
+    @property
+    def threads(self) -> int:
+        return self.rows.block // self.blocks_a_row
+
+    @property
+    def cluster(self) -> int:
+        return self.blocks_a_row
+
+    def arguments(self):
+        rows = self.rows
+        x, y = (rows_of(t, "T", rows.length, rows.vec * scalar(t).bytes) for t in (self.dtype, self.out))
+        return y, x, vector("f32", "T", 4) if self.temperature else None
+
+    @cute.jit
+    def __call__(
+        self,
+        mO: cute.Tensor,  # (T, N)
+        mX: cute.Tensor,  # (T, N)
+        mTemp: cute.Tensor | None,  # (T,)
+        blocks: Int32,
+        stream,
+    ):
+        self.kernel(mO, mX, mTemp).launch(
+            grid=(blocks, 1, 1), block=(self.threads, 1, 1), cluster=(self.cluster, 1, 1), stream=stream,
+            use_pdl=self.pdl,
+        )  # fmt: skip
+
+    @cute.kernel
+    def kernel(self, mO: cute.Tensor, mX: cute.Tensor, mTemp: cute.Tensor | None):
+        rows, T = self.rows, cutlass_type(self.dtype)
+        row_in_block, lane = rows.place()
+        row = cute.arch.block_idx()[0] // self.cluster * rows.rows + row_in_block
+        if cutlass.const_expr(self.cluster > 1):
+            lib.cluster_arrive()  # no block writes into another one before that runs
+            lane = lane + Int32(lib.cluster_rank()) * self.threads
+        there = row < mX.shape[0] if cutlass.const_expr(rows.rows > 1) else True
+        row = cutlass.min(row, mX.shape[0] - 1)
+        lib.pdl_launch_dependents()
+        lib.pdl_wait()
+
+        words = [self.load(mX[row, None].iterator, i, lane, there) for i in range(rows.accesses)]
+        scale = Float32(LOG2E)
+        if cutlass.const_expr(mTemp is not None):
+            scale = lib.div_rn(scale, Float32(mTemp[row]))  # type: ignore[index]
+        width = min(rows.threads, 32)
+        top = lib.warp_max(self.largest(words) * scale, width)
+        base = lib.finite_top(top)
+        exps = [[lib.exp2_approx_ftz(lib.fma(x, scale, -base)) for x in self.values(w)] for w in words]
+        total = lib.warp_sum(lib.pairwise([lib.pairwise(e, _add) for e in exps], _add), width)
+        whole = top
+        if cutlass.const_expr(rows.warps > 1):
+            whole, total = lib.join_exp_sums(top, total, self.threads // 32, self.cluster)
+        base = lib.finite_top(whole)
+        factor = lib.rcp_rn(total)
+        again = [lib.forget_words(w) for w in words]
+        if cutlass.const_expr(self.keep):
+            factor = factor * lib.exp2_approx_ftz(top - base)
+        for i in cutlass.range_constexpr(rows.accesses):
+            if cutlass.const_expr(self.keep):
+                ys = [e * factor for e in exps[i]]
+            else:
+                ys = [lib.exp2_approx_ftz(lib.fma(x, scale, -base)) * factor for x in self.values(again[i])]
+            reached = rows._reached(i, lane, there)
+            gO = mO[row, None].iterator + rows.at(i, lane)
+            out = cutlass_type(self.out)
+            if cutlass.const_expr(reached is True):  # noqa: SIM114 (only the second is dynamic)
+                lib.store_words(gO, lib.pack(ys, out), rows.vec * out.width // 8)
+            elif reached:
+                lib.store_words(gO, lib.pack(ys, out), rows.vec * out.width // 8)
+
+    def load(self, gX, i, lane, there):
+        """Access i of a thread; minus infinity beyond the row."""
+        T = cutlass_type(self.dtype)
+        fill = {"bf16": 0xFF80FF80, "f16": 0xFC00FC00, "f32": 0xFF800000}[self.dtype]
+        inside = self.rows._reached(i, lane, there)
+        nbytes = self.rows.vec * T.width // 8
+        return lib.load_words(gX + self.rows.at(i, lane), nbytes, inside=inside, fill=fill)
+
+    def values(self, words):
+        return lib.unpack(words, self.rows.vec, cutlass_type(self.dtype))
+
+    def largest(self, accesses):
+        """Largest value of a thread; NaN is passed over."""
+        T = cutlass_type(self.dtype)
+        words = [w for access in accesses for w in access]
+        if self.rows.vec * T.width < 32:
+            return lib.pairwise([v for a in accesses for v in self.values(a)], lib.fmax)
+        word = lib.pairwise(words, lambda a, b: lib.max_words(a, b, T))
+        return lib.pairwise(lib.unpack((word,), 32 // T.width, T), lib.fmax)

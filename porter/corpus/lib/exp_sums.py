@@ -1,0 +1,67 @@
+"""Sums of exponentials with their largest exponent, over warps, blocks and clusters: the reduction of a softmax.
+
+A partial result is (top, total): total = sum of 2^(t_i - top), top the largest t_i. With no terms top is minus
+infinity and total zero.
+"""
+
+import cutlass
+import cutlass.cute as cute
+from cutlass import Float32, Int32
+
+from porter.corpus.lib.cluster import cluster_arrive, cluster_rank, cluster_wait, map_shared_rank
+from porter.corpus.lib.floats import exp2_approx_ftz, fmax
+from porter.corpus.lib.integers import select
+from porter.corpus.lib.memory import shared
+from porter.corpus.lib.warp import warp_max, warp_sum
+
+_NOTHING = -float("inf")
+
+
+def finite_top(top):
+    """What to subtract from exponents: `top`, or zero where there are no terms (`selp`)."""
+    return select(top == Float32(_NOTHING), Float32(0.0), top)
+
+
+def pairwise(values, combine):
+    """`combine` over a Python list, by pairs: short chains for the scheduler."""
+    while len(values) > 1:
+        pairs = [combine(a, b) for a, b in zip(values[::2], values[1::2], strict=False)]
+        values = pairs + values[len(pairs) * 2 :]
+    return values[0]
+
+
+@cute.jit
+def join_exp_sums(top, total, warps: cutlass.Constexpr, blocks: cutlass.Constexpr):
+    """(top, total) of a whole row from those of its warps (the same in all lanes of one): `warps` warps of each of
+    the `blocks` blocks of a cluster. Every thread gets the same bits.
+
+    In a block through shared memory and one `bar.sync`. In a cluster each warp writes to all blocks (`mapa.u64`), then
+    one cluster barrier; the kernel has called `cluster_arrive` before, so that all blocks run by then.
+    """
+    parts = warps * blocks
+    tops, totals = shared(Float32, parts), shared(Float32, parts)
+    lane = cute.arch.lane_idx()
+    warp = cute.arch.thread_idx()[0] // 32
+    if cutlass.const_expr(blocks == 1):
+        if lane == 0:
+            tops[warp] = top
+            totals[warp] = total
+        cute.arch.sync_threads()
+    else:
+        part = Int32(cluster_rank()) * warps + warp
+        cluster_wait()
+        if lane < blocks:
+            map_shared_rank(tops + part, lane).store(top)
+            map_shared_rank(totals + part, lane).store(total)
+        cluster_arrive()
+        cluster_wait()
+    whole, terms = Float32(_NOTHING), Float32(0.0)
+    mine = [(Float32(_NOTHING), Float32(0.0))] * -(-parts // 32)
+    for i in cutlass.range_constexpr(-(-parts // 32)):
+        index = cutlass.min(lane + 32 * i, parts - 1)
+        there = lane + 32 * i < parts
+        mine[i] = (select(there, tops[index], whole), select(there, totals[index], terms))
+    whole = warp_max(pairwise([t for t, _ in mine], fmax))
+    base = finite_top(whole)
+    terms = warp_sum(pairwise([s * exp2_approx_ftz(t - base) for t, s in mine], lambda a, b: a + b))
+    return whole, terms
