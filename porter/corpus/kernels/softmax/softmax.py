@@ -65,7 +65,7 @@ class Softmax(Specialisation):
 
     @cute.kernel
     def kernel(self, mO: cute.Tensor, mX: cute.Tensor, mTemp: cute.Tensor | None):
-        rows, T = self.rows, cutlass_type(self.dtype)
+        rows = self.rows
         row_in_block, lane = rows.place()
         row = cute.arch.block_idx()[0] // self.cluster * rows.rows + row_in_block
         if cutlass.const_expr(self.cluster > 1):
