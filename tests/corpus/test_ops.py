@@ -9,6 +9,7 @@ pytest.importorskip("torch")
 import torch
 
 from porter import corpus
+from porter.corpus.ops.workloads import WORKLOADS
 from porter.corpus.runtime import ops
 
 
@@ -22,9 +23,14 @@ def test_the_custom_op_runs_on_the_cpu_through_the_fallback():
     torch.testing.assert_close(out, want)
 
 
-def test_opcheck():
-    arguments = (torch.empty(4, 64), torch.randn(4, 64), torch.randn(64), 1e-6)
-    torch.library.opcheck(torch.ops.porter.rms_norm.default, arguments)
+@pytest.mark.parametrize("name", sorted(WORKLOADS))
+def test_opcheck(name):
+    """Schema, fake implementation and aliasing hold on the CPU, for every op that has a workload."""
+    arguments = WORKLOADS[name].make(3, torch.bfloat16, "cpu", **WORKLOADS[name].dims[0])
+    checks = ("test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic")
+    if any(torch.is_tensor(a) and a.dtype == torch.float8_e4m3fn for a in arguments):
+        checks = checks[1:3]  # torch cannot compare fp8 tensors on the CPU
+    torch.library.opcheck(getattr(torch.ops.porter, name).default, arguments, test_utils=checks)
 
 
 def test_torch_compile_has_no_graph_break():

@@ -16,6 +16,17 @@ def inverse_rms(rows, x, eps, scratch):
     return rsqrt(div_rn(total, Float32(rows.length)) + eps)
 
 
+def add_residual(rows, tXrX, tXrR, gR, lane, inside, rounded, T):
+    """x + residual as float32 values; the sum rounded to T goes to gR, on its way while the row is reduced.
+
+    `rounded`: the result is what was stored; else it is the sum before it was rounded.
+    """
+    h = tXrX.load().to(Float32) + tXrR.load().to(Float32)
+    tXrR.store(h.to(T))
+    rows.store(gR, lane, tXrR, inside)
+    return tXrR.load().to(Float32) if cutlass.const_expr(rounded) else h
+
+
 def weighted(y, tXrW, bias, rounding, T):
     """y * (w + bias) as values of type T. y: float32 values; tXrW: the weight's registers, or None.
 

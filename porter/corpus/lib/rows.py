@@ -10,9 +10,11 @@ import cutlass
 import cutlass.cute as cute
 from cutlass import Float32, Int32, Int64, Uint16
 
-from porter.corpus.lib.blocks import combine
+from porter.corpus.lib.blocks import combine, identity
 from porter.corpus.lib.inline import asm
+from porter.corpus.lib.integers import select
 from porter.corpus.lib.memory import assume_aligned, shared
+from porter.corpus.lib.packed import store_words
 from porter.corpus.lib.warp import shfl_xor
 
 
@@ -101,17 +103,35 @@ class Rows:
             if self._reached(i, lane, lane % line == 0 if inside is True else (lane % line == 0) & inside):
                 cute.arch.prefetch((gX.iterator + self.at(i, lane)).llvm_ptr, cache_level="L2")
 
-    def fold(self, values, op="sum"):
-        """One number from the values (vec, accesses) of a thread: a chain an access, then the accesses by pairs."""
+    def split(self, values):
+        """Float32 values (vec, accesses) as lists of `vec` numbers, one list an access."""
         tXrV = cute.make_rmem_tensor((self.vec, self.accesses), Float32)
         tXrV.store(values)
+        return [[tXrV[j, i] for j in range(self.vec)] for i in range(self.accesses)]
+
+    def fold(self, values, op="sum", lane=None):
+        """One number from the values (vec, accesses) of a thread: a chain an access, then the accesses by pairs.
+
+        With `lane`, what lies beyond the row's end does not count; without it, it must not matter (zeros in a sum).
+        """
         parts = []
-        for i in range(self.accesses):
-            part = tXrV[0, i]
-            for j in range(1, self.vec):
-                part = combine(part, tXrV[j, i], op)
+        for i, access in enumerate(self.split(values)):
+            part = access[0]
+            for v in access[1:]:
+                part = combine(part, v, op)
+            if lane is not None and not self._whole(i):
+                part = select(self.at(i, lane) < self.length, part, identity(Float32, op))
             parts.append(part)
         return _by_pairs(parts, op)
+
+    @cute.jit
+    def store_words(self, gQ: cute.Tensor, lane: Int32, words, inside=True):
+        """Write one-byte codes, `words[i]` the Uint32 words of access i (8 codes: `st.global.v2.b32`)."""
+        for i in cutlass.range_constexpr(self.accesses):
+            if cutlass.const_expr(inside is True and self._whole(i)):  # noqa: SIM114 (only the second is dynamic)
+                store_words(gQ.iterator + self.at(i, lane), words[i], self.vec, self.vec)
+            elif self._reached(i, lane, inside):
+                store_words(gQ.iterator + self.at(i, lane), words[i], self.vec, self.vec)
 
     def at(self, i, lane):
         """Element of the row at which access i of a lane starts."""

@@ -19,6 +19,12 @@ from porter.corpus.ops.norm import (
     qk_norm,
     rms_norm,
 )
+from porter.corpus.ops.norm_quant import (
+    fused_add_rms_norm_static_fp8_quant,
+    rms_norm_dynamic_per_token_quant,
+    rms_norm_per_block_quant,
+    rms_norm_static_fp8_quant,
+)
 from porter.corpus.ops.rotary import (
     rotary_embedding,
 )
@@ -29,11 +35,15 @@ from porter.corpus.ops.softmax import (
 __all__ = [
     "fatrelu_and_mul",
     "fused_add_rms_norm",
+    "fused_add_rms_norm_static_fp8_quant",
     "gelu_and_mul",
     "gelu_tanh_and_mul",
     "mul_and_silu",
     "qk_norm",
     "rms_norm",
+    "rms_norm_dynamic_per_token_quant",
+    "rms_norm_per_block_quant",
+    "rms_norm_static_fp8_quant",
     "rotary_embedding",
     "silu_and_mul",
     "silu_and_mul_per_block_quant",

@@ -39,3 +39,78 @@ def _normalised(x: Any, weight: Any, epsilon: float, bias: float, profile: str, 
             y = y.to(dtype).float()
         y = y * (weight.float() + bias)
     return y.to(dtype)
+
+
+def rms_norm_static_fp8_quant(
+    result: Any, input: Any, weight: Any, scale: Any, epsilon: float, profile: str = "vllm"
+) -> None:
+    """See porter.corpus.ops.norm_quant.rms_norm_static_fp8_quant."""
+    _static_codes(result, input.float(), weight, scale, epsilon, profile, input.dtype)
+
+
+def fused_add_rms_norm_static_fp8_quant(
+    result: Any, input: Any, residual: Any, weight: Any, scale: Any, epsilon: float, profile: str = "vllm"
+) -> None:
+    """See porter.corpus.ops.norm_quant.fused_add_rms_norm_static_fp8_quant."""
+    h = input.float() + residual.float()
+    residual.copy_(h.to(residual.dtype))
+    _static_codes(result, residual.float() if profile == "vllm" else h, weight, scale, epsilon, profile, input.dtype)
+
+
+def _static_codes(result: Any, h: Any, weight: Any, scale: Any, epsilon: float, profile: str, dtype: Any) -> None:
+    import torch
+
+    norm = _normalised(h, weight, epsilon, 0.0, profile, dtype if profile == "vllm" else torch.float32)
+    result.copy_(_e4m3(norm.float() * (1.0 / scale.float())))
+
+
+def rms_norm_dynamic_per_token_quant(
+    result: Any, input: Any, weight: Any, scale: Any, epsilon: float, scale_ub: Any = None, residual: Any = None
+) -> None:
+    """See porter.corpus.ops.norm_quant.rms_norm_dynamic_per_token_quant."""
+    norm = _norm_of_sum(input, weight, epsilon, residual)
+    found = _dynamic_scale(norm, scale_ub, result.dtype)
+    scale.copy_(found.view(scale.shape))
+    codes = norm / found if result.dtype.is_floating_point else norm * (1.0 / found)
+    result.copy_(_codes(codes, result.dtype))
+
+
+def rms_norm_per_block_quant(
+    result: Any, input: Any, weight: Any, scale: Any, epsilon: float, scale_ub: Any, residual: Any,
+    group_size: int, is_scale_transposed: bool,
+) -> None:  # fmt: skip
+    """See porter.corpus.ops.norm_quant.rms_norm_per_block_quant."""
+    norm = _norm_of_sum(input, weight, epsilon, residual)
+    groups = norm.view(-1, norm.shape[-1] // group_size, group_size)
+    found = _dynamic_scale(groups, scale_ub, result.dtype)
+    by_row = found.squeeze(-1)
+    swap = is_scale_transposed and scale.shape != by_row.shape
+    scale.copy_(by_row.t() if swap else by_row.view(scale.shape))
+    result.copy_(_codes(groups * (1.0 / found), result.dtype).view(result.shape))
+
+
+def _norm_of_sum(input: Any, weight: Any, epsilon: float, residual: Any) -> Any:
+    """The norm in float32 values, rounded before the weight and after; residual becomes the rounded sum."""
+    h = input.float()
+    if residual is not None:
+        h = h + residual.float()
+        residual.copy_(h.to(residual.dtype))
+    return _normalised(h, weight, epsilon, 0.0, "hf", input.dtype).float()
+
+
+def _dynamic_scale(values: Any, bound: Any, dtype: Any) -> Any:
+    largest = values.abs().amax(-1, keepdim=True)
+    if bound is not None:
+        largest = largest.minimum(bound.float())
+    most, least = (448.0, 1.0 / (448.0 * 512.0)) if dtype.is_floating_point else (127.0, 2.0**-23)
+    return (largest / most).clamp_min(least)
+
+
+def _codes(values: Any, dtype: Any) -> Any:
+    return _e4m3(values) if dtype.is_floating_point else values.round().clamp(-128, 127).to(dtype)
+
+
+def _e4m3(values: Any) -> Any:
+    import torch
+
+    return values.clamp(-448.0, 448.0).to(torch.float8_e4m3fn)

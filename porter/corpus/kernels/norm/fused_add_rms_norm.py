@@ -7,7 +7,7 @@ import cutlass.cute as cute
 from cutlass import Float32, Int32
 
 from porter.corpus import lib
-from porter.corpus.lib.norms import inverse_rms, weighted
+from porter.corpus.lib.norms import add_residual, inverse_rms, weighted
 from porter.corpus.lib.rows import Rows
 from porter.corpus.runtime.dtypes import cutlass_type
 from porter.corpus.runtime.dtypes import dtype as scalar
@@ -70,11 +70,7 @@ class FusedAddRmsNorm(Specialisation):
         tXrX = rows.load(gX, lane, inside)
         tXrR = rows.load(gR, lane, inside)
         tXrW = None if cutlass.const_expr(mW is None) else rows.load(mW, lane, readonly=True)
-        h = tXrX.load().to(Float32) + tXrR.load().to(Float32)
-        tXrR.store(h.to(T))
-        rows.store(gR, lane, tXrR, inside)  # on its way while the row is reduced
-        if cutlass.const_expr(self.sum == "rounded"):
-            h = tXrR.load().to(Float32)
+        h = add_residual(rows, tXrX, tXrR, gR, lane, inside, self.sum == "rounded", T)
         y = h * inverse_rms(rows, h, eps, scratch)
         tXrX.store(weighted(y, tXrW, self.weight_bias, self.rounding, T))
         rows.store(gX, lane, tXrX, inside)

@@ -1,0 +1,122 @@
+"""Quantised norms of the corpus in the emulator, against references that round where the kernels say they do."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("cutlass")
+
+import torch
+
+from porter import corpus
+from porter.corpus.ops import norm_reference as reference
+from tests.corpus.emulated import run
+from tests.corpus.test_norms import ARCHS, EPS, random, ulps
+
+E4M3 = torch.float8_e4m3fn
+
+
+def both(function, want_function, tensors, *rest, **options):
+    """Run the op in the emulator and the reference on copies; (the op's tensors, the reference's)."""
+    arch = options.pop("arch", "sm_90a")
+    got = [None if t is None else t.clone() for t in tensors]
+    want = [None if t is None else t.clone() for t in tensors]
+    run(function, *got, *rest, arch=arch, **options)
+    want_function(*want, *rest, **options)
+    return got, want
+
+
+def codes_agree(got, want, exact=0.999):
+    """Codes are at most one apart, and equal but for a thousandth."""
+    distance = (got.int() - want.int()).abs() if got.dtype == torch.int8 else ulps(got, want)
+    assert distance.max() <= 1 and (distance == 0).double().mean() >= exact
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("profile", ["vllm", "flashinfer"])
+@pytest.mark.parametrize("shape", [(3, 4096), (140, 72), (5, 769)])
+def test_static_fp8(arch, profile, shape):
+    x, w, out = random(*shape), random(shape[-1], seed=3), torch.zeros(shape, dtype=E4M3)
+    scale = torch.tensor([0.013])
+    got, want = both(
+        corpus.rms_norm_static_fp8_quant, reference.rms_norm_static_fp8_quant, (out, x, w, scale), EPS,
+        profile=profile, arch=arch,
+    )  # fmt: skip
+    codes_agree(got[0], want[0])
+
+
+@pytest.mark.parametrize("profile", ["vllm", "flashinfer"])
+def test_static_fp8_with_residual(profile):
+    x, r, w = random(4, 2880), random(4, 2880, seed=2), random(2880, seed=3)
+    operands = (torch.zeros(4, 2880, dtype=E4M3), x, r, w, torch.tensor(0.02))
+    got, want = both(
+        corpus.fused_add_rms_norm_static_fp8_quant, reference.fused_add_rms_norm_static_fp8_quant, operands, EPS,
+        profile=profile,
+    )  # fmt: skip
+    codes_agree(got[0], want[0])
+    assert torch.equal(got[1], x) and torch.equal(got[2], want[2])
+
+
+def test_static_fp8_saturates():
+    x, out = random(2, 64), torch.zeros(2, 64, dtype=E4M3)
+    run(corpus.rms_norm_static_fp8_quant, out, x, torch.full((64,), 3e4).bfloat16(), torch.tensor([1.0]), EPS)
+    assert set(out.float().abs().unique().tolist()) <= {448.0, *out.float().abs().unique().tolist()}
+    assert out.float().abs().max() == 448 and torch.equal(out.float().sign(), x.float().sign())
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("codes", [E4M3, torch.int8])
+@pytest.mark.parametrize("residual", [False, True])
+@pytest.mark.parametrize("bound", [None, 1.5])
+def test_per_token(arch, codes, residual, bound):
+    if codes == torch.int8 and bound:
+        pytest.skip("vLLM bounds fp8 scales only")
+    shape = (3, 5120)
+    x, r, w = random(*shape), random(*shape, seed=2) if residual else None, random(shape[-1], seed=3)
+    operands = (torch.zeros(shape, dtype=codes), x, w, torch.zeros(3, 1))
+    ub = None if bound is None else torch.tensor([bound])
+    want_r = None if r is None else r.clone()
+    got, want = [t.clone() for t in operands], [t.clone() for t in operands]
+    run(corpus.rms_norm_dynamic_per_token_quant, *got, EPS, ub, r, arch=arch)
+    reference.rms_norm_dynamic_per_token_quant(*want, EPS, ub, want_r)
+    assert torch.equal(got[3], want[3])
+    codes_agree(got[0], want[0])
+    assert r is None or torch.equal(r, want_r)
+
+
+def test_per_token_of_rows_of_zeros_and_one_dimensional_scales():
+    x, out, scale = torch.zeros(5, 96).bfloat16(), torch.ones(5, 96).to(E4M3), torch.zeros(5)
+    run(corpus.rms_norm_dynamic_per_token_quant, out, x, random(96), scale, EPS, None, None)
+    assert (scale == 1 / (448 * 512)).all() and not out.float().any()
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("codes", [E4M3, torch.int8])
+@pytest.mark.parametrize(
+    ("group", "transposed", "residual"), [(128, False, False), (64, True, True), (128, True, False)]
+)
+def test_per_block(arch, codes, group, transposed, residual):
+    rows, hidden = 5, 1536
+    x, r, w = random(rows, hidden), random(rows, hidden, seed=2) if residual else None, random(hidden, seed=3)
+    shape = (rows, hidden // group)
+    scale = torch.zeros(shape[1], 8).t()[:rows] if transposed else torch.zeros(shape)
+    out = torch.zeros(rows, hidden, dtype=codes)
+    want_out, want_scale, want_r = out.clone(), torch.zeros(shape), None if r is None else r.clone()
+    run(corpus.rms_norm_per_block_quant, out, x, w, scale, EPS, None, r, group, transposed, arch=arch)
+    reference.rms_norm_per_block_quant(want_out, x, w, want_scale, EPS, None, want_r, group, False)
+    assert torch.equal(scale, want_scale)
+    codes_agree(out, want_out)
+    assert r is None or torch.equal(r, want_r)
+
+
+def test_wrong_scales_are_refused():
+    x, w, out = random(4, 256), random(256), torch.zeros(4, 256, dtype=E4M3)
+    with pytest.raises(ValueError, match="scale has shape"):
+        run(corpus.rms_norm_dynamic_per_token_quant, out, x, w, torch.zeros(3, 1), EPS, None, None)
+    with pytest.raises(ValueError, match="scale has shape"):
+        run(corpus.rms_norm_per_block_quant, out, x, w, torch.zeros(4, 3), EPS, None, None, 128, False)
+    with pytest.raises(ValueError, match="group_size is"):
+        run(corpus.rms_norm_per_block_quant, out, x, w, torch.zeros(4, 8), EPS, None, None, 32, False)
+    with pytest.raises(ValueError, match="must hold one number"):
+        run(corpus.rms_norm_static_fp8_quant, out, x, w, torch.zeros(4), EPS)
