@@ -1,49 +1,53 @@
-"""The child process that imports ports and compiles them: one JSON request a line on stdin, one JSON answer a line out.
+"""The processes that import ports and compile them: one JSON request a line, one JSON answer a line.
 
-Only compile_worker starts it. cutlass is imported here and nowhere else in porter.verify. Ports are code that a model
-may have written: the audit hook below keeps them off the network, which guards against mistakes and is no sandbox.
+Only compile_worker starts them. cutlass is imported here and nowhere else in porter.verify. Ports are code that a model
+or a stranger may have written: each is imported in a fenced child of its own (fork_server, fence), never in the server.
 """
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import importlib.util
 import json
 import os
 import re
-import resource
+import socket
 import sys
 import time
 import traceback
 from pathlib import Path
 from typing import Any
 
+from porter.corpus.runtime import cache_root
 from porter.corpus.runtime.sources import source_closure
+from porter.verify.fork_server import run_server
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _modules: dict[tuple[str, str], Any] = {}  # (path, sha256 of its text) -> module
-_seen: dict[Path, str] = {}  # files that imported modules came from, as they were then
+_imported: dict[str, str] = {}  # files that the server has imported, with their sha256 at that time
 
 
 class Stale(Exception):
-    """A file that this process has imported has changed since: only a new process can compile with the new text."""
+    """A file that the server has imported has changed since: only a new server can compile with the new text."""
 
 
-def _no_network(event: str, args: tuple[Any, ...]) -> None:
-    if event in ("socket.connect", "socket.getaddrinfo", "socket.sendto"):
-        raise PermissionError("ports compile offline")
+def check_sources(sources: list[tuple[str, str]]) -> None:
+    """Raise Stale when the server imported other text than the parent saw. `sources`: files and their sha256."""
+    for file, sha in sources:
+        if _imported.get(file, sha) != sha:
+            raise Stale(file)
 
 
-def load_port(path: Path, sha256: str) -> Any:
-    """The port as a module, imported once per content. Raises Stale, and ValueError for a file edited meanwhile."""
-    data = path.read_bytes()
-    if hashlib.sha256(data).hexdigest() != sha256:
-        raise ValueError(f"{path} changed while it was being compiled")
+def load_port(path: Path, sources: list[tuple[str, str]]) -> Any:
+    """The port as a module, imported once. `sources` are it and what it imports, with their sha256, as the parent saw
+    them. Raises Stale, and ValueError for a file edited meanwhile."""
+    check_sources(sources)
+    found = {str(file): sha for file, sha in source_closure(path)}
+    changed = [file for file, sha in sources if found.get(file) != sha]
+    if changed or len(found) != len(sources):
+        raise ValueError(f"{changed[0] if changed else path} changed while it was being compiled")
+    sha256 = found[str(path.resolve())]
     key = (str(path), sha256)
-    for file, sha in source_closure(path):
-        if file != path.resolve() and _seen.setdefault(file, sha) != sha:
-            raise Stale(str(file))
     if key not in _modules:
         _modules[key] = _import(path, sha256)
     return _modules[key]
@@ -54,8 +58,6 @@ def _import(path: Path, sha256: str) -> Any:
     if path.resolve().is_relative_to(package):
         # part of porter's own corpus: by its package name, or its relative imports would not work
         name = ".".join(("porter", *path.resolve().relative_to(package).with_suffix("").parts))
-        if _seen.setdefault(path.resolve(), sha256) != sha256:
-            raise Stale(str(path))
         return importlib.import_module(name)
     name = f"{path.stem}_{sha256[:12]}"
     spec = importlib.util.spec_from_file_location(name, path)
@@ -75,13 +77,13 @@ def _import(path: Path, sha256: str) -> Any:
 
 
 def _compile(request: dict[str, Any]) -> dict[str, Any]:
-    kernel = getattr(load_port(Path(request["port"]), request["sha256"]), request["kernel"])
+    kernel = getattr(load_port(Path(request["port"]), request["sources"]), request["kernel"])
     made = kernel.compile(request["constexprs"], request["arch"], request["flavour"])
-    return {"folder": str(made.folder)}
+    return {"folder": str(made.folder.relative_to(cache_root()))}
 
 
 def _launch_shapes(request: dict[str, Any]) -> dict[str, Any]:
-    function = getattr(load_port(Path(request["port"]), request["sha256"]), request["function"])
+    function = getattr(load_port(Path(request["port"]), request["sources"]), request["function"])
     if request["sm_count"]:
         os.environ["PORTER_SM_COUNT"] = str(request["sm_count"])
     shapes = []
@@ -102,6 +104,7 @@ def _names(request: dict[str, Any]) -> dict[str, Any]:
     """Look library names up without importing the port."""
     from porter.verify.names import resolve
 
+    check_sources(request["sources"])
     return {"answers": resolve(request["uses"])}
 
 
@@ -132,14 +135,10 @@ def _line(error: BaseException, text: str, port: str) -> int:
     return frames[-1] or 0 if frames else 0
 
 
-def main() -> None:
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what a port prints must not get into the answers
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    sys.addaudithook(_no_network)
-    importlib.import_module("cutlass.cute")
+def serve(requests: Any, answers: Any) -> None:
+    """Answer requests until there are none. Runs in a fenced child."""
     operations = {"compile": _compile, "launch_shapes": _launch_shapes, "names": _names}
-    for line in sys.stdin:
+    for line in requests:
         request = json.loads(line)
         start = time.perf_counter()
         try:
@@ -151,6 +150,19 @@ def main() -> None:
         answer["seconds"] = time.perf_counter() - start
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
+
+
+def main() -> None:
+    """The server: its standard input is the socket that compile_worker asks through."""
+    control = socket.socket(fileno=os.dup(0))
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    importlib.import_module("cutlass.cute")
+    importlib.import_module("cutlass.cute.runtime")
+    importlib.import_module("porter.verify.names")
+    lib = importlib.import_module("porter.corpus.lib").__file__
+    assert lib
+    _imported.update((str(file), sha) for file, sha in source_closure(Path(lib)))
+    run_server(control, serve)
 
 
 if __name__ == "__main__":

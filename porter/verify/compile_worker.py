@@ -1,42 +1,37 @@
-"""Compiles ports in child processes, so that a crash, a hang or a changed module is an answer and never an accident.
+"""Compiles ports in fenced child processes, so that a crash, a hang or a hostile port is an answer and no accident.
 
-CuTeDSL may segfault on a wrong program and is not thread-safe. Children stay warm: each imports cutlass once (about a
-second) and serves every request of a run; one that dies is reported with its request and replaced.
+CuTeDSL may segfault on a wrong program and is not thread-safe. A server imports cutlass once (about a second) and forks
+a child for each port; one that dies is reported with its request. A child writes only its own folder: what it compiled
+gets into the cache from here, under a key that is made here.
 """
 
 from __future__ import annotations
 
 import atexit
 import contextlib
-import hashlib
 import json
 import os
 import re
-import selectors
-import signal
-import subprocess
 import sys
-import tempfile
 import threading
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from porter.corpus.runtime import ArtifactCache, Compiled, cache_root, digest
+from porter.corpus.runtime import ArtifactCache, Compiled, digest
 from porter.corpus.runtime.dsl import dsl_version
 from porter.corpus.runtime.sources import source_closure
+from porter.verify.artifacts import OPTIONAL_FILES, REQUIRED_FILES, checked
 from porter.verify.dsl_environments import Toolchain
+from porter.verify.fork_client import Child, Died, ForkServer
 
-# What a child may see of the environment: enough to find Python, libraries and the cache; no keys, no proxies.
-_ENV = re.compile(
-    r"(PATH|HOME|USER|LANG|LC_\w+|TMPDIR|PYTHON\w*|VIRTUAL_ENV|LD_LIBRARY_PATH|CUDA_\w+|CUTE_DSL_\w+|PORTER_CACHE"
-    r"|XDG_CACHE_HOME)"
-)
+# What the server may see of the environment: enough to find Python and libraries; no keys, no proxies.
+_ENV = re.compile(r"PATH|HOME|LANG|LC_\w+|TMPDIR|PYTHON\w*|VIRTUAL_ENV|LD_LIBRARY_PATH|CUDA_\w+|CUTE_DSL_\w+")
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
-_WORTH_A_SECOND_CHILD = 4  # requests; below, importing cutlass once more takes longer than it saves
+_WORTH_A_SECOND_CHILD = 4  # requests; below, importing the port once more takes longer than it saves
+_IDLE = 8  # children that wait, for the ports used last
 
 
 @dataclass(frozen=True)
@@ -84,109 +79,72 @@ class LaunchShape:
     line: int = 0
 
 
-class _Died(Exception):
-    def __init__(self, error_id: str, text: str):
-        super().__init__(text)
-        self.error_id = error_id
-
-
-class _Child:
-    """One child process and the pipe to it."""
-
-    def __init__(self, toolchain: Toolchain | None = None) -> None:
-        self.log = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the child)
-        root = (toolchain and toolchain.import_path) or str(Path(__file__).resolve().parents[2])
-        env = {k: v for k, v in os.environ.items() if _ENV.fullmatch(k) and not _SECRET.search(k)}
-        own = "" if toolchain else env.get("PYTHONPATH", "")  # which may lead to another version of the DSL
-        env["PYTHONPATH"] = os.pathsep.join(p for p in (root, own) if p)
-        env["PORTER_CACHE"] = str(cache_root())
-        self.process = subprocess.Popen(
-            [toolchain.python if toolchain else sys.executable, "-m", "porter.verify.compile_child"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self.log,
-            env=env,
-            cwd=tempfile.gettempdir(),
-            start_new_session=True,  # Ctrl-C is for porter, which then ends its children
-        )
-        self._rest = b""
-
-    def ask(self, request: Mapping[str, Any], timeout: float) -> dict[str, Any]:
-        """The answer to a request; raises _Died (and the child is gone) on a crash or after `timeout` seconds."""
-        assert self.process.stdin and self.process.stdout
-        deadline = time.monotonic() + timeout
-        try:
-            self.process.stdin.write(json.dumps(request).encode() + b"\n")
-            self.process.stdin.flush()
-        except BrokenPipeError:
-            raise self._died() from None
-        with selectors.DefaultSelector() as selector:
-            selector.register(self.process.stdout, selectors.EVENT_READ)
-            while b"\n" not in self._rest:
-                if not selector.select(max(0.0, deadline - time.monotonic())):
-                    self.close()
-                    raise _Died("TIMEOUT", f"the compiler did not finish within {timeout:g} s")
-                data = os.read(self.process.stdout.fileno(), 1 << 16)
-                if not data:
-                    raise self._died()
-                self._rest += data
-        line, _, self._rest = self._rest.partition(b"\n")
-        return json.loads(line)
-
-    def _died(self) -> _Died:
-        code = self.process.wait()
-        self.log.seek(0)
-        tail = "\n".join(self.log.read().decode(errors="replace").strip().splitlines()[-8:])
-        what = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-        self.close()
-        return _Died("CRASH", f"the compiler process died ({what})" + (f"\n{tail}" if tail else ""))
-
-    def close(self) -> None:
-        if self.process.poll() is None:
-            os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait()
-        for pipe in (self.process.stdin, self.process.stdout):
-            if pipe:
-                with contextlib.suppress(BrokenPipeError):
-                    pipe.close()
-        self.log.close()
-
-
 class CompileWorkers:
-    """Warm children, at most one request at a time in each. Safe to use from several threads.
+    """Warm children, each for one port and with at most one request at a time. Safe to use from several threads.
 
+    A child that has imported a port serves no other, so that nothing a port does can reach the compile of the next.
     `toolchain` names another version of the DSL than the installed one, and the interpreter that has it.
     """
 
     def __init__(self, toolchain: Toolchain | None = None) -> None:
         self.toolchain = toolchain
-        self._idle: list[_Child] = []
+        self._server: ForkServer | None = None
+        self._idle: list[tuple[str, Child]] = []  # (whose, child), used longest ago first
         self._lock = threading.Lock()
 
     def warm(self) -> None:
-        """Start a child now, to import cutlass while something else is being done."""
-        with self._lock:
-            if not self._idle:
-                self._idle.append(_Child(self.toolchain))
+        """Start the server now, to import cutlass while something else is being done."""
+        self._started()
 
     def ask(self, request: Mapping[str, Any], timeout: float) -> dict[str, Any]:
-        """The child's answer, or one with ok=False made from its death. A child with outdated modules is replaced."""
-        for _ in range(2):
-            with self._lock:
-                child = self._idle.pop() if self._idle else _Child(self.toolchain)
+        """The answer of the request's own child, or one with ok=False made from its death."""
+        try:
+            with self.answering(request, timeout) as (answer, _):
+                return answer
+        except Died as death:
+            return _dead(death)
+
+    @contextlib.contextmanager
+    def answering(self, request: Mapping[str, Any], timeout: float) -> Iterator[tuple[dict[str, Any], Child]]:
+        """An answer and the child that gave it, whose folder is there meanwhile. Raises Died."""
+        sources = request["sources"]
+        # names are looked up where no port has been imported
+        owner = "" if request["op"] == "names" else json.dumps(sources)
+        files = [Path(file) for file, _ in sources] if owner else []
+        for attempt in (1, 2):
+            child = self._take(owner) or self._started().child(files)
             try:
                 answer = child.ask(request, timeout)
-            except _Died as death:
-                return {"ok": False, "error": str(death), "error_id": death.error_id, "line": 0, "seconds": 0.0}
+                if "stale" not in answer:
+                    yield answer, child
+                    break
             except BaseException:
-                child.close()  # interrupted half-way: its next line would answer the wrong question
+                child.close()  # dead, or interrupted half-way: its next line would answer the wrong question
                 raise
-            if "stale" not in answer:
-                with self._lock:
-                    self._idle.append(child)
-                return answer
             child.close()
-        return {"ok": False, "error": f"{answer['stale']} keeps changing", "error_id": "", "line": 0, "seconds": 0.0}
+            self.close()  # the server has imported a file that has been edited since
+            if attempt == 2:
+                raise Died("CRASH", f"{answer['stale']} keeps changing")
+        with self._lock:
+            self._idle.append((owner, child))
+            spare = [self._idle.pop(0)[1] for _ in range(len(self._idle) - _IDLE)]
+        for old in spare:
+            old.close()
+
+    def _take(self, owner: str) -> Child | None:
+        with self._lock:
+            for n, (of, child) in enumerate(self._idle):
+                if of == owner:
+                    del self._idle[n]
+                    return child
+        return None
+
+    def _started(self) -> ForkServer:
+        with self._lock:
+            if self._server is None or not self._server.alive:
+                python = self.toolchain.python if self.toolchain else sys.executable
+                self._server = ForkServer(python, "porter.verify.compile_child", _environment(self.toolchain))
+            return self._server
 
     @property
     def dsl_version(self) -> str:
@@ -194,10 +152,26 @@ class CompileWorkers:
         return self.toolchain.version if self.toolchain else dsl_version()
 
     def close(self) -> None:
-        """End all idle children."""
+        """End the server and all idle children."""
         with self._lock:
-            while self._idle:
-                self._idle.pop().close()
+            idle, self._idle = self._idle, []
+            server, self._server = self._server, None
+        for _, child in idle:
+            child.close()
+        if server is not None:
+            server.close()
+
+
+def _environment(toolchain: Toolchain | None) -> dict[str, str]:
+    root = (toolchain and toolchain.import_path) or str(Path(__file__).resolve().parents[2])
+    env = {k: v for k, v in os.environ.items() if _ENV.fullmatch(k) and not _SECRET.search(k)}
+    own = "" if toolchain else env.get("PYTHONPATH", "")  # which may lead to another version of the DSL
+    env["PYTHONPATH"] = os.pathsep.join(p for p in (root, own) if p)
+    return env
+
+
+def _dead(death: Died) -> dict[str, Any]:
+    return {"ok": False, "error": str(death), "error_id": death.error_id, "line": 0, "seconds": 0.0}
 
 
 _shared = CompileWorkers()
@@ -237,14 +211,14 @@ def compile_port(
     cannot be read. A result that the cache has starts no child. `timeout` is in seconds a request.
     """
     path = Path(port_path).resolve()
-    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
     try:
-        sources = [f"{file.name} {sha}" for file, sha in source_closure(path)]
+        closure = source_closure(path)
     except SyntaxError as error:
         text = f"SyntaxError: {error.msg}"
         line = error.lineno or 0
         return [CompileResult(r, False, error=text, error_id="SYNTAX", file=str(path), line=line) for r in requests]
-    index, port_cache = ArtifactCache("port-index"), ArtifactCache("port")
+    sources = [f"{file.name} {sha}" for file, sha in closure]
+    cache = ArtifactCache("compiled")
     pool = workers or _shared
 
     def key(request: CompileRequest) -> str:
@@ -252,34 +226,37 @@ def compile_port(
         return digest(["1", *sorted(sources), pool.dsl_version, kernel, flavour, request.arch, *constexprs])
 
     def cached(request: CompileRequest) -> CompileResult | None:
-        entry = index.get(key(request))
-        folder = port_cache.get((entry / "key").read_text()) if entry else None
+        folder = cache.get(key(request))
         return _result(request, folder, 0.0, True) if folder else None
 
     def make(request: CompileRequest) -> CompileResult:
         question = {
             "op": "compile",
             "port": str(path),
-            "sha256": sha256,
+            "sources": _named(closure),
             "kernel": kernel,
             "constexprs": dict(request.constexprs),
             "arch": request.arch,
             "flavour": flavour,
         }
-        answer = pool.ask(question, timeout)
-        if not answer["ok"]:
-            return CompileResult(
-                request,
-                False,
-                error=answer["error"],
-                error_id=answer["error_id"],
-                file=str(path),
-                line=answer["line"],
-                seconds=answer["seconds"],
-            )
-        folder = Path(answer["folder"])
-        index.put(key(request), {"key": folder.name.encode()})
-        return _result(request, folder, answer["seconds"], False)
+        try:
+            with pool.answering(question, timeout) as (answer, child):
+                if answer["ok"]:
+                    files = checked(child.take(answer["folder"], REQUIRED_FILES, OPTIONAL_FILES), request.arch)
+                    return _result(request, cache.put(key(request), files), answer["seconds"], False)
+        except Died as death:
+            answer = _dead(death)
+        except (ValueError, KeyError, TypeError) as error:
+            answer = _dead(Died("CRASH", f"the compiler process answered nonsense: {error}"))
+        return CompileResult(
+            request,
+            False,
+            error=str(answer["error"]),
+            error_id=str(answer["error_id"]),
+            file=str(path),
+            line=int(answer["line"]),
+            seconds=answer["seconds"],
+        )
 
     found = [cached(r) for r in requests]
     missing = [r for r, f in zip(requests, found, strict=True) if f is None]
@@ -325,7 +302,7 @@ def launch_shapes(
     question = {
         "op": "launch_shapes",
         "port": str(path),
-        "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+        "sources": _named(source_closure(path)),
         "function": function,
         "sm_count": sm_count,
         "calls": [dict(c) for c in calls],
@@ -333,12 +310,22 @@ def launch_shapes(
     answer = (workers or _shared).ask(question, timeout)
     if not answer["ok"]:
         return [LaunchShape(error=answer["error"], line=answer["line"]) for _ in calls]
-    return [
-        LaunchShape(error=s["error"], line=s["line"])
-        if "error" in s
-        else LaunchShape(tuple(s["grid"]), tuple(s["block"]), s["smem"])
-        for s in answer["shapes"]
-    ]
+    shapes = [_launch_shape(s) for s in answer["shapes"]]
+    return shapes if len(shapes) == len(calls) else [LaunchShape(error="not an answer to each call") for _ in calls]
+
+
+def _named(closure: Sequence[tuple[Path, str]]) -> list[tuple[str, str]]:
+    return [(str(file), sha) for file, sha in closure]
+
+
+def _launch_shape(answer: Any) -> LaunchShape:
+    try:
+        if "error" in answer:
+            return LaunchShape(error=str(answer["error"]), line=int(answer["line"]))
+        grid, block = (tuple(int(v) for v in answer[name]) for name in ("grid", "block"))
+        return LaunchShape(grid, block, int(answer["smem"]))
+    except (KeyError, TypeError, ValueError) as error:
+        return LaunchShape(error=f"not a launch: {error}")
 
 
 def resolve_names(
@@ -351,7 +338,12 @@ def resolve_names(
 
     Raises RuntimeError when the child cannot answer. `port_path` is only named in its messages.
     """
-    question = {"op": "names", "port": str(port_path), "uses": [[module, list(rest)] for module, rest in uses]}
+    question = {
+        "op": "names",
+        "port": str(port_path),
+        "sources": _named(source_closure(Path(port_path).resolve())),
+        "uses": [[module, list(rest)] for module, rest in uses],
+    }
     answer = (workers or _shared).ask(question, timeout)
     if not answer["ok"]:
         raise RuntimeError(answer["error"])
