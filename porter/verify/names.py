@@ -1,6 +1,8 @@
-"""Does every library name that a port uses exist in what is installed? Found by syntax, looked up in a child process.
+"""Does every library name that a port uses exist in what is installed, and is it what a port may use?
 
-The parent only reads the port's syntax tree; `resolve` runs in the compile worker, where cutlass may be imported.
+Found by syntax, looked up in a child process that has imported no port. The parent only reads the port's syntax tree;
+`resolve` runs in the compile worker, where cutlass may be imported. A name that turns out to be a module outside the
+DSL, or something defined by one (`cute.runtime.ctypes`), is refused: modules hold what they import.
 """
 
 from __future__ import annotations
@@ -20,6 +22,9 @@ from porter.model import Diagnostic
 from porter.source import Span
 
 CODE = "PRT810"
+OUTSIDE = "PRT830"
+_INSIDE = ("cutlass", "nvidia_cutlass_dsl", "porter", "math", "cuda", "typing", "collections", "enum", "dataclasses",
+           "functools", "operator", "builtins")  # fmt: skip
 _LOOKED_UP = ("cutlass", "porter.corpus", "cuda", "math")  # torch is large, and is looked at by `honesty`
 
 
@@ -111,10 +116,25 @@ def _resolve_one(module: str, attributes: Sequence[str]) -> dict[str, Any]:
                 if hasattr(at, attribute):
                     return {}  # a metaclass answers
                 return _missing(at, attribute, name)
+        name = f"{name}.{attribute}"
+        outside = _defined_outside(found)
+        if outside:
+            return {"outside": outside, "name": name}
         if not isinstance(found, types.ModuleType | type):
             return {}  # attributes of objects are made at run time
-        at, name = found, f"{name}.{attribute}"
+        at = found
     return {}
+
+
+def _defined_outside(found: Any) -> str:
+    """The module, where a port may use neither it nor what it defines."""
+    if isinstance(found, types.ModuleType):
+        name = found.__name__
+        return "" if name.split(".")[0] in ("cutlass", "porter", "math", "cuda") else name
+    if isinstance(found, type | types.FunctionType | types.BuiltinFunctionType):
+        name = getattr(found, "__module__", None) or "builtins"
+        return "" if name.split(".")[0] in _INSIDE else name
+    return ""
 
 
 def _missing(parent: Any, name: str, of: str) -> dict[str, Any]:
@@ -130,7 +150,10 @@ def diagnostics(path: Path, uses: Sequence[Use], answers: Sequence[dict[str, Any
     """The unknown names as diagnostics with a suggestion."""
     found = []
     for use, answer in zip(uses, answers, strict=True):
-        if answer:
+        if answer.get("outside"):
+            message = f"`{use.text}` leads outside the DSL: {answer['name']} is of {answer['outside']}"
+            found.append(Diagnostic(OUTSIDE, message, Span(str(path), use.line), help="a port is CuTeDSL"))
+        elif answer:
             of = answer["of"] or use.module
             message = f"`{use.text}` does not exist: {of} has no `{answer['missing']}`"
             near = answer["near"]
@@ -152,7 +175,7 @@ def check_names(port_path: Path) -> tuple[int, list[Diagnostic]]:
     asked = [(u.module, list(u.attributes)) for u in uses]
     sources = [sha for _, sha in source_closure(port_path)]
     cache = ArtifactCache("port-names")
-    key = digest(["1", used_dsl_version(), *sources, json.dumps(asked)])
+    key = digest(["2", used_dsl_version(), *sources, json.dumps(asked)])
     folder = cache.get(key)
     if folder is None:
         answers = resolve_names(port_path, [(u.module, u.attributes) for u in uses])

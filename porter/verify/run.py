@@ -170,6 +170,9 @@ def _compile(state: _Verification) -> Verdict:
             tag = f"[{result.error_id}] " if result.error_id else ""
             span = Span(result.file or str(request.port_path), result.line)
             diagnostics.append(Diagnostic("PRT811", f"{label}: {tag}{result.error}", span))
+        elif len(result.entries) != 1:
+            text = f"the launch function launches {len(result.entries)} kernels, of which only the first is verified"
+            diagnostics.append(Diagnostic("PRT811", text, Span(str(request.port_path), 1)))
     data = {"arches": list(request.arches), "cached": sum(r.cached for r in results)}
     if diagnostics:
         detail = f"{len(diagnostics)} of {len(results)} compilations failed: {diagnostics[0].message.splitlines()[0]}"
