@@ -101,7 +101,7 @@ class Child:
         requests, self._requests = os.pipe()
         self._answers, answers = os.pipe()
         self._status, status = os.pipe()
-        self._rest = b""
+        self._rest = bytearray()
         self._closed = self._ended = False
         message = {"folder": str(self.folder), "files": [str(f) for f in files]}
         theirs = (requests, answers, self._log.fileno(), status)
@@ -124,7 +124,8 @@ class Child:
             raise self._died() from None
         with selectors.DefaultSelector() as selector:
             selector.register(self._answers, selectors.EVENT_READ)
-            while b"\n" not in self._rest:
+            data = bytes(self._rest)
+            while b"\n" not in data:
                 if not selector.select(max(0.0, deadline - time.monotonic())):
                     self.close()
                     raise Died("TIMEOUT", f"the compiler did not finish within {timeout:g} s")
@@ -135,7 +136,8 @@ class Child:
                 if len(self._rest) > _ANSWER_BYTES:
                     self.close()
                     raise Died("CRASH", "the compiler process answered without end")
-        line, _, self._rest = self._rest.partition(b"\n")
+        line, _, rest = bytes(self._rest).partition(b"\n")
+        self._rest = bytearray(rest)
         try:
             answer = json.loads(line)
             if not isinstance(answer, dict) or not isinstance(answer.get("ok"), bool):
