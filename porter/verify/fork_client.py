@@ -37,7 +37,7 @@ class Died(Exception):
 
 
 class ForkServer:
-    """A server process of `module`, run by an interpreter; its standard input is the socket that it is asked through."""
+    """A server process of `module`, run by `python`. Its standard input is the socket that it is asked through."""
 
     def __init__(self, python: str, module: str, env: Mapping[str, str]):
         self.log = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the server)

@@ -113,7 +113,10 @@ HOSTILE = {
     "imported from the DSL": (top("from cutlass.cute.runtime import ctypes"), "imports cutlass.cute.runtime.ctypes",
                               "ctypes"),
     "imported by its path": (top("from cutlass.base_dsl import dsl"), "imports cutlass.base_dsl", "base_dsl"),
-    "a private module": (top("from cutlass._mlir.dialects import llvm"), "imports cutlass._mlir", "llvm"),
+    "a private module": (top("from cutlass._mlir import execution_engine"), "imports cutlass._mlir.execution_engine",
+                         "execution_engine"),
+    "a dialect on the host": (top("from cutlass._mlir.dialects import llvm").replace(
+        _CALL, "    llvm.inline_asm(None, [], 'syscall', '')\n" + _CALL), "runs llvm on the host", "syscall"),
     "a module as a value": (kernel("a = cute.arch", "x = a.types"), "uses the module cutlass.cute.arch as a value",
                             "a = cute.arch"),
     "a module as an argument": (kernel("print(cutlass)"), "uses the module cutlass as a value", "print(cutlass)"),

@@ -51,12 +51,45 @@ def decorated(tree: ast.Module, which: str) -> dict[str, ast.FunctionDef]:
 
 
 def device_nodes(tree: ast.Module) -> set[int]:
-    """ids of all nodes inside kernels and jit functions."""
-    functions = {**decorated(tree, "kernel"), **decorated(tree, "jit")}
-    return {id(n) for function in functions.values() for n in walk(function)}
+    """ids of all nodes inside kernels and jit functions, and inside functions that only those call."""
+    host = {id(f) for f in host_functions(tree)}
+    device = [n for n in walk(tree) if isinstance(n, ast.FunctionDef) and id(n) not in host]
+    return {id(n) for function in device for n in walk(function)}
 
 
 def host_functions(tree: ast.Module) -> list[ast.FunctionDef]:
-    """Functions that run as Python when a kernel is launched: neither kernels nor jit functions nor inside one."""
-    device = device_nodes(tree)
-    return [n for n in walk(tree) if isinstance(n, ast.FunctionDef) and id(n) not in device]
+    """Functions that run as Python when a kernel is launched, and what they call; not what only kernels call."""
+    known: list[ast.FunctionDef] | None = getattr(tree, "_host", None)
+    if known is None:
+        known = _host_functions(tree)
+        tree._host = known  # type: ignore[attr-defined]
+    return known
+
+
+def _host_functions(tree: ast.Module) -> list[ast.FunctionDef]:
+    roots = {**decorated(tree, "kernel"), **decorated(tree, "jit")}
+    inside = {id(n) for function in roots.values() for n in walk(function)}
+    inside |= {
+        id(n) for f in walk(tree) if isinstance(f, ast.FunctionDef)
+        if any(dotted(d) == "dsl_user_op" for d in f.decorator_list) for n in walk(f)
+    }  # fmt: skip
+    plain = {n.name: n for n in walk(tree) if isinstance(n, ast.FunctionDef) and id(n) not in inside}
+    called = _reached([f for f in walk(tree) if id(f) in inside], plain)
+    first = [f for name, f in plain.items() if name not in called or _launches(f)]
+    return [*first, *(plain[name] for name in _reached(first, plain) if plain[name] not in first)]
+
+
+def _launches(function: ast.FunctionDef) -> bool:
+    return any(isinstance(n, ast.Name) and n.id in ("KERNEL", "torch") for n in walk(function))
+
+
+def _reached(start: list[ast.AST] | list[ast.FunctionDef], plain: dict[str, ast.FunctionDef]) -> list[str]:
+    """Names of functions that the nodes mention, directly or through one another."""
+    found: list[str] = []
+    todo: list[ast.AST] = list(start)
+    while todo:
+        for node in walk(todo.pop()):
+            if isinstance(node, ast.Name) and node.id in plain and node.id not in found:
+                found.append(node.id)
+                todo.append(plain[node.id])
+    return found

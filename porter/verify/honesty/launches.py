@@ -103,6 +103,11 @@ def _host_code(
     """A launch function becomes code of the host: instructions written by hand there would run on the CPU."""
     todo, seen = [function], {function.name}
     plain = {n.name: n for n in walk(tree) if isinstance(n, ast.FunctionDef)}
+    dialects = {
+        a.asname or a.name
+        for n in walk(tree) if isinstance(n, ast.ImportFrom) and (n.module or "").startswith("cutlass._mlir")
+        for a in n.names
+    }  # fmt: skip
     while todo:
         at = todo.pop()
         for node in walk(at):
@@ -111,6 +116,9 @@ def _host_code(
                 if text.startswith(("lib.", "cute.arch.", "cutlass.cute.arch.")) or node.attr == "inline_ptx":
                     help = "only kernels may use device instructions"
                     yield Finding(node.lineno, f"{function.name} runs {text or node.attr} on the host", help)
+            elif isinstance(node, ast.Name) and node.id in dialects:
+                help = "only kernels may use device instructions"
+                yield Finding(node.lineno, f"{function.name} runs {node.id} on the host", help)
             elif isinstance(node, ast.Name) and node.id in plain and node.id not in seen | kernels.keys():
                 seen.add(node.id)
                 todo.append(jits.get(node.id) or plain[node.id])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from porter.verify.honesty.finding import WORK, Finding, decorated, dotted, walk
+from porter.verify.honesty.finding import WORK, Finding, dotted, host_functions, walk
 from porter.verify.honesty.vocabulary import SIZES, TENSOR_METHODS, words
 
 _SAME_TENSOR = words(
@@ -17,14 +17,14 @@ _FRESH = ("torch.empty", "torch.zeros", "torch.full")
 
 def check_tensors(tree: ast.Module) -> Iterator[Finding]:
     """Torch's operators, arithmetic and computing methods on tensors, stores into them, streams of its own."""
-    device = {id(n) for f in {**decorated(tree, "kernel"), **decorated(tree, "jit")}.values() for n in walk(f)}
+    host = {id(f) for f in host_functions(tree)}
     pointers = _pointer_positions(tree)
     for node in walk(tree):
         if isinstance(node, ast.Attribute) and dotted(node).startswith("torch.ops."):
             yield Finding(node.lineno, f"uses {dotted(node)}", WORK)
         elif isinstance(node, ast.Call) and dotted(node.func).split(".")[-1] in ("Stream", "stream", "ExternalStream"):
             yield Finding(node.lineno, f"works on another stream: `{ast.unparse(node)}`", "use the current one")
-        elif isinstance(node, ast.FunctionDef) and id(node) not in device:
+        elif isinstance(node, ast.FunctionDef) and id(node) in host:
             yield from _operations(node, pointers)
 
 

@@ -50,6 +50,18 @@ MODULES: dict[str, frozenset[str] | None] = {
     "cutlass.cute.runtime": words("make_ptr nullptr make_fake_stream make_fake_tensor make_fake_compact_tensor"),
     "cutlass.cute.typing": None,
     "cutlass.cute.testing": words("assert_"),
+    "cutlass._mlir": words("ir dialects"),  # what functions with `dsl_user_op` make device code of
+    "cutlass._mlir.ir": words(
+        "Attribute BF16Type BoolAttr DenseElementsAttr DenseI32ArrayAttr F16Type F32Type F64Type FloatAttr IntegerAttr"
+        " IntegerType StringAttr Type TypeAttr UnitAttr Value VectorType"
+    ),
+    "cutlass._mlir.dialects": words("llvm nvvm arith vector math"),
+    "cutlass._mlir.dialects.llvm": None,
+    "cutlass._mlir.dialects.nvvm": None,
+    "cutlass._mlir.dialects.arith": None,
+    "cutlass._mlir.dialects.vector": None,
+    "cutlass._mlir.dialects.math": None,
+    "cutlass.cutlass_dsl": words("dsl_user_op"),
     "cutlass.pipeline": None,
     "cutlass.utils": None,
     "porter.corpus": words("lib runtime kernels"),
@@ -83,13 +95,13 @@ MODULES: dict[str, frozenset[str] | None] = {
 
 BUILTINS = words(
     "range len min max abs int float bool str tuple list dict set frozenset zip enumerate isinstance issubclass sum any"
-    " all round divmod pow sorted reversed slice map filter complex print repr hex type hash object iter next"
+    " all round divmod pow sorted reversed slice ord chr map filter complex print repr hex type hash object iter next"
     " property staticmethod classmethod super ValueError TypeError RuntimeError NotImplementedError AssertionError"
     " IndexError KeyError ZeroDivisionError OverflowError NotImplemented Ellipsis getattr hasattr"
 )
 DECORATORS = words(
-    "cute.kernel cute.jit cute.struct cute.native_struct cutlass.cute.kernel cutlass.cute.jit cutlass.cute.struct"
-    " dataclass dataclasses.dataclass staticmethod classmethod property torch.library.custom_op custom_op"
+    "dsl_user_op cute.kernel cute.jit cute.struct cute.native_struct cutlass.cute.kernel cutlass.cute.jit"
+    " cutlass.cute.struct dataclass dataclasses.dataclass staticmethod classmethod property torch.library.custom_op custom_op"
     " torch.library.register_fake register_fake"
 )
 BASES = words("object NamedTuple typing.NamedTuple Protocol typing.Protocol Enum enum.Enum IntEnum enum.IntEnum")
