@@ -101,8 +101,8 @@ BUILTINS = words(
 )
 DECORATORS = words(
     "dsl_user_op cute.kernel cute.jit cute.struct cute.native_struct cutlass.cute.kernel cutlass.cute.jit"
-    " cutlass.cute.struct dataclass dataclasses.dataclass staticmethod classmethod property torch.library.custom_op custom_op"
-    " torch.library.register_fake register_fake"
+    " cutlass.cute.struct dataclass dataclasses.dataclass staticmethod classmethod property"
+    " torch.library.custom_op custom_op torch.library.register_fake register_fake"
 )
 BASES = words("object NamedTuple typing.NamedTuple Protocol typing.Protocol Enum enum.Enum IntEnum enum.IntEnum")
 DUNDER_METHODS = words(
