@@ -180,7 +180,6 @@ def _value(value: ast.expr, what: str, callable_: frozenset[str]) -> Iterator[Fi
 def _names(tree: ast.Module, text: str) -> Iterator[Finding]:
     """Builtins outside the list. What Python's own scoping calls a local variable may have such a name."""
     table = symtable.symtable(text, "port", "exec")
-    defined = {s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported() or s.is_namespace()}
     todo = [table]
     seen: set[tuple[str, int]] = set()
     while todo:
@@ -191,10 +190,8 @@ def _names(tree: ast.Module, text: str) -> Iterator[Finding]:
             function = scope.get_type() == "function"
             if function and (symbol.is_local() or symbol.is_parameter() or symbol.is_free()):
                 continue
-            known = name in defined or name in BUILTINS or (not function and symbol.is_assigned())
-            if name in _COMPUTED or (name.startswith("__") and name != "__all__" and not symbol.is_namespace()):
-                known = False
-            if known or symbol.is_namespace() or not (symbol.is_referenced() or symbol.is_assigned()):
+            hidden = name in _COMPUTED or (name.startswith("__") and name != "__all__")
+            if not hidden or symbol.is_namespace() or not (symbol.is_referenced() or symbol.is_assigned()):
                 continue
             line = _line_of(tree, name, scope.get_lineno() if function else 0)
             if (name, line) not in seen:
