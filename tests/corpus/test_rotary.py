@@ -93,5 +93,16 @@ def test_wrong_arguments_are_refused():
 
 def test_little_work_reaches_many_multiprocessors():
     device = Device("sm_90a", 132)
-    assert spread_heads(device, 1, 40, 8) == (8, 5, 1)  # five blocks of 64 threads
-    assert spread_heads(device, 8192, 40, 8) == (8, 1, 4)  # five heads a thread, four tokens a block
+    one, many = spread_heads(device, "bf16", 1, 40, 8), spread_heads(device, "bf16", 8192, 40, 8)
+    assert one == {"lanes": 8, "splits": 5, "tokens": 1, "prefetch": True}  # five blocks of 64 threads
+    assert many == {"lanes": 8, "splits": 1, "tokens": 4, "prefetch": False}  # five heads a thread
+
+
+def test_a_wild_position_is_not_prefetched():
+    """Before the wait the position may be anything, for example what an earlier kernel left there."""
+    positions, q, k, table = inputs(3, 4, 1, 64, 64)
+    before = q.clone()
+    positions[1] = 1 << 40
+    with pytest.raises(AssertionError, match=r"ld\.global"):  # the load after the wait is out of bounds, no prefetch
+        run(corpus.rotary_embedding, positions, q, k, 64, table, True)
+    assert q.shape == before.shape

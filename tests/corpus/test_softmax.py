@@ -10,7 +10,7 @@ pytest.importorskip("cutlass")
 import torch
 
 from porter import corpus
-from porter.corpus.ops.softmax import spread_rows
+from porter.corpus.ops.softmax import spread_softmax
 from porter.corpus.runtime.device import Device
 from tests.corpus.emulated import run
 from tests.corpus.test_activations import random, ulps
@@ -79,7 +79,12 @@ def test_infinities_and_nan(length):
 
 def test_how_rows_are_spread():
     h200 = Device("sm_90a", 132)
-    assert spread_rows(h200, 4096, 4096, 8, 4) == (128, 1, 1)
-    assert spread_rows(h200, 1024, 32768, 8, 4) == (512, 1, 1)
-    assert spread_rows(h200, 256, 131072, 8, 4) == (2048, 1, 4)
-    assert spread_rows(h200, 100000, 128, 8, 4) == (16, 8, 1)
+
+    def spread(rows, length):
+        choice = spread_softmax(h200, "bf16", rows, length, 8, 4)
+        return choice["threads"], choice["rows"], choice["cluster"]
+
+    assert spread(4096, 4096) == (128, 1, 1)
+    assert spread(1024, 32768) == (512, 1, 1)
+    assert spread(256, 131072) == (512, 1, 4)
+    assert spread(100000, 128) == (16, 8, 1)

@@ -46,6 +46,23 @@ def load_words(ptr, nbytes, kind=STREAM, align=16, inside=True, fill=0):
     return tuple(Uint32(w) for w in (words if count > 1 else (words,)))
 
 
+def prefetch_line(ptr, inside=True):
+    """Ask for the 128 bytes around an address in the L2 cache, without a branch (`prefetch.global.L2`).
+
+    No value is read, so this may stand before `pdl_wait`: L2 is where memory is coherent.
+    """
+    if inside is True:
+        asm("prefetch.global.L2 [$0];", (), [address(ptr)], volatile=True)
+    else:
+        text = "{ .reg .pred p; setp.ne.b32 p, $1, 0; @p prefetch.global.L2 [$0]; }"
+        asm(text, (), [address(ptr), Int32(inside)], volatile=True)
+
+
+def first_in_line(nbytes):
+    """Whether this thread is the first of those whose vectors of `nbytes` share 128 bytes, Boolean."""
+    return cute.arch.thread_idx()[0] % max(1, 128 // nbytes) == 0
+
+
 def store_words(ptr, words, nbytes, align=16):
     """`nbytes` (a power of two) of words to global memory in accesses of at most `align` bytes (`st.global.v4.b32`)."""
     align = min(align, nbytes)

@@ -46,8 +46,10 @@ def _gated(device: Device, result: Any, input: Any, **choices: Any) -> Plan:
         vec = min(access_width(d, [result]), access_width(2 * d, [input]) // 2)
         if vec == 0:
             raise Unsupported("input is not aligned to a pair of gate and up")
-    threads, several = spread_elements(device, rows, d, vec)
-    kernel = Gated(dtype, d, vec, threads, several, pdl=device.pdl, **choices)
+    spread = spread_elements(device, "silu_and_mul", dtype, rows, d, vec)
+    kernel = Gated(
+        dtype, d, vec, spread.threads, spread.rows, pdl=device.pdl, prefetch=spread.prefetch, **choices
+    )  # fmt: skip
     blocks = kernel.blocks(rows)
     direct = input.dim() == 2
 
@@ -227,6 +229,9 @@ def _fp8(
         raise ValueError(f"rows of {d} outputs are not whole groups of {group}")
     vec = 16 // size if group else access_width(d, [out, input])
     aligned = access_width(d, [input]) * size, access_width(d, [out])
-    threads, several = spread_elements(device, rows, d, vec)
-    kernel = GatedFp8(dtype, d, vec, threads, several, group, transposed, bounded, *aligned, device.pdl)
+    name = "silu_and_mul_per_block_quant" if group else "silu_and_mul_quant"
+    spread = spread_elements(device, name, dtype, rows, d, vec)
+    kernel = GatedFp8(
+        dtype, d, vec, spread.threads, spread.rows, group, transposed, bounded, *aligned, device.pdl, spread.prefetch
+    )  # fmt: skip
     return kernel, kernel.blocks(rows)

@@ -10,6 +10,7 @@ from porter.corpus.ops import rotary_reference as reference
 from porter.corpus.ops.rows import check_dtype
 from porter.corpus.runtime.device import Device
 from porter.corpus.runtime.ops import Plan, Unsupported, op
+from porter.corpus.runtime.tuning import Choice, choose
 
 FLOATS = ("bf16", "f16", "f32")
 
@@ -87,10 +88,11 @@ def rotary_embedding(
     pairs = vec if is_neox else max(1, vec // 2)
     size = query.element_size()
     slots = rot // 2 // pairs
-    lanes, splits, block = spread_heads(device, tokens, q_heads + k_heads, slots)
+    choice = spread_heads(device, dtype, tokens, q_heads + k_heads, slots)
     kernel = Rotary(
-        dtype, cache, q_heads, k_heads, head_size, rot, views[0].stride(1), views[-1].stride(1), pairs, lanes, splits,
-        block, is_neox, inverse, rope_dim_offset, vec * size, device.pdl,
+        dtype, cache, q_heads, k_heads, head_size, rot, views[0].stride(1), views[-1].stride(1), pairs,
+        choice["lanes"], choice["splits"], choice["tokens"], is_neox, inverse, rope_dim_offset, vec * size, device.pdl,
+        choice["prefetch"],
     )  # fmt: skip
     blocks = kernel.blocks(tokens)
     direct = lead == 1 and query.dim() == 3 and (key is None or key.dim() == 3)
@@ -132,17 +134,34 @@ def _width(views: list[Any], offset: int, half: int, is_neox: bool) -> int:
         vec = wider
 
 
-def spread_heads(device: Device, tokens: int, heads: int, slots: int) -> tuple[int, int, int]:
-    """(threads that share the heads of a token in a block, blocks of a token, tokens of a block).
+def spread_heads(device: Device, dtype: str, tokens: int, heads: int, slots: int) -> Choice:
+    """The tuning table's choice or a rule: threads that share the heads of a token in a block ("lanes"), blocks of a
+    token ("splits"), tokens of a block ("tokens"), "prefetch".
 
     Few tokens: one head a thread, in blocks of about 64 threads. Many: about five heads a thread, which then all wait
     for memory at once and share one read of the angles.
     """
+
+    def choice(each: int, threads: int, several: int, prefetch: bool) -> dict[str, Any]:
+        groups = -(-heads // each)  # threads that share the heads of a token
+        lanes = max(1, min(groups, threads // slots))
+        return {"lanes": lanes, "splits": -(-groups // lanes), "tokens": several, "prefetch": prefetch}
+
+    def candidates() -> list[dict[str, Any]]:
+        return [
+            choice(each, threads, several, prefetch)
+            for each in (1, 2, 4, 5, 8, 10)
+            for threads in (64, 128, 256, 512)
+            for several in (1, 2, 4, 8)
+            if several * min(threads, slots * -(-heads // each)) <= 512 and (several == 1 or tokens > device.sm_count)
+            for prefetch in (False, True)
+        ]
+
     work = tokens * heads * slots
     each = max(1, min(5, work // (device.sm_count * 1024)))
-    groups = -(-heads // each)  # threads that share the heads of a token
     if tokens * 2 <= device.sm_count:
-        lanes = max(1, min(groups, 64 // slots))
-        return lanes, -(-groups // lanes), 1
-    lanes = max(1, min(groups, 1024 // slots))
-    return lanes, -(-groups // lanes), max(1, 256 // (lanes * slots))
+        default = choice(each, 64, 1, True)
+    else:
+        default = choice(each, 1024, 1, work <= device.sm_count * 2048)
+        default["tokens"] = max(1, 256 // (default["lanes"] * slots))
+    return choose(device, "rotary_embedding", f"{dtype} {heads}x{slots}", tokens, default, candidates)

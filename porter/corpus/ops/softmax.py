@@ -9,6 +9,7 @@ from porter.corpus.ops import softmax_reference as reference
 from porter.corpus.ops.rows import access_width, as_rows, check_dtype, row_dimensions
 from porter.corpus.runtime.device import Device
 from porter.corpus.runtime.ops import Plan, Unsupported, op
+from porter.corpus.runtime.tuning import Choice, choose
 
 FLOATS = ("bf16", "f16", "f32")
 _MOST_CLUSTER = 8  # blocks; more are not portable
@@ -46,11 +47,11 @@ def softmax(device: Device, out: Any, input: Any, temperature: Any) -> Plan:
     if rows == 0 or length == 0:
         return None
     vec = access_width(length, [input, out])
-    threads, per_block, cluster = spread_rows(device, rows, length, vec, max(1, vec * input.element_size() // 4))
-    accesses = -(-length // (vec * threads))
+    choice = spread_softmax(device, dtype, rows, length, vec, max(1, vec * input.element_size() // 4))
+    per_block, cluster = choice["rows"], choice["cluster"]
     kernel = Softmax(
-        dtype, out_dtype, Rows(length, vec, threads, per_block), cluster, temperature is not None,
-        keep=accesses * vec <= 32, pdl=device.pdl,
+        dtype, out_dtype, Rows(length, vec, choice["threads"] * cluster, per_block), cluster, temperature is not None,
+        choice["keep"], device.pdl, choice["prefetch"],
     )  # fmt: skip
     blocks = -(-rows // per_block) * cluster
     direct = input.dim() == 2 and (temperature is None or temperature.dim() == 1)
@@ -65,31 +66,52 @@ def softmax(device: Device, out: Any, input: Any, temperature: Any) -> Plan:
     return kernel, bind
 
 
-def spread_rows(device: Device, rows: int, length: int, vec: int, words: int) -> tuple[int, int, int]:
-    """(threads of a row, rows of a block, blocks of a row) for rows held in registers, `words` of them an access.
+def spread_softmax(device: Device, dtype: str, rows: int, length: int, vec: int, words: int) -> Choice:
+    """The tuning table's choice or a rule for rows held in registers, `words` of them an access: threads of a row in
+    a block ("threads"), rows of a block ("rows"), blocks of a row ("cluster"), "keep" (see Softmax), "prefetch".
 
     Short rows share warps and blocks. Others take four accesses a thread, up to 512 threads, then eight; then
     clusters. When there are fewer rows than multiprocessors a row spreads over more threads and blocks.
     """
     vectors = -(-length // vec)
+    most = max(1, _MOST_WORDS // words)  # accesses of a thread
+    few = rows <= device.sm_count
+
+    def choice(threads: int, per_block: int, cluster: int, keep: bool | None = None) -> dict[str, Any]:
+        accesses = -(-vectors // (threads * cluster))
+        keep = accesses * vec <= 32 if keep is None else keep
+        return {"threads": threads, "rows": per_block, "cluster": cluster, "keep": keep, "prefetch": few}
+
+    def candidates() -> list[dict[str, Any]]:
+        found = []
+        if vectors <= 32:
+            found = [choice(shared, n, 1) for n in (1, 2, 4, 8, 16, 32) if 32 <= n * shared <= 512]
+        for cluster in (1, 2, 4, 8):
+            for threads in (32, 64, 128, 256, 512, 1024):
+                accesses = -(-vectors // (threads * cluster))
+                if 1 <= accesses <= most and (accesses > 1 or threads * cluster < 2 * vectors):
+                    found += [choice(threads, 1, cluster, keep) for keep in (False, True) if accesses * vec <= 64]
+        return [{**c, "prefetch": p} for c in found for p in (False, True)]
+
+    shared = 1 << (vectors - 1).bit_length()
     if vectors <= 32:
-        threads = 1 << (vectors - 1).bit_length()
-        per_block = max(1, 128 // threads)
-        while per_block > 1 and per_block * threads > 32 and -(-rows // per_block) < device.sm_count:
+        per_block = max(1, 128 // shared)
+        while per_block > 1 and per_block * shared > 32 and -(-rows // per_block) < device.sm_count:
             per_block //= 2
-        return threads, per_block, 1
-    least = 1 if rows <= device.sm_count else 4
-    most = max(1, _MOST_WORDS // words)
-    cluster = 1
-    while True:
+        default = choice(shared, per_block, 1)
+    else:
+        default = choice(*_long_row(vectors, 1 if few else 4, most))
+    return choose(device, "softmax", f"{dtype}x{vec} {length}", rows, default, candidates)
+
+
+def _long_row(vectors: int, least: int, most: int) -> tuple[int, int, int]:
+    """(threads of a row in a block, 1, blocks of a row) for `least` accesses a thread or more, `most` at most."""
+    for cluster in (1, 2, 4, _MOST_CLUSTER):
         for accesses in (least, 2 * least, 4 * least):
             if accesses <= min(most, 8) and vectors <= accesses * 512 * cluster:
                 threads = -(-vectors // (accesses * cluster))
-                return -(-threads // 32) * 32 * cluster, 1, cluster
-        if cluster == _MOST_CLUSTER:
-            break
-        cluster *= 2
+                return -(-threads // 32) * 32, 1, cluster
     for threads in (512, 1024):
-        if vectors <= most * threads * cluster:
-            return threads * cluster, 1, cluster
-    raise Unsupported(f"rows of {length} elements in accesses of {vec} do not fit into a cluster's registers")
+        if vectors <= most * threads * _MOST_CLUSTER:
+            return threads, 1, _MOST_CLUSTER
+    raise Unsupported(f"rows of {vectors} accesses do not fit into a cluster's registers")

@@ -17,9 +17,10 @@ from porter.corpus.runtime.specialisation import Specialisation
 class Gated(Specialisation):
     """Static choices of a gated activation.
 
-    act: "silu", "gelu", "gelu_tanh", "fatrelu"; "silu_clamp" and "swigluoai" clamp gate and up to `limit` first.
-    vec: outputs of a thread and row.  rows: rows that a thread works on at once.  second: `act` is applied to the
-    second half.  The activation is rounded to the dtype before the product, except in "swigluoai" (one rounding).
+    act: "silu", "gelu", "gelu_tanh", "fatrelu"; "silu_clamp" and "swigluoai" clamp gate and up to `limit` first. It is
+    rounded to the dtype before the product, except in "swigluoai" (one rounding).
+    vec: outputs of a thread and row.  rows: rows that a thread works on at once.  second: the second half is the gate.
+    prefetch: the input is asked for in L2 before the previous kernel has finished.
     """
 
     dtype: str
@@ -34,6 +35,7 @@ class Gated(Specialisation):
     alpha: float = 1.0
     beta: float = 0.0
     pdl: bool = True
+    prefetch: bool = False
 
     @property
     def threads(self) -> int:
@@ -67,6 +69,8 @@ class Gated(Specialisation):
     def kernel(self, mO: cute.Tensor, mX: cute.Tensor):
         first, col = lib.rows_and_column(self)
         lib.pdl_launch_dependents()
+        if cutlass.const_expr(self.prefetch):
+            self.ask(mX, first, col)
         lib.pdl_wait()
         if col < self.d:
             tXrX = [self.load(mX, lib.clamped_row(first, r, mX), col) for r in range(self.rows)]
@@ -78,6 +82,15 @@ class Gated(Specialisation):
     @property
     def nbytes(self) -> int:
         return self.vec * scalar(self.dtype).bytes
+
+    def ask(self, mX, first, col):
+        """Prefetch what this thread and its neighbours will load."""
+        wide, parts = (2 * self.nbytes, (2 * col,)) if self.interleaved else (self.nbytes, (col, col + self.d))
+        wanted = lib.first_in_line(wide) & (col < self.d)
+        for r in range(self.rows):
+            gX = mX[lib.clamped_row(first, r, mX), None].iterator
+            for part in parts:
+                lib.prefetch_line(gX + part, wanted)
 
     def load(self, mX, row, col):
         """(gate, up) of one row at a column, as vectors."""

@@ -21,6 +21,7 @@ class GatedFp8(Specialisation):
     1/scale. Else a scale for every `group` outputs, whose threads are neighbours in a warp: the product stays in
     float32 and is divided by the scale. transposed: the scales of one group are neighbours in memory.
     bounded: there is a largest scale.  align, out_align: bytes of an access at most.
+    prefetch: the input is asked for in L2 before the previous kernel has finished.
     """
 
     dtype: str
@@ -34,6 +35,7 @@ class GatedFp8(Specialisation):
     align: int = 16
     out_align: int = 16
     pdl: bool = True
+    prefetch: bool = False
 
     @property
     def threads(self) -> int:
@@ -78,6 +80,11 @@ class GatedFp8(Specialisation):
         inside = col < self.d
         column = cutlass.min(col, self.d - self.vec)  # all lanes take part in the shuffles
         lib.pdl_launch_dependents()
+        if cutlass.const_expr(self.prefetch):
+            for r in cutlass.range_constexpr(self.rows):
+                gX = mX[lib.clamped_row(first, r, mX), None].iterator + column
+                for half in cutlass.range_constexpr(2):
+                    lib.prefetch_line(gX + half * self.d, lib.first_in_line(nbytes) & inside)
         lib.pdl_wait()
 
         given = None

@@ -20,7 +20,8 @@ class Rotary(Specialisation):
     rot: rotated elements of a head, from `offset` on.  neox: pairs are (i, i + rot/2), else (2i, 2i + 1).
     pairs: pairs of a thread and head.  lanes: threads that share the heads of a token for the same pairs, in each of
     `splits` blocks.  tokens: tokens of a block.  A thread reads its cosines and sines once for all its heads.
-    align: bytes that every access may be wide.
+    align: bytes that every access may be wide.  prefetch: heads and angles are asked for in L2 before the previous
+    kernel has finished; a position that it still writes costs nothing but that.
     """
 
     dtype: str
@@ -40,6 +41,7 @@ class Rotary(Specialisation):
     offset: int = 0
     align: int = 16
     pdl: bool = True
+    prefetch: bool = False
 
     @property
     def slots(self) -> int:
@@ -97,9 +99,13 @@ class Rotary(Specialisation):
         token = Int32(group * self.tokens + lane // self.lanes)
         head = Int32((block % self.splits) * self.lanes + lane % self.lanes)
         step = self.lanes * self.splits
+        there = (token < mQ.shape[0]) & (head < self.heads)
         lib.pdl_launch_dependents()
+        if cutlass.const_expr(self.prefetch):  # noqa: SIM102 (only the second is dynamic)
+            if there:
+                self.ask(mPos, mQ, mK, mCS, token, head, first)
         lib.pdl_wait()
-        if (token < mQ.shape[0]) & (head < self.heads):
+        if there:
             position = mPos[token]
             spots, loaded = [], []
             for h in cutlass.range_constexpr(0, self.heads, step):
@@ -112,6 +118,21 @@ class Rotary(Specialisation):
                 rotated = self.rotate(loaded[i], cos, sin)
                 if cutlass.const_expr((i + 1) * step <= self.heads) or head + i * step < self.heads:
                     self.store(spots[i], rotated)
+
+    def ask(self, mPos, mQ, mK, mCS, token, head, first):
+        """Prefetch what this thread and its neighbours will load."""
+        line = max(1, 128 // (self.pairs * scalar(self.dtype).bytes))
+        wanted = first % (line * self.pairs) == 0
+        for h in range(0, self.heads, self.lanes * self.splits):
+            spot = self.spot(mQ, mK, token, lib.select(head + h < self.heads, head + h, head), first)
+            lib.prefetch_line(spot, wanted)
+            if self.neox:
+                lib.prefetch_line(spot + self.rot // 2, wanted)
+        # the position may be of an earlier step, or anything: it is read again after the wait
+        position = lib.imax(lib.imin(Int32(mPos[token]), mCS.shape[0] - 1), Int32(0))
+        gC = mCS[position, None].iterator
+        lib.prefetch_line(gC + first, wanted)
+        lib.prefetch_line(gC + self.rot // 2 + first, wanted)
 
     def spot(self, mQ, mK, token, head, first):
         """Pointer to a thread's first element of a head of q, or of k behind them."""

@@ -26,6 +26,7 @@ class Softmax(Specialisation):
 
     rows: how a row is spread; its threads are those of all `blocks_a_row` blocks, which are a cluster.
     keep: the exponentials stay in registers as float32, else they are computed twice from the input.
+    prefetch: the input is asked for in L2 before the previous kernel has finished.
     """
 
     dtype: str
@@ -35,6 +36,7 @@ class Softmax(Specialisation):
     temperature: bool = False
     keep: bool = True
     pdl: bool = True
+    prefetch: bool = False
 
     @property
     def threads(self) -> int:
@@ -74,6 +76,8 @@ class Softmax(Specialisation):
         there = row < mX.shape[0] if cutlass.const_expr(rows.rows > 1) else True
         row = cutlass.min(row, mX.shape[0] - 1)
         lib.pdl_launch_dependents()
+        if cutlass.const_expr(self.prefetch):
+            self.ask(mX[row, None].iterator, lane, there)
         lib.pdl_wait()
 
         words = [self.load(mX[row, None].iterator, i, lane, there) for i in range(rows.accesses)]
@@ -105,6 +109,13 @@ class Softmax(Specialisation):
                 lib.store_words(gO, lib.pack(ys, out), rows.vec * out.width // 8)
             elif reached:
                 lib.store_words(gO, lib.pack(ys, out), rows.vec * out.width // 8)
+
+    def ask(self, gX, lane, there):
+        """Prefetch what this thread and its neighbours will load."""
+        first = lib.first_in_line(self.rows.vec * scalar(self.dtype).bytes)
+        for i in range(self.rows.accesses):
+            inside = self.rows._reached(i, lane, there)
+            lib.prefetch_line(gX + self.rows.at(i, lane), first if inside is True else first & inside)
 
     def load(self, gX, i, lane, there):
         """Access i of a thread; minus infinity beyond the row."""
