@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from porter import ir
 from porter.atomic import write_atomic, writing_failed
+from porter.baseline import BaselineRun, baseline_run, is_good, with_run
 from porter.case import Case
 from porter.config import PortConfig
 from porter.model import (
@@ -146,7 +148,31 @@ def make_record(made: Translation, target: Path, verdicts: tuple[Verdict, ...], 
         verified_sha256=sha256_text(made.module.text) if verdicts else "",
         options=options_of(config, folder),
         versions=tool_versions(),
+        baseline=first_baseline(made, verdicts, config),
     )
+
+
+def first_baseline(made: Translation, verdicts: tuple[Verdict, ...], config: PortConfig) -> dict[str, Any]:
+    """The baseline of a port that has none yet; empty where something failed or was not verified."""
+    if not is_good(verdicts) or made.module.holes:
+        return {}
+    numerics = next(v for v in verdicts if v.check == "numerics")
+    run = BaselineRun(
+        backend=str(numerics.data.get("backend", "emulator")),
+        date=now(),
+        port_sha256=sha256_text(made.module.text),
+        source_sha256=made.unit.source.sha256,
+        case_sha256=sha256_text(made.case.text) if made.case else "",
+        thorough=config.thorough,
+        arches=config.arch,
+        versions=tool_versions(),
+    )
+    return with_run({}, baseline_run(verdicts, run))
+
+
+def now() -> str:
+    """The time as records spell it: ISO 8601, UTC, to the second."""
+    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def moved(span: Span, folder: Path) -> Span:
@@ -187,9 +213,13 @@ def write_drafted_case(unit: ParsedUnit, info: KernelInfo, config: PortConfig) -
 
 
 def find_ports(paths: Sequence[Path]) -> list[Path]:
-    """The ports named, and those in the folders named (.py files with a `.port.json`). Raises PorterError PRT010."""
+    """The ports named, by themselves or by their `.port.json`, and those in the folders named (.py files with one).
+
+    Raises PorterError PRT010 for a path that is not there, PRT955 when there is no port.
+    """
     found: dict[Path, None] = {}
-    for path in paths:
+    for named in paths:
+        path = named.with_name(named.name.removesuffix(".port.json") + ".py") if named.suffix == ".json" else named
         if path.is_dir():
             found |= dict.fromkeys(p for p in sorted(path.rglob("*.py")) if record_path(p).is_file())
         elif path.is_file():

@@ -165,20 +165,20 @@ class Claims:
 
 
 class Child:
-    """A porter.port_child and the pipes to it: pickles both ways."""
+    """A child process (`porter.port_child`) and the pipes to it: pickles both ways. `first` is sent at once."""
 
-    def __init__(self, config: PortConfig):
+    def __init__(self, first: Any, module: str = "porter.port_child"):
         root = str(Path(__file__).resolve().parents[1])
         path = os.pathsep.join(p for p in (root, os.environ.get("PYTHONPATH", "")) if p)
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "porter.port_child"],
+            [sys.executable, "-m", module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=os.environ | {"PYTHONPATH": path},
             start_new_session=True,  # Ctrl-C is for the parent, which then ends its children
         )
         with contextlib.suppress(BrokenPipeError):  # whoever asks it next learns that it is gone
-            self.send(config)
+            self.send(first)
 
     @property
     def alive(self) -> bool:

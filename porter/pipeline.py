@@ -26,7 +26,6 @@ from porter.inputs import (
     instances_without_when,
     parse,
     unused_instantiations,
-    with_instances,
 )
 from porter.instances import instance_values
 from porter.model import (
@@ -44,20 +43,14 @@ from porter.model import (
 from porter.outputs import (
     Claim,
     Translation,
-    changed_since,
     check_writable,
     claim_in,
-    find_ports,
-    hole_is_open,
     hole_messages,
     identifier,
     make_record,
-    moved_map,
     port_paths,
-    recorded,
-    recorded_config,
 )
-from porter.provenance import cuda_span, current_line_map, refuse_edited, sha256_text, update_record, write_port
+from porter.provenance import cuda_span, refuse_edited, write_port
 from porter.report import Progress, StageEvent, silent
 from porter.source import Span
 
@@ -262,9 +255,16 @@ def verify(made: Translation, target: Path, config: PortConfig, run: Run) -> tup
 
 
 def judge(
-    port: Path, unit: ParsedUnit, info: KernelInfo, case: Case, config: PortConfig, run: Run
+    port: Path,
+    unit: ParsedUnit,
+    info: KernelInfo,
+    case: Case,
+    config: PortConfig,
+    run: Run,
+    oracle: Path | None = None,
 ) -> tuple[Verdict, ...]:
-    """Every check of the verifier for the port on disk, with progress and times."""
+    """Every check of the verifier for the port on disk, with progress and times. `oracle` is another port of the kernel
+    that takes the original's place."""
     from porter.verify.backends import choose
     from porter.verify.run import VerifyRequest, verify_port
 
@@ -280,6 +280,7 @@ def judge(
         thorough=config.thorough,
         jobs=worker_count(config),
         backend=choose(config.backend),
+        oracle=oracle,
         on_progress=lambda check, done, total: run.progress(
             StageEvent(run.kernel, check, "running", f"{done}/{total}")
         ),
@@ -316,45 +317,3 @@ def placed(verdict: Verdict, draft: Path, target: Path, line_map: tuple[LineMapE
 
     detail = verdict.detail.replace(os.path.realpath(draft), str(target)).replace(str(draft), str(target))
     return replace(verdict, detail=detail, diagnostics=tuple(place(d) for d in verdict.diagnostics))
-
-
-# ---------------------------------------------------------------- ports that exist
-
-
-def verify_files(paths: Sequence[Path], config: PortConfig, progress: Progress = silent) -> Report:
-    """Verify ports on disk (files, or folders of them) against the originals that their provenance names."""
-    kernels: list[KernelReport] = []
-    messages: list[Diagnostic] = []
-    for port_file in find_ports(paths):
-        try:
-            kernels.append(verify_file(port_file, config, progress))
-        except PorterError as error:
-            messages += error.diagnostics
-    return Report(tuple(kernels), tuple(messages))
-
-
-def verify_file(port_file: Path, config: PortConfig, progress: Progress = silent) -> KernelReport:
-    """Verify one port as it is now, edited or not, and keep the answers in its `.port.json`. Raises PorterError."""
-    record = recorded(port_file)
-    config = recorded_config(record, port_file.parent, config)
-    run = Run(port_file.stem, progress)
-    start = time.perf_counter()
-    text = port_file.read_text(encoding="utf-8")
-    with run.stage("parse"):
-        unit = parse(Path(os.path.normpath(port_file.parent / record.source)), config)
-        (info, *_) = choose_kernels(unit, replace(config, kernel=(record.kernel,)))
-        case = with_instances(find_case(unit, info, config), record.instances)
-    run.diagnostics += changed_since(record, unit, port_file)
-    holes = tuple(h for n, h in enumerate(record.holes, 1) if hole_is_open(text, n))
-    verdicts: tuple[Verdict, ...] = ()
-    with run.guard(f"verifying {info.name}", info.span):
-        if not holes:
-            line_map = moved_map(current_line_map(port_file), port_file.parent)
-            found = judge(port_file, unit, info, case, config, run)
-            verdicts = tuple(placed(v, port_file, port_file, line_map) for v in found)
-            digest = sha256_text(text)
-            update_record(port_file, lambda r: replace(r, verdicts=verdicts, verified_sha256=digest))
-    run.seconds["total"] = time.perf_counter() - start
-    return KernelReport(
-        info.name, unit.source, record.instances, str(port_file), holes, verdicts, tuple(run.diagnostics), run.seconds
-    )

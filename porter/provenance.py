@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -20,7 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from porter.atomic import write_atomic, writing_failed
+from porter.baseline import check_baseline
 from porter.model import Diagnostic, Hole, Instance, LineMapEntry, PorterError, Verdict
+from porter.record_shape import fault
 from porter.serial import (
     hole_from_json,
     hole_to_json,
@@ -56,6 +59,7 @@ class PortRecord:
     patterns: tuple[str, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
     verified_sha256: str = ""  # of the port text that the verdicts are about
+    baseline: dict[str, Any] = field(default_factory=dict)  # what the port once achieved: porter.baseline
     options: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
     extra: dict[str, Any] = field(default_factory=dict)  # keys of other tools and later versions, kept as they are
@@ -115,9 +119,15 @@ def read_record(port: Path) -> PortRecord | None:
         raise _unreadable(path, "it is not a JSON object")
     if value.get("schema") != SCHEMA:
         raise _unreadable(path, f"its schema is {value.get('schema')!r}, this porter knows {SCHEMA}")
+    wrong = fault(value)
+    if wrong:
+        raise _unreadable(path, wrong, _line_of(text, wrong))
     try:
+        check_baseline(value.get("baseline", {}))
         return _from_json(value)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+    except ValueError as error:
+        raise _unreadable(path, str(error), _line_of(text, str(error))) from error
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise _unreadable(path, f"{type(error).__name__}: {error}") from error
 
 
@@ -127,9 +137,16 @@ def _unreadable(path: Path, why: str, line: int = 0, col: int = 0) -> PorterErro
             "PRT955",
             f"cannot read the provenance of the port: {why}",
             Span(str(path), line, col),
-            help="restore the file, or write the port anew with --force",
+            help="restore the file from version control, or write the port anew with `porter port --force`",
         )
     )
+
+
+def _line_of(text: str, fault: str) -> int:
+    """The line of the top-level key that a fault names, 0 when it is not there."""
+    found = re.search(r"`(\w+)", fault)
+    at = re.search(rf'^ "{found[1]}":', text, re.MULTILINE) if found else None
+    return text.count("\n", 0, at.start()) + 1 if at else 0
 
 
 def is_edited(port: Path) -> bool:
@@ -238,6 +255,7 @@ def write_port(port: Path, text: str, record: PortRecord, *, force: bool = False
             previous_sha256=sha256_text(present) if present is not None else "",
             line_hashes=line_hashes(text),
             extra={**(old.extra if old else {}), **record.extra},
+            baseline=old.baseline if old and old.baseline and old.kernel == record.kernel else record.baseline,
         )
         try:
             # The record first: it knows both texts, so a stop between the two writes is not taken for an edit.
@@ -256,6 +274,8 @@ def update_record(port: Path, change: Callable[[PortRecord], PortRecord]) -> Por
         if record is None:
             raise _unreadable(record_path(port), "there is none")
         changed = change(record)
+        if changed == record:
+            return record
         try:
             write_atomic(record_path(port), to_text(changed))
         except OSError as error:
@@ -327,6 +347,7 @@ def to_json(record: PortRecord) -> dict[str, Any]:
         "holes": [hole_to_json(h) for h in record.holes],
         "verified_sha256": record.verified_sha256,
         "verdicts": [verdict_to_json(v) for v in record.verdicts],
+        "baseline": plain(record.baseline),
         "options": plain(record.options),
         "versions": dict(record.versions),
         "line_map": line_map_to_json(record.line_map),
@@ -352,6 +373,7 @@ def _from_json(value: dict[str, Any]) -> PortRecord:
         patterns=tuple(value.get("patterns", ())),
         verdicts=tuple(verdict_from_json(v) for v in value.get("verdicts", ())),
         verified_sha256=value.get("verified_sha256", ""),
+        baseline=dict(value.get("baseline", {})),
         options=dict(value.get("options", {})),
         versions=dict(value.get("versions", {})),
     )

@@ -1,4 +1,4 @@
-"""`porter verify`: verify ports that exist, as they are now, against the originals they were made from."""
+"""`porter verify`: verify ports that exist, as they are now, against originals, baselines and earlier revisions."""
 
 from __future__ import annotations
 
@@ -7,36 +7,119 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from porter.commands.options import Help, add_output_options, live_terminal
+from porter.commands.options import Help, live_terminal, split_commas
+from porter.config import BACKENDS
+
+FORMATS = ("full", "json", "junit", "sarif", "github")
+EPILOG = """\
+examples:
+  porter verify ported                          again, and no worse than the recorded baseline
+  porter verify ported --update                 what they achieve now is the new baseline
+  porter verify ported --against main           no worse than, and the same as, the ports on main
+  porter verify ported --require performance    a machine without a GPU is an error
+  porter verify ported --output-format github   annotations of a GitHub workflow
+"""
 
 
 def add(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "verify",
-        help="verify ports again, after an edit for instance",
-        description="Verify ports as they are now, edited or not. Source, case and options come from their .port.json;"
-        " the answers are kept there.",
+        help="verify ports again, and compare with what they achieved before",
+        description="Verify ports as they are now, edited or not, and compare with what they achieved before. Source,"
+        " case and\noptions come from their .port.json; the answers are kept there. See docs/verify.md.",
+        epilog=EPILOG,
         formatter_class=Help,
         allow_abbrev=False,
     )
     parser.add_argument("paths", nargs="+", metavar="PORT", help="ports (.py), or folders of them")
-    parser.add_argument("--case", metavar="FILE", help="another case than the recorded one")
-    parser.add_argument("--thorough", action="store_true", default=None, help="every shape and distribution")
-    parser.add_argument("--seed", type=int, metavar="N", help="seed of the inputs (default: fresh, and printed)")
-    parser.add_argument("--jobs", type=int, metavar="N", help="worker processes (default: one per core)")
-    add_output_options(parser)
-    parser.set_defaults(run=run)
+    what = parser.add_argument_group("what is compared")
+    what.add_argument(
+        "--against",
+        metavar="WHAT",
+        default="",
+        help="original: only with the original kernel; recorded: also with the baseline, which must be there;"
+        " REV: also with the ports of a git revision (default: also with the baseline where there is one)",
+    )
+    what.add_argument("--update", action="store_true", help="record what good ports achieve now as their new baseline")
+    what.add_argument(
+        "--no-record", action="store_true", help="write nothing into .port.json, not even a first baseline"
+    )
+    what.add_argument(
+        "--require", action="append", metavar="CHECK", help="exit 1 when CHECK is skipped (repeatable, or with commas)"
+    )
+    how = parser.add_argument_group("how")
+    how.add_argument("--case", metavar="FILE", help="another case than the recorded one")
+    how.add_argument("--thorough", action="store_true", default=None, help="every shape and distribution")
+    how.add_argument("--seed", type=int, metavar="N", help="seed of the inputs (default: fresh, and printed)")
+    how.add_argument(
+        "--backend",
+        metavar="NAME",
+        help=f"where kernels run: {', '.join(BACKENDS)}, gpu:1 (default: auto, a GPU where there is one)",
+    )
+    how.add_argument("--jobs", type=int, metavar="N", help="worker processes (default: one per core)")
+    how.add_argument("--timeout", type=float, metavar="S", help="seconds a port may take (default: 300)")
+    how.add_argument("--fresh", action="store_true", help="start over; else a run that was interrupted is gone on with")
+    output = parser.add_argument_group("output")
+    output.add_argument(
+        "--output-format",
+        choices=FORMATS,
+        default="full",
+        help='full: for people (default); json: one object with "schema": 1; junit, sarif: reports for CI systems;'
+        " github: annotations",
+    )
+    output.add_argument("--html", metavar="FILE", help="also write a page with verdicts, errors and times")
+    output.add_argument(
+        "--color", choices=("auto", "always", "never"), default="auto", help="auto (default) honours NO_COLOR and pipes"
+    )
+    parser.set_defaults(run=run, parser=parser)
 
 
 def run(args: argparse.Namespace) -> int:
     from porter.config import load_config, merge
-    from porter.pipeline import verify_files
     from porter.progress import watching
-    from porter.report import console, print_run
+    from porter.regression.all_ports import verify_ports
+    from porter.report import console
 
-    case = Path(args.case) if args.case else None
-    config = merge(load_config(), case=case, thorough=args.thorough, seed=args.seed, jobs=args.jobs)
-    with watching(console(sys.stderr, args.color), live_terminal()) as progress:
-        report = verify_files([Path(p) for p in args.paths], config, progress)
+    config = merge(
+        load_config(),
+        case=Path(args.case) if args.case else None,
+        thorough=args.thorough,
+        seed=args.seed,
+        jobs=args.jobs,
+        backend=args.backend,
+    )
+    settings = settings_of(args)
+    paths = [Path(p) for p in args.paths]
+    try:
+        with watching(console(sys.stderr, args.color), live_terminal()) as progress:
+            report = verify_ports(paths, config, settings, progress)
+    except KeyboardInterrupt:
+        print("interrupted; the same command goes on with the ports that are left", file=sys.stderr)
+        return 130
+    return finish(report, args)
+
+
+def settings_of(args: argparse.Namespace) -> Any:
+    """The settings that the flags ask for; ends with a usage error for flags that contradict each other."""
+    from porter.regression.settings import TIMEOUT, Settings
+    from porter.verify.run import CHECKS
+
+    require = split_commas(args.require) or ()
+    for check in require:
+        if check not in (*CHECKS, "regression"):
+            args.parser.error(f"--require: `{check}` is no check; checks: {', '.join((*CHECKS, 'regression'))}")
+    if args.timeout is not None and args.timeout <= 0:
+        args.parser.error("--timeout: give a number of seconds above 0")
+    if args.update and args.against:
+        args.parser.error("--update records a new baseline; it cannot be compared with --against at the same time")
+    if args.update and args.no_record:
+        args.parser.error("--update and --no-record contradict each other")
+    return Settings(args.against, args.update, require, args.timeout or TIMEOUT, args.fresh, not args.no_record)
+
+
+def finish(report: Any, args: argparse.Namespace) -> int:
+    """Write the outputs asked for and return the exit code."""
+    from porter.report import print_run
+
     print_run(report, args.output_format, args.color)
-    return report.exit_code
+    return int(report.exit_code)

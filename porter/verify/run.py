@@ -20,6 +20,7 @@ from porter.verify import names
 from porter.verify.backend import Backend, Build
 from porter.verify.compile_worker import CompileRequest, CompileResult, compile_port
 from porter.verify.conclude import InstanceRun, determinism_verdict, numerics_verdict, sanitizer_verdict
+from porter.verify.earlier_port import port_builds
 from porter.verify.execute import Reference, Subject, repeat_trial, run_trial
 from porter.verify.honesty import check_honesty
 from porter.verify.port_launch import port_launches
@@ -60,6 +61,7 @@ class VerifyRequest:
     originals: Sequence[OriginalBuild] = ()  # one an instance, where they were compiled elsewhere; (): compiled here
     timing_sizes: Sequence[Mapping[str, int]] = ()  # what `performance` times; (): what the case says
     timing_budget: float = 60.0  # seconds for it
+    oracle: Path | None = None  # a port that takes the original's place: an earlier state of this one
     on_progress: OnProgress | None = None
     on_time: OnTime | None = None  # told how long "original" took: NVRTC works while the port is compiled
     checks: tuple[str, ...] = CHECKS
@@ -195,6 +197,9 @@ def _build_original(state: _Verification) -> None:
 
     start = time.perf_counter()
     request = state.request
+    if request.oracle is not None:
+        state.originals = port_builds(request.oracle, [v for _, v in state.instances], request.arches[0], request.jobs)
+        return
     options = request.options or ParseOptions(arch=request.arches[0])
     unit = request.unit if request.unit is not None and request.unit.options == options else None
     wanted = [i.instance for i, _ in state.instances]
@@ -255,7 +260,8 @@ def _launch(state: _Verification) -> None:
         ready = [(r.trial, pair) for r, pair in zip(run.results, shapes, strict=False) if r.comparisons]
         repeats += [(subject, trial, pair[1]) for trial, pair in _to_repeat(ready)]
     scenarios = sorted({t.scenario for _, _, trials, _ in plans for t in trials})
-    state.add(numerics_verdict(request.case, state.runs, state.seed, scenarios), start)
+    numerics = numerics_verdict(request.case, state.runs, state.seed, scenarios)
+    state.add(replace(numerics, data={**numerics.data, "backend": backend.name}), start)
     state.add(sanitizer_verdict(request.case, state.runs, backend.checked, backend.name), start)
     start = time.perf_counter()
     findings = []
@@ -319,9 +325,18 @@ def _plan(state: _Verification, sm_count: int) -> list[_Plan]:
     launches = port_launches(request.port_path, request.case, wanted, sm_count)
     for (values, point), shape in zip(wanted, launches, strict=True):
         shapes[id(values), str(point)] = shape
+    others: dict[tuple[int, str], LaunchShape] = {}  # of a port in the original's place, which chooses its own launches
+    if request.oracle is not None:
+        keys = [(id(values), str(point)) for values, point in wanted]
+        others = dict(zip(keys, port_launches(request.oracle, request.case, wanted, sm_count), strict=True))
     plans: list[_Plan] = []
     for n, values, trials in drafts:
-        pairs = [(request.case.launch_at(t.point, values, sm_count), shapes[id(values), str(t.point)]) for t in trials]
+        keys = [(id(values), str(t.point)) for t in trials]
+        own = [
+            others.get(k) or request.case.launch_at(t.point, values, sm_count)
+            for k, t in zip(keys, trials, strict=True)
+        ]
+        pairs = list(zip(own, (shapes[k] for k in keys), strict=True))
         plans.append((n, _subject(state, n, values, reference), trials, pairs))
     return plans
 

@@ -74,7 +74,7 @@ def test_a_process_that_dies_costs_one_file(files: list[Path], monkeypatch: pyte
     children: list[parallel.Child] = []
     start = parallel.Child.__init__
 
-    def recorded(self: parallel.Child, *arguments: PortConfig) -> None:
+    def recorded(self: parallel.Child, *arguments: object) -> None:
         children.append(self)
         start(self, *arguments)
 

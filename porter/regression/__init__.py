@@ -1,0 +1,1 @@
+"""`porter verify` as a regression tool: ports against their originals, their baselines and earlier revisions."""

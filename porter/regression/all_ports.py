@@ -1,0 +1,193 @@
+"""Many ports: child processes verify one port after the other, each under a time limit; the report is in their order.
+
+What a run has finished is noted beside the ports; the next run with the same parameters goes on from there.
+"""
+
+from __future__ import annotations
+
+import pickle
+import queue
+import threading
+import time
+import traceback
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from porter.config import PortConfig, worker_count
+from porter.crash import internal_error
+from porter.model import Diagnostic, KernelReport, PorterError, Report, Severity, Status, Verdict
+from porter.outputs import find_ports
+from porter.parallel import MOST, Child
+from porter.provenance import read_record
+from porter.regression.run_record import RunRecord
+from porter.regression.settings import Settings
+from porter.report import Progress, StageEvent, silent
+from porter.source import Source, Span
+
+
+def verify_ports(
+    paths: Sequence[Path], config: PortConfig, settings: Settings | None = None, progress: Progress = silent
+) -> Report:
+    """Verify ports on disk (files, or folders of them), `jobs` at a time. `progress` is called by one at a time.
+
+    Raises PorterError when there is no port in `paths`, or the backend cannot run. What is wrong with one port does not
+    stop the others. On Ctrl-C the children are ended first.
+    """
+    settings = settings or Settings()
+    ports = find_ports(paths)
+    from porter.verify.backends import choose
+
+    if choose(config.backend).name != "emulator" and not config.jobs:
+        config = replace(config, jobs=1)  # ports that share a GPU would disturb each other's times
+    record = RunRecord(config, settings)
+    if settings.fresh:
+        record.drop(ports)
+    run = _Run(ports, config, settings, progress, record)
+    report = run.run()
+    record.drop(ports)
+    kernels = tuple(required(k, settings.require) for k in report.kernels)
+    notes = (resumed_note(run.resumed, len(ports)),) if run.resumed else ()
+    return Report(kernels, (*report.diagnostics, *notes))
+
+
+def required(kernel: KernelReport, checks: Sequence[str]) -> KernelReport:
+    """The report with PRT875 in the place of checks that were required and skipped."""
+    verdicts = list(kernel.verdicts)
+    for check in checks:
+        at = next((n for n, v in enumerate(verdicts) if v.check == check), -1)
+        if at >= 0 and verdicts[at].status is not Status.SKIP:
+            continue
+        why = (verdicts[at].detail if at >= 0 else "") or "it was not run"
+        message = f"{check} is required, but was skipped: {why}"
+        help_ = "run where it can be run, or leave `--require` away"
+        d = Diagnostic("PRT875", message, Span(kernel.port_path, 0), help=help_)
+        verdict = Verdict(check, Status.ERROR, message, (d,))
+        verdicts[at : at + 1] = [verdict] if at >= 0 else []
+        verdicts += [verdict] if at < 0 else []
+    return replace(kernel, verdicts=tuple(verdicts))
+
+
+def resumed_note(resumed: int, ports: int) -> Diagnostic:
+    message = f"{resumed} of {ports} ports were verified by the run before this one, which was interrupted"
+    return Diagnostic("PRT874", message, severity=Severity.NOTE, help="`--fresh` verifies all of them again")
+
+
+class _Run:
+    """The state that the threads share: one thread for each child."""
+
+    def __init__(
+        self, ports: list[Path], config: PortConfig, settings: Settings, progress: Progress, record: RunRecord
+    ):
+        self.ports, self.settings, self.progress, self.record = ports, settings, progress, record
+        self.reports: dict[int, Report] = {}
+        self.todo: queue.SimpleQueue[int] = queue.SimpleQueue()
+        for number, port in enumerate(ports):
+            done = record.finished(port)
+            if done is not None:
+                self.reports[number] = Report((done,))
+                progress(StageEvent(done.kernel, "verified before", "done"))
+            else:
+                self.todo.put(number)
+        self.resumed = len(self.reports)
+        jobs = config.jobs or min(MOST, worker_count(config))
+        self.workers = min(jobs, self.todo.qsize())
+        self.child_config = replace(config, jobs=max(1, jobs // max(1, self.workers)))
+        self.children: list[Child] = []
+        self.lock = threading.Lock()
+        self.stopped = False
+
+    def run(self) -> Report:
+        threads = [threading.Thread(target=self.work, name=f"porter-{n}") for n in range(self.workers)]
+        for thread in threads:
+            thread.start()
+        try:
+            for thread in threads:
+                thread.join()
+        except BaseException:
+            self.stop()
+            for thread in threads:
+                thread.join()
+            raise
+        reports = [self.reports[number] for number in range(len(self.ports))]
+        return Report(tuple(k for r in reports for k in r.kernels), tuple(d for r in reports for d in r.diagnostics))
+
+    def work(self) -> None:
+        child: Child | None = None
+        try:
+            while True:
+                with self.lock:
+                    if self.stopped or self.todo.empty():
+                        return
+                    number = self.todo.get_nowait()
+                    if child is None or not child.alive:
+                        child = Child((self.child_config, self.settings), "porter.regression.child")
+                        self.children.append(child)
+                try:
+                    report = self.verify(child, self.ports[number])
+                except Exception as error:
+                    child.stop()
+                    text = f"verifying {self.ports[number]}"
+                    report = Report((), (internal_error(error, traceback.format_exc(), text),))
+                self.reports[number] = report
+        finally:
+            if child is not None:
+                child.close()
+
+    def verify(self, child: Child, port: Path) -> Report:
+        """One port in a child, which is ended when the port takes too long. Events are passed on."""
+        late = threading.Event()
+
+        def end() -> None:
+            late.set()
+            child.stop()
+
+        timer = threading.Timer(self.settings.timeout, end)
+        timer.daemon = True
+        timer.start()
+        start, stage, name = time.perf_counter(), "parse", port.stem
+        try:
+            child.send(port)
+            while True:
+                kind, value = child.receive()
+                if kind == "report":
+                    for kernel in value.kernels:
+                        self.record.add(port, kernel)
+                    return value
+                name, stage = value.kernel, value.stage
+                with self.lock:
+                    self.progress(value)
+        except (EOFError, BrokenPipeError, pickle.UnpicklingError):
+            if late.is_set():
+                return Report((late_report(port, stage, self.settings.timeout),))
+            ending = child.ending()
+            message = f"the process that was verifying {port} {ending} in {stage} of {name}"
+            message += f", {time.perf_counter() - start:.1f} s after it began"
+            help_ = "this is a defect of porter; the other ports are verified as usual"
+            return Report((), (Diagnostic("PRT950", message, Span(str(port), 0), help=help_),))
+        finally:
+            timer.cancel()
+
+    def stop(self) -> None:
+        with self.lock:
+            self.stopped = True
+        for child in self.children:
+            child.stop()
+
+
+def late_report(port: Path, stage: str, limit: float) -> KernelReport:
+    """The report of a port that took longer than `limit` seconds: the check that it was in is ERROR."""
+    from porter.verify.run import CHECKS
+
+    message = f"not finished within {limit:g} s; it was in {stage}"
+    help_ = "allow more with --timeout, or give the case fewer and smaller sizes"
+    d = Diagnostic("PRT874", f"{port}: {message}", Span(str(port), 0), help=help_)
+    check = stage if stage in CHECKS else "compile" if stage in ("names", "original") else "numerics"
+    kernel, source = port.stem, Source(port, "")
+    try:
+        record = read_record(port)
+        if record is not None:
+            kernel, source = record.kernel, Source(Path(port.parent / record.source), "")
+    except PorterError:
+        pass
+    return KernelReport(kernel, source, (), str(port), (), (Verdict(check, Status.ERROR, message, (d,)),))

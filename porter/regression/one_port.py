@@ -1,0 +1,214 @@
+"""One port, verified as it is now: against the original, then against its baseline or an earlier revision of itself."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from porter.baseline import (
+    BaselineRun,
+    Worse,
+    baseline_run,
+    compare,
+    is_good,
+    regression_verdict,
+    run_of,
+    same_inputs,
+    with_run,
+    worse_errors,
+)
+from porter.case import Case
+from porter.config import PortConfig
+from porter.inputs import choose_kernels, find_case, parse, with_instances
+from porter.model import Diagnostic, Hole, KernelInfo, KernelReport, Severity, Status, Verdict
+from porter.outputs import changed_since, hole_is_open, moved_map, now, recorded, recorded_config
+from porter.pipeline import Run, judge, placed
+from porter.provenance import PortRecord, current_line_map, sha256_text, tool_versions, update_record
+from porter.regression.settings import Settings
+from porter.report import Progress, silent
+from porter.source import Span
+
+if TYPE_CHECKING:
+    from porter.frontend.parse import ParsedUnit
+
+
+@dataclass(frozen=True)
+class OpenPort:
+    """A port on disk with all that it is verified against."""
+
+    path: Path
+    text: str
+    record: PortRecord
+    config: PortConfig
+    unit: ParsedUnit
+    info: KernelInfo
+    case: Case
+    holes: tuple[Hole, ...] = ()
+
+    def baseline_run(self, verdicts: Sequence[Verdict], backend: str) -> BaselineRun:
+        """What these verdicts about the port would be as a baseline."""
+        run = BaselineRun(
+            backend=backend,
+            date=now(),
+            port_sha256=sha256_text(self.text),
+            source_sha256=self.unit.source.sha256,
+            case_sha256=sha256_text(self.case.text),
+            thorough=self.config.thorough,
+            arches=self.config.arch,
+            versions=tool_versions() | ({"dsl": self.config.dsl} if self.config.dsl else {}),
+        )
+        return baseline_run(verdicts, run)
+
+
+def open_port(port_file: Path, config: PortConfig, run: Run) -> OpenPort:
+    """Read a port, its record, the source and the case. Raises PorterError."""
+    record = recorded(port_file)
+    config = recorded_config(record, port_file.parent, config)
+    text = port_file.read_text(encoding="utf-8")
+    with run.stage("parse"):
+        unit = parse(Path(os.path.normpath(port_file.parent / record.source)), config)
+        (info, *_) = choose_kernels(unit, replace(config, kernel=(record.kernel,)))
+        case = with_instances(find_case(unit, info, config), record.instances)
+    run.diagnostics += changed_since(record, unit, port_file)
+    holes = tuple(h for n, h in enumerate(record.holes, 1) if hole_is_open(text, n))
+    return OpenPort(port_file, text, record, config, unit, info, case, holes)
+
+
+def verify_file(
+    port_file: Path, config: PortConfig, settings: Settings | None = None, progress: Progress = silent
+) -> KernelReport:
+    """Verify one port as it is now, edited or not, and keep the answers in its `.port.json`. Raises PorterError.
+
+    The baseline there is replaced only with `settings.update`, and only by answers that are good.
+    """
+    settings = settings or Settings()
+    run = Run(port_file.stem, progress)
+    start = time.perf_counter()
+    port = open_port(port_file, config, run)
+    verdicts: tuple[Verdict, ...] = ()
+    with run.guard(f"verifying {port.info.name}", port.info.span):
+        if not port.holes:
+            verdicts = _answers(port, settings, run)
+    run.seconds["total"] = time.perf_counter() - start
+    return KernelReport(
+        port.info.name,
+        port.unit.source,
+        port.record.instances,
+        str(port_file),
+        port.holes,
+        verdicts,
+        tuple(run.diagnostics),
+        run.seconds,
+    )
+
+
+def answers(port: OpenPort, config: PortConfig, run: Run) -> tuple[Verdict, ...]:
+    """The verifier's verdicts about the port, with places in the CUDA source."""
+    line_map = moved_map(current_line_map(port.path), port.path.parent)
+    found = judge(port.path, port.unit, port.info, port.case, config, run)
+    return tuple(placed(v, port.path, port.path, line_map) for v in found)
+
+
+def backend_of(verdicts: Sequence[Verdict], config: PortConfig) -> str:
+    """The name of the backend that ran the launches, or that would have."""
+    named = next((v.data["backend"] for v in verdicts if v.check == "numerics" and "backend" in v.data), "")
+    if named:
+        return str(named)
+    from porter.verify.backends import choose
+
+    return choose(config.backend).name
+
+
+def _answers(port: OpenPort, settings: Settings, run: Run) -> tuple[Verdict, ...]:
+    verdicts = answers(port, port.config, run)
+    achieved = port.baseline_run(verdicts, backend_of(verdicts, port.config))
+    found = _regression(port, achieved, settings, run)
+    kept = _keep(port, verdicts, replace(achieved, seconds=_rounded(run)), settings)
+    run.diagnostics += kept
+    return (*verdicts, *found)
+
+
+def _regression(port: OpenPort, achieved: BaselineRun, settings: Settings, run: Run) -> tuple[Verdict, ...]:
+    """The verdict of `regression`; none where nothing is to be compared."""
+    if settings.against == "original" or port.config.dsl:
+        return ()
+    if settings.revision:
+        from porter.regression.revision import against_revision
+
+        return (against_revision(port, achieved, settings.revision, run),)
+    was = run_of(port.record.baseline, achieved.backend)
+    if was is None:
+        if settings.against == "recorded" and not settings.update:
+            message = f"no baseline of the {achieved.backend} is recorded for {port.path}"
+            help_ = "`porter verify --update` records one"
+            missing = Diagnostic("PRT876", message, Span(str(port.path), 0), help=help_)
+            return (Verdict("regression", Status.ERROR, message, (missing,)),)
+        return (Verdict("regression", Status.SKIP, f"no baseline of the {achieved.backend} was recorded before"),)
+    if settings.update:
+        return (Verdict("regression", Status.SKIP, "--update: a new baseline is recorded, not compared"),)
+    worse, notes = _compared(port, was, achieved, run)
+    return (regression_verdict(worse, was.name, str(port.path), notes),)
+
+
+def _compared(
+    port: OpenPort, was: BaselineRun, achieved: BaselineRun, run: Run
+) -> tuple[list[Worse], list[Diagnostic]]:
+    """What is worse. Errors grow by chance under other seeds: what grew is looked at again with the baseline's."""
+    worse = compare(was, achieved)
+    grown = [w for w in worse if w.kind == "errors"]
+    if not grown or same_inputs(was, achieved) or achieved.checks.get("numerics") != Status.PASS.value:
+        return worse, []
+    rest = [w for w in worse if w.kind != "errors"]
+    if was.case_sha256 != achieved.case_sha256:
+        return rest, [_note(port, f"the case has changed since {was.name}: errors are not compared with it")]
+    with run.stage("repeat"):
+        again = answers(port, replace(port.config, seed=was.seed, thorough=was.thorough), Run(run.kernel))
+    repeated = port.baseline_run(again, achieved.backend)
+    confirmed = list(worse_errors(was, replace(repeated, thorough=was.thorough)))
+    if not confirmed:
+        text = (
+            f"seed {achieved.seed} shows larger errors ({grown[0]}); with the inputs of {was.name} they have not grown"
+        )
+        return rest, [_note(port, text)]
+    return [*rest, *confirmed], []
+
+
+def _note(port: OpenPort, text: str) -> Diagnostic:
+    return Diagnostic("PRT882", text, Span(str(port.path), 0), Severity.NOTE)
+
+
+def _keep(port: OpenPort, verdicts: tuple[Verdict, ...], achieved: BaselineRun, settings: Settings) -> list[Diagnostic]:
+    """Write the answers into the record, and the baseline where it is the first or an update; what was not written."""
+    if port.config.dsl or not settings.record:
+        return []  # answers of another version of the DSL say nothing about the port as it is used
+    good = is_good(verdicts)
+    digest = sha256_text(port.text)
+
+    def change(record: PortRecord) -> PortRecord:
+        first = run_of(record.baseline, achieved.backend) is None
+        known = record.verified_sha256 == digest and _statuses(record.verdicts) == _statuses(verdicts)
+        if not known:  # else only seeds and times have changed, which is no news for version control
+            record = replace(record, verdicts=verdicts, verified_sha256=digest)
+        if good and (first or settings.update):
+            record = replace(record, baseline=with_run(record.baseline, achieved))
+        return record
+
+    update_record(port.path, change)
+    if settings.update and not good:
+        failed = next((v for v in verdicts if v.status in (Status.FAIL, Status.ERROR)), verdicts[-1])
+        message = f"no baseline was recorded for {port.path}: {failed.check} is {failed.status.value}"
+        help_ = "a baseline is what a good port achieved; the earlier one is kept"
+        return [Diagnostic("PRT876", message, Span(str(port.path), 0), Severity.WARNING, help_)]
+    return []
+
+
+def _statuses(verdicts: Sequence[Verdict]) -> list[tuple[str, Status]]:
+    return [(v.check, v.status) for v in verdicts]
+
+
+def _rounded(run: Run) -> dict[str, float]:
+    return {stage: round(seconds, 3) for stage, seconds in run.seconds.items()}

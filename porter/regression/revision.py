@@ -1,0 +1,81 @@
+"""The port as of a git revision, as a second oracle: the same bytes through both, its figures as the baseline."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from porter.baseline import BaselineRun, Worse, compare, regression_verdict
+from porter.model import Diagnostic, PorterError, Status, Verdict
+from porter.pipeline import Run, judge
+from porter.regression.one_port import OpenPort
+from porter.report import silent
+from porter.source import Span
+
+GIT_SECONDS = 60.0
+
+
+def port_at(port: Path, revision: str) -> tuple[str, str | None]:
+    """(commit, text of the port there), None for the text where it had none. Raises PorterError PRT877."""
+    folder = port.resolve().parent
+    named = _git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    if named.returncode:
+        why = named.stderr.strip() or f"`{revision}` names no commit"
+        raise _unreadable(port, f"{port} cannot be compared with revision `{revision}`: {why}")
+    commit = named.stdout.strip()
+    shown = _git(folder, "show", "--end-of-options", f"{commit}:./{port.name}")
+    return commit, None if shown.returncode else shown.stdout
+
+
+def against_revision(port: OpenPort, achieved: BaselineRun, revision: str, run: Run) -> Verdict:
+    """The verdict of `regression` against the port at a revision, on the inputs that the port was just verified with.
+
+    The earlier port is compiled with today's DSL and today's corpus library. Raises PorterError PRT877.
+    """
+    commit, text = port_at(port.path, revision)
+    name = f"the port at {revision} ({commit[:10]})"
+    if text is None:
+        return Verdict("regression", Status.SKIP, f"there was no {port.path.name} at {revision} ({commit[:10]})")
+    if text == port.text:
+        return Verdict("regression", Status.PASS, f"the same text as {name}")
+    quiet = Run(run.kernel, silent)
+    config = replace(port.config, seed=achieved.seed)
+    with tempfile.TemporaryDirectory(prefix="porter-") as folder:
+        earlier = Path(folder) / port.path.name
+        earlier.write_text(text, encoding="utf-8")
+        with run.stage("revision"):
+            then = judge(earlier, port.unit, port.info, port.case, config, quiet)
+            direct = judge(port.path, port.unit, port.info, port.case, config, quiet, oracle=earlier)
+    old = replace(port, text=text).baseline_run(then, achieved.backend)
+    worse = compare(old, achieved)
+    notes: list[Diagnostic] = []
+    trusted = old.checks.get("numerics") == Status.PASS.value
+    numerics = next(v for v in direct if v.check == "numerics")
+    if numerics.status is not Status.PASS:
+        details = [d.message for d in numerics.diagnostics[:3]] or [numerics.detail]
+        message = f"the port does not agree with {name}: {details[0]}"
+        if trusted:
+            worse.append(Worse("revision", "outputs", "those of the revision", details[0]))
+        else:
+            notes.append(Diagnostic("PRT879", f"{message}; that port failed numerics itself", _place(port)))
+    return regression_verdict(worse, name, str(port.path), notes)
+
+
+def _place(port: OpenPort) -> Span:
+    return Span(str(port.path), 0)
+
+
+def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            ["git", "-C", str(folder), *arguments], capture_output=True, text=True, timeout=GIT_SECONDS
+        )
+    except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError) as error:
+        return subprocess.CompletedProcess([], 1, "", str(error))
+
+
+def _unreadable(port: Path, message: str) -> PorterError:
+    help_ = "the port must lie in a git repository that has the revision"
+    return PorterError(Diagnostic("PRT877", message, Span(str(port), 0), help=help_))

@@ -1,0 +1,132 @@
+"""A `porter verify` that is killed half-way: the next one goes on, no baseline is lost, nobody is left running."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from porter.config import PortConfig
+from porter.provenance import read_record
+from porter.regression.all_ports import verify_ports
+from porter.regression.run_record import RunRecord, kernel_from_json
+from porter.regression.settings import Settings
+from porter.report import kernel_to_json
+from tests.cli.conftest import default_sigint
+from tests.cli.test_parallel import marked
+
+from .conftest import NAMES, edit
+
+
+def records(ports: Path) -> list[Path]:
+    return list((ports / ".porter").glob("verify-*.jsonl"))
+
+
+def start(ports: Path) -> tuple[subprocess.Popen[str], str]:
+    """`porter verify out`, one port at a time, and the mark in the environment of its processes."""
+    mark = f"CUDA_PORTER_TEST={ports}"
+    command = [sys.executable, "-m", "porter.cli", "verify", "out", "--jobs", "1"]
+    environment = os.environ | dict([mark.split("=", 1)]) | {"NO_COLOR": "1"}
+    run = subprocess.Popen(
+        command,
+        cwd=ports.parent,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        preexec_fn=default_sigint,
+    )
+    return run, mark
+
+
+def wait_for(run: subprocess.Popen[str], event: str) -> None:
+    assert run.stderr
+    for line in run.stderr:
+        if re.match(event, line):
+            return
+    raise AssertionError(f"no {event!r} before the end")
+
+
+def nobody_left(mark: str) -> bool:
+    limit = time.monotonic() + 30
+    while marked(mark) and time.monotonic() < limit:
+        time.sleep(0.1)
+    return marked(mark) == []
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_killed_run_is_gone_on_with(porter, ports: Path, how: signal.Signals) -> None:
+    before = {name: read_record(ports / f"{name}.py") for name in NAMES}
+    run, mark = start(ports)
+    try:
+        wait_for(run, "second: parse ok")  # the first is finished
+        run.send_signal(how)
+        assert run.wait(60) == (130 if how is signal.SIGINT else -how)
+    finally:
+        run.kill()
+        if run.stderr:
+            run.stderr.close()
+    assert nobody_left(mark)
+    assert len(records(ports)) == 1
+    for name in NAMES:
+        record = read_record(ports / f"{name}.py")
+        assert record is not None and before[name] is not None
+        assert record.baseline == before[name].baseline != {}
+    assert not list(ports.glob(".*.tmp"))
+    again = porter("verify", "out", "--jobs", "1")
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert "1 of 2 ports were verified by the run before" in again.stderr
+    assert "first: numerics" not in again.stderr and "second: numerics ok" in again.stderr
+    assert again.stdout.count("numerics    PASS") == 2  # what was taken over is reported like the rest
+    assert records(ports) == []
+
+
+def left_by_an_interruption(ports: Path) -> None:
+    """The run record as a kill after the first port leaves it."""
+    record = RunRecord(PortConfig(jobs=1), Settings())
+    report = verify_ports([ports / "first.py"], PortConfig(jobs=1), Settings())
+    record.add(ports / "first.py", report.kernels[0])
+
+
+def begun_ports(ports: Path, config: PortConfig | None = None, settings: Settings | None = None) -> set[str]:
+    """The ports that a run works on."""
+    found: set[str] = set()
+    verify_ports(
+        [ports],
+        config or PortConfig(jobs=1),
+        settings or Settings(),
+        lambda e: found.add(e.kernel) if e.stage == "parse" else None,
+    )
+    return found
+
+
+def test_what_is_not_taken_over(ports: Path) -> None:
+    left_by_an_interruption(ports)
+    assert begun_ports(ports, settings=Settings(fresh=True)) == {"first", "second"}
+    left_by_an_interruption(ports)
+    assert begun_ports(ports, PortConfig(jobs=1, seed=5)) == {"first", "second"}  # other parameters
+    edit(ports / "first.py", "* factor", "* factor * 1.0")
+    assert begun_ports(ports) == {"first", "second"}  # another text
+
+
+def test_a_line_that_was_cut_off_costs_its_port_only(ports: Path) -> None:
+    left_by_an_interruption(ports)
+    (path,) = records(ports)
+    path.write_bytes(path.read_bytes() + b'{"port": "second.py", "fingerp')
+    assert begun_ports(ports) == {"second"}
+    left_by_an_interruption(ports)
+    (path,) = records(ports)
+    os.utime(path, (0, 0))  # of last week
+    assert begun_ports(ports) == {"first", "second"}
+
+
+def test_a_report_survives_json(ports: Path) -> None:
+    report = verify_ports([ports / "first.py"], PortConfig(jobs=1))
+    (kernel,) = report.kernels
+    assert kernel_to_json(kernel_from_json(kernel_to_json(kernel))) == kernel_to_json(kernel)
