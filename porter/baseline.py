@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -96,20 +97,21 @@ def _resources(data: Mapping[str, Any]) -> dict[str, dict[str, int]]:
 
 
 def _times(data: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-    """Medians and spreads of a performance verdict, by instance, sizes and kind of timing (graph_cold, ...)."""
+    """Medians and spreads of a performance verdict, by instance, sizes and kind of timing (graph_cold, ...).
+
+    A timing whose spread is not known (too few rounds) is left out: nothing could be said to be outside of it.
+    """
     found: dict[str, dict[str, float]] = {}
     for row in data.get("rows", ()):
         sizes = " ".join(f"{k}={v}" for k, v in row.get("sizes", {}).items())
         for kind, timing in row.items():
             us = timing.get("us", {}) if isinstance(timing, dict) else {}
             if isinstance(us, dict) and {"port", "original"} <= set(us) and "port" in timing.get("ratio", {}):
-                label = " ".join(part for part in (row.get("instance", ""), sizes, kind) if part)
-                found[label] = {
-                    "port_us": float(us["port"]),
-                    "original_us": float(us["original"]),
-                    "ratio": float(timing["ratio"]["port"]),
-                    "spread": float(timing.get("a_vs_a", 0.0)),
-                }
+                figures = (us["port"], us["original"], timing["ratio"]["port"], timing.get("a_vs_a", math.inf))
+                numbers = tuple(float(f) for f in figures)
+                if all(math.isfinite(n) for n in numbers):
+                    label = " ".join(part for part in (row.get("instance", ""), sizes, kind) if part)
+                    found[label] = dict(zip(("port_us", "original_us", "ratio", "spread"), numbers, strict=True))
     return found
 
 

@@ -116,8 +116,8 @@ def test_times_of_another_device_are_not_compared() -> None:
 def verdicts() -> list[Verdict]:
     buffers = {"<8>": {"out": OUT}}
     both = {"original": USED, "port": USED | {"registers": 41}}
-    cold = Timing("original", {"original": [10.0] * 3, "again": [10.0] * 3, "port": [9.0] * 3})
-    row = Row("<8>", {"T": 64}, (1,), 4096, TimingAnswer(timings={"graph_cold": cold}))
+    cold, warm = (Timing("original", {"original": [10.0] * n, "again": [10.0] * n, "port": [9.0] * n}) for n in (12, 1))
+    row = Row("<8>", {"T": 64}, (1,), 4096, TimingAnswer(timings={"graph_cold": cold, "graph_warm": warm}))
     return [
         Verdict("numerics", Status.PASS, data={"seed": 11, "buffers": buffers, "seconds": 1.5}),
         Verdict("resources", Status.PASS, data={"<8>": both, "seconds": 0.1}),
