@@ -14,10 +14,17 @@ from porter.corpus.ops.activation import (
     silu_and_mul_with_clamp,
     swigluoai_and_mul,
 )
+from porter.corpus.ops.head_norm import (
+    fused_qk_norm_rope,
+    qk_norm,
+    qk_norm_rope,
+)
 from porter.corpus.ops.norm import (
     fused_add_rms_norm,
-    qk_norm,
+    layer_norm,
     rms_norm,
+    rms_norm_gated,
+    rms_norm_silu,
 )
 from porter.corpus.ops.norm_quant import (
     fused_add_rms_norm_static_fp8_quant,
@@ -36,13 +43,18 @@ __all__ = [
     "fatrelu_and_mul",
     "fused_add_rms_norm",
     "fused_add_rms_norm_static_fp8_quant",
+    "fused_qk_norm_rope",
     "gelu_and_mul",
     "gelu_tanh_and_mul",
+    "layer_norm",
     "mul_and_silu",
     "qk_norm",
+    "qk_norm_rope",
     "rms_norm",
     "rms_norm_dynamic_per_token_quant",
+    "rms_norm_gated",
     "rms_norm_per_block_quant",
+    "rms_norm_silu",
     "rms_norm_static_fp8_quant",
     "rotary_embedding",
     "silu_and_mul",
