@@ -238,7 +238,7 @@ def rms_norm_silu(device: Device, result: Any, input: Any, weight: Any, epsilon:
         kernel,
         lambda launch: (
             lambda result, input, weight, epsilon: launch(
-                as_rows(result, 1), as_rows(input, 1), weight, epsilon, blocks
+                as_rows(result, 1), as_rows(input, 1), None, weight, epsilon, blocks
             )
         ),
     )
