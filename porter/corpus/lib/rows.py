@@ -138,8 +138,8 @@ class Rows:
         return (lane + i * self.threads) * self.vec
 
     def scratch(self, dtype=Float32, copies=1):
-        """Shared memory for `reduce`: one value a warp, `copies` times."""
-        return shared(dtype, max(1, self.warps) * self.rows * copies)
+        """Shared memory for `reduce`: one value a warp, `copies` times, up to a whole number of 16-byte reads."""
+        return shared(dtype, -(-self.warps * self.rows * copies // 4) * 4)
 
     @cute.jit
     def reduce(self, v, scratch: cute.Pointer, op: cutlass.Constexpr = "sum"):
