@@ -18,6 +18,9 @@ from porter.corpus.ops.activation import (
     silu_and_mul_with_clamp,
     swigluoai_and_mul,
 )
+from porter.corpus.ops.embedding import (
+    embedding,
+)
 from porter.corpus.ops.head_norm import (
     fused_qk_norm_rope,
     qk_norm,
@@ -43,8 +46,12 @@ from porter.corpus.ops.rotary import (
 from porter.corpus.ops.softmax import (
     softmax,
 )
+from porter.corpus.ops.topk import (
+    topk,
+)
 
 __all__ = [
+    "embedding",
     "fatrelu_and_mul",
     "fused_add_rms_norm",
     "fused_add_rms_norm_static_fp8_quant",
@@ -73,4 +80,5 @@ __all__ = [
     "silu_and_mul_with_clamp",
     "softmax",
     "swigluoai_and_mul",
+    "topk",
 ]
