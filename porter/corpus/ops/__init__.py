@@ -29,7 +29,6 @@ from porter.corpus.ops.head_norm import (
 from porter.corpus.ops.norm import (
     fused_add_rms_norm,
     layer_norm,
-    qk_norm,
     rms_norm,
     rms_norm_gated,
     rms_norm_silu,
@@ -63,7 +62,6 @@ __all__ = [
     "gelu_tanh_and_mul",
     "layer_norm",
     "mul_and_silu",
-    "qk_norm",
     "qk_norm",
     "qk_norm_rope",
     "relu_squared",
