@@ -157,6 +157,10 @@ class Rows:
             warp = tidx // 32
             if tidx % 32 == 0:
                 scratch[warp] = v
+            used = self.warps * self.rows
+            if cutlass.const_expr(used % 4 != 0):  # noqa: SIM102 (the compiler reads four values at once)
+                if tidx < 4 - used % 4:
+                    scratch[used + tidx] = type(v)(0)
             cute.arch.sync_threads()
             first = (warp // self.warps) * self.warps if self.rows > 1 else Int32(0)
             v = self._over_warps(v, scratch, first, op)
