@@ -2,23 +2,23 @@
 
 graph_cold: N calls in one CUDA graph over buffer sets of twice the L2 cache (at most 400), the cache swept before the
 replay. graph_warm: calls on one set. Original, port and the original again are replayed in turn, at least 11 times and
-until the original differs from itself by at most 1 %. An empty kernel (in the same grid) and a copy of as many bytes
-stand beside them. Scratch stays as the launch before left it, which the reference kernels allow.
+until the original differs from itself by at most 1 % (porter/verify/timing.py). An empty kernel (in the same grid) and
+a copy of as many bytes stand beside them. Scratch stays as the launch before left it: these
+kernels allow that.
 
-Needs the bundle that the GPU tests need (PORTER_GPU_BUNDLE). Prints a line a shape; writes JSON.
+Needs the bundle that the GPU tests need (PORTER_GPU_BUNDLE). Prints a line a shape; writes JSON. The port is called as
+a user would call it; bench/gpu_verdicts.py times the cubins alone and judges.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
-import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -29,61 +29,20 @@ from typing import Any
 import numpy as np
 import torch
 
+from bench.shapes import SHAPES
+from bench.torch_timing import Sweep, TorchGraph, host_us, rotation_for
 from porter.case import Case
 from porter.verify.buffers import Buffers
 from porter.verify.inputs import make_inputs
+from porter.verify.timing import geomean, interleave, warm_calls
 from tools.gpu.manifest import Bundle, InstanceFacts, KernelFacts, Launch, chosen_instance, read_bundle
 from tools.gpu.original import Original
 from tools.gpu.port import Port
 from tools.gpu.tensors import DeviceBuffer, DeviceBuffers, upload, view
 
-ROUNDS, MOST_ROUNDS = 11, 41
-SPREAD = 0.01  # a comparison goes on until the original against itself is this close
-COLD_SETS = 400  # at most; the sweep before a replay covers what they leave of the cache
-CALLS = 40  # in a graph, at least
 GEOMEAN_GATE, SHAPE_GATE, SUSPICIOUS = 1.05, 1.10, 0.5
 DEVICE = torch.device("cuda", 0)
 
-Graph = tuple[torch.cuda.CUDAGraph, int]  # with the number of calls in it
-
-_HIDDEN = [{"tokens": t, "hidden": 4096} for t in (1, 32, 512, 4096)]
-_GATED = [{"tokens": t, "d": 8192} for t in (1, 32, 512, 2048)]
-_EXPERTS = [{"tokens": t, "num_experts": 64, "topk": 8} for t in (1, 64, 4096)]
-# Sizes as a decode step and a prefill have them. The launch is the case's, on both sides.
-SHAPES: dict[str, list[dict[str, int]]] = {
-    "rms_norm": _HIDDEN,
-    "fused_add_rms_norm": _HIDDEN,
-    "layer_norm": _HIDDEN,
-    "rms_norm_dynamic_fp8_quant": _HIDDEN,
-    "rms_norm_static_fp8_quant": _HIDDEN,
-    "qk_norm": [{"tokens": t, "num_q_heads": 32, "num_k_heads": 8, "head_dim": 128} for t in (1, 32, 512, 4096)],
-    "silu_and_mul": _GATED,
-    "gelu_tanh_and_mul": _GATED,
-    "swigluoai_and_mul": _GATED,
-    "embedding": [{"tokens": t, "hidden": 4096, "vocab": 2048} for t in (1, 32, 4096)],
-    "rotary_embedding": [
-        {"tokens": t, "num_heads": 32, "num_kv_heads": 8, "head_size": 128, "rot_dim": 128, "max_position": 8192}
-        for t in (1, 32, 4096)
-    ],
-    "per_token_fp8_quant": _HIDDEN,
-    "per_token_group_fp8_quant": _HIDDEN,
-    "dynamic_int8_quant": _HIDDEN,
-    "static_int8_quant": [{"numel": n} for n in (4096, 1 << 17, 1 << 22)],
-    "per_tensor_fp8_quant": [{"numel": n, "max_blocks": 132} for n in (4096, 1 << 17, 1 << 24)],
-    "softmax": [{"rows": r, "cols": c} for r, c in ((1, 32768), (32, 32768), (4096, 4096))],
-    "warp_log_softmax": [{"rows": r, "cols": 64} for r in (1, 64, 65536)],
-    "topk_softmax": _EXPERTS,
-    "topk_softmax_general": [{"tokens": t, "num_experts": 160, "topk": 6} for t in (1, 64, 4096)],
-    "moe_align_block_size": [
-        {"tokens": t, "topk": 8, "num_experts": 64, "block_size": 64} for t in (1, 64, 2048)
-    ],
-    "moe_dispatch": [
-        {"num_tokens": t, "topk": 8, "num_experts": 64, "hidden": 4096, "max_blocks": 132} for t in (1, 64, 2048)
-    ],
-    "moe_sum": [{"tokens": t, "topk": 2, "hidden": 4096} for t in (1, 32, 4096)],
-    "moe_unpermute": [{"tokens": t, "topk": 8, "hidden": 4096} for t in (1, 32, 1024)],
-    "permute_rows": [{"num_dst": n, "num_src": n, "hidden": 4096} for n in (8, 256, 4096)],
-}  # fmt: skip
 # Inputs that a kernel reads rows of: it moves as many bytes of them as of the buffer named.
 GATHERED = {("embedding", "weight"): "out", ("rotary_embedding", "cos_sin_cache"): "positions"}
 
@@ -164,79 +123,18 @@ def buffer_sets(host: Buffers, count: int) -> list[DeviceBuffers]:
     return found
 
 
-def captured(calls: Sequence[Callable[..., Any]], with_stream: bool = False) -> torch.cuda.CUDAGraph:
-    """The calls as one CUDA graph; each is given the stream's handle where it asks for it."""
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        stream = (torch.cuda.current_stream().cuda_stream,) if with_stream else ()
-        for call in calls:
-            call(*stream)
-    return graph
-
-
-class Sweep:
-    """Writes over more than the L2 cache, so that what a replay reads comes from memory."""
-
-    def __init__(self) -> None:
-        self.l2 = torch.cuda.get_device_properties(DEVICE).L2_cache_size
-        self.block = torch.empty(2 * self.l2, dtype=torch.uint8, device=DEVICE)
-
-    def __call__(self) -> None:
-        self.block.fill_(1)
-
-
-def replay_us(graph: torch.cuda.CUDAGraph, calls: int, before: Callable[[], None]) -> float:
-    """Microseconds a call of one replay, between events."""
-    before()
-    start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    start.record()
-    graph.replay()
-    stop.record()
-    stop.synchronize()
-    return start.elapsed_time(stop) * 1e3 / calls
-
-
-def compare_graphs(graphs: dict[str, Graph], before: Callable[[], None]) -> dict[str, Any]:
+def compare_graphs(graphs: dict[str, TorchGraph], before: Callable[[], None] | None) -> dict[str, Any]:
     """Original and port in turn; `again` is the original a second time in each round."""
-    times: dict[str, list[float]] = {name: [] for name in graphs}
-    for graph, calls in graphs.values():
-        for _ in range(2):
-            replay_us(graph, calls, before)
-    rounds = 0
-    spread = math.inf
-    while rounds < ROUNDS or (spread > SPREAD and rounds < MOST_ROUNDS):
-        order = list(graphs) if rounds % 2 == 0 else list(graphs)[::-1]
-        for name in order:
-            graph, calls = graphs[name]
-            times[name].append(replay_us(graph, calls, before))
-        rounds += 1
-        spread = abs(statistics.median(times["again"]) / statistics.median(times["original"]) - 1.0)
-    ratio = statistics.median(p / o for o, p in zip(times["original"], times["port"], strict=True))
-    found: dict[str, Any] = {f"{name}_us": round(statistics.median(t), 3) for name, t in times.items()}
-    own = [a / o for o, a in zip(times["original"], times["again"], strict=True)]
-    quartiles = statistics.quantiles(own, n=4)
+    replays = {name: partial(graph.replay_us, before) for name, graph in graphs.items()}
+    timing = interleave(replays, "original")
     return {
-        **found,
-        "ratio": round(ratio, 4),
-        "a_vs_a": round(spread, 4),
-        "a_vs_a_quartiles": [round(quartiles[0], 4), round(quartiles[2], 4)],
-        "counts": abs(ratio - 1.0) > 2 * spread,
-        "rounds": rounds,
-        "settled": spread <= SPREAD,
+        **{f"{name}_us": round(timing.median(name), 3) for name in timing.times},
+        "ratio": round(timing.ratio("port"), 4),
+        "a_vs_a": round(timing.spread, 4),
+        "counts": timing.counts("port"),
+        "rounds": timing.rounds,
+        "settled": timing.settled,
     }
-
-
-def host_us(call: Callable[[], None], calls: int = 200, batches: int = 5) -> float:
-    """Host microseconds of a call that only launches: the median over batches, the queue emptied between them."""
-    found = []
-    for _ in range(batches):
-        torch.cuda.synchronize()
-        start = time.perf_counter()
-        for _ in range(calls):
-            call()
-        found.append((time.perf_counter() - start) * 1e6 / calls)
-    torch.cuda.synchronize()
-    return round(statistics.median(found), 2)
 
 
 def bench(subject: Subject, empty: Original, sweep: Sweep, seed: int) -> dict[str, Any]:
@@ -244,8 +142,8 @@ def bench(subject: Subject, empty: Original, sweep: Sweep, seed: int) -> dict[st
     host = make_inputs(subject.case, subject.launch.point, dict(subject.instance.values), "normal", seed)
     nbytes = subject.counted_bytes(host)
     held = sum(b.allocation.nbytes for b in host.values())
-    count = max(2, min(COLD_SETS, math.ceil(2 * sweep.l2 / max(held, 1))))
-    calls = count * math.ceil(CALLS / count)  # more than one round over the sets only where they exceed the cache
+    rotation = rotation_for(held, held, sweep.l2)
+    count, calls = rotation.sets, rotation.calls
     sets = buffer_sets(host, count)
     one, two = sets[0], sets[1]
     subject.run_original(one)
@@ -255,19 +153,22 @@ def bench(subject: Subject, empty: Original, sweep: Sweep, seed: int) -> dict[st
     ordered = not any(b.spec.compare == "set-per-segment" for b in compared)
     equal = all(torch.equal(one[b.name].allocation, two[b.name].allocation) for b in compared)
 
-    def sides(which: list[DeviceBuffers]) -> dict[str, Graph]:
-        original = captured([partial(subject.run_original, b) for b in which])
-        port = captured([partial(subject.run_port, b) for b in which])
-        return {"original": (original, len(which)), "port": (port, len(which)), "again": (original, len(which))}
+    def sides(which: list[DeviceBuffers]) -> dict[str, TorchGraph]:
+        runs = {"original": subject.run_original, "port": subject.run_port}
+        return {name: TorchGraph([partial(run, b) for b in which]) for name, run in runs.items()}
 
     source = torch.full((count, max(nbytes // 2, 16)), 3, dtype=torch.uint8, device=DEVICE)
     target = torch.empty_like(source)
-    copies = captured([partial(target[i % count].copy_, source[i % count]) for i in range(calls)])
-    graphs = {**sides([sets[i % count] for i in range(calls)]), "copy": (copies, calls)}
+    copies = TorchGraph([partial(target[i % count].copy_, source[i % count]) for i in range(calls)])
+    graphs = {**sides([sets[i % count] for i in range(calls)]), "copy": copies}
     cold = compare_graphs(graphs, sweep)
     empty.launch(subject.launch.shape, [], torch.cuda.current_stream().cuda_stream)  # loaded before it is captured
-    nothing = captured([partial(empty.launch, subject.launch.shape, [])] * CALLS, with_stream=True)
-    warm = compare_graphs({**sides([one] * CALLS), "empty": (nothing, CALLS)}, lambda: None)
+
+    def nothing() -> None:
+        empty.launch(subject.launch.shape, [], torch.cuda.current_stream().cuda_stream)
+
+    again = warm_calls(cold["original_us"])
+    warm = compare_graphs({**sides([one] * again), "empty": TorchGraph([nothing] * again)}, None)
     return {
         "sizes": {k: subject.launch.sizes[k] for k in subject.case.base_sizes},
         "instance": str(subject.instance),
@@ -300,11 +201,11 @@ def verdict(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """The gate over one kernel's cold ratios."""
     ratios = [r["graph_cold"]["ratio"] for r in rows]
     outside = [r["graph_cold"]["ratio"] for r in rows if r["graph_cold"]["counts"]]
-    geomean = math.exp(statistics.fmean(math.log(r) for r in ratios))
+    mean = geomean(ratios)
     return {
-        "geomean": round(geomean, 4),
+        "geomean": round(mean, 4),
         "worst": max(ratios),
-        "passes": geomean <= GEOMEAN_GATE and max(outside, default=1.0) <= SHAPE_GATE,
+        "passes": mean <= GEOMEAN_GATE and max(outside, default=1.0) <= SHAPE_GATE,
         "to_be_looked_at": min(ratios) < SUSPICIOUS,
         "unsettled": sum(not r["graph_cold"]["settled"] for r in rows),
     }
@@ -328,7 +229,7 @@ def main() -> None:
     torch.zeros(1, device=DEVICE)
     torch.cuda.synchronize()
     empty = Original((bundle.folder / bundle.empty).read_bytes(), "empty_kernel")
-    sweep = Sweep()
+    sweep = Sweep(DEVICE)
     kernels: dict[str, Any] = {}
     skipped: list[str] = []
     record = {
@@ -376,9 +277,9 @@ def main() -> None:
         args.output.write_text(json.dumps(record, indent=1) + "\n")  # what is known so far
     ratios = [r["graph_cold"]["ratio"] for k in kernels.values() for r in k["shapes"]]
     if ratios:
-        geomean = math.exp(statistics.fmean(math.log(r) for r in ratios))
+        mean = geomean(ratios)
         failed = [n for n, k in kernels.items() if not k["verdict"]["passes"]]
-        print(f"{len(ratios)} shapes, geomean {geomean:.4f}, {len(skipped)} not run")
+        print(f"{len(ratios)} shapes, geomean {mean:.4f}, {len(skipped)} not run")
         print(f"over the gate: {' '.join(failed) or 'none'}")
     print(f"{time.perf_counter() - start:.0f} s")
 

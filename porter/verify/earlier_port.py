@@ -9,7 +9,7 @@ from porter.expr import Value
 from porter.model import Diagnostic, Instance, PorterError
 from porter.source import Span
 from porter.verify.compile_worker import CompileRequest, compile_port
-from porter.verify.original import OriginalBuild
+from porter.verify.original_build import OriginalBuild
 
 
 def port_builds(port: Path, instances: Sequence[Mapping[str, Value]], arch: str, jobs: int) -> list[OriginalBuild]:

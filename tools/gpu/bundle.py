@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -94,6 +94,8 @@ def _kernel(folder: Path, case_path: Path, arch: str, seed: int) -> KernelFacts:
     builds = build_original(source, options, info.qualified_name, wanted, ("ptx", "cubin"), unit=unit)
     cubin = folder / "cubins" / f"{name}.cubin"
     cubin.write_bytes(builds[0].cubin)
+    ptx = cubin.with_suffix(".ptx")
+    ptx.write_text(builds[0].ptx)
     values = [dict(instance_values(info, i)) for i in wanted]
     compiled = compile_port(port, [CompileRequest(v, arch) for v in values])
     texts = function_texts(builds[0].ptx)
@@ -116,7 +118,7 @@ def _kernel(folder: Path, case_path: Path, arch: str, seed: int) -> KernelFacts:
     digests = {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in (port, case_path, case.source_path, cubin)}
     return KernelFacts(
         name, case.kernel, function, arguments, f"ports/{port.name}", f"cases/{case_path.name}", f"cubins/{cubin.name}",
-        toolchain(builds[0].cubin), digests, instances,
+        f"cubins/{ptx.name}", [asdict(p) for p in info.template_params], toolchain(builds[0].cubin), digests, instances,
     )  # fmt: skip
 
 

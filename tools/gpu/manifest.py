@@ -10,13 +10,15 @@ from typing import Any
 
 from porter import expr
 from porter.case import Case, LaunchShape, Point, load_case
+from porter.corpus.runtime import read_cubin
 from porter.cxx_types import pointee
 from porter.expr import Value
-from porter.model import Instance, KernelInfo, KernelParam
+from porter.model import Instance, KernelInfo, KernelParam, TemplateParam
 from porter.verify.buffers import storage
+from porter.verify.original_build import OriginalBuild
 from porter.verify.trials import Trial
 
-SCHEMA = 1
+SCHEMA = 2
 MANIFEST = "manifest.json"
 
 
@@ -104,6 +106,8 @@ class KernelFacts:
     port: str
     case: str
     cubin: str
+    ptx: str
+    template: list[dict[str, str]]  # of the kernel: name, kind, type and default of each parameter
     toolchain: str
     sha256: dict[str, str]
     instances: list[InstanceFacts]
@@ -111,7 +115,8 @@ class KernelFacts:
     def info(self, n: int) -> KernelInfo:
         """What the verifier needs to know of the kernel's parameters."""
         params = tuple(KernelParam(p.name, p.type) for p in self.instances[n].parameters)
-        return KernelInfo(self.kernel, self.kernel, params)
+        template = tuple(TemplateParam(**p) for p in self.template)
+        return KernelInfo(self.kernel, self.kernel, params, template)
 
 
 @dataclass(frozen=True)
@@ -132,6 +137,16 @@ class Bundle:
 
     def case(self, kernel: KernelFacts) -> Case:
         return load_case(self.folder / kernel.case)
+
+    def originals(self, kernel: KernelFacts) -> list[OriginalBuild]:
+        """The compiled originals of a kernel's instances, as `build_original` gave them."""
+        ptx, cubin = (self.folder / kernel.ptx).read_text(), (self.folder / kernel.cubin).read_bytes()
+        used = read_cubin(cubin)
+        found = []
+        for i in kernel.instances:
+            numbers = (used[i.entry].registers, used[i.entry].local_bytes, used[i.entry].shared_bytes)
+            found.append(OriginalBuild(Instance(tuple(i.args)), ptx, cubin, i.entry, *numbers, "", 0.0))
+        return found
 
 
 def write_bundle(bundle: Bundle) -> None:
