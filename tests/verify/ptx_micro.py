@@ -45,8 +45,8 @@ def run(
     result = ptx.launch(module, "k", grid, block, _buffers(arguments), **({"backend": "numpy"} | options))  # type: ignore[arg-type]
     plain = not (set(options) & {"seed", "perturb", "budget", "resident", "cooperative", "backend"})
     checks = options.get("checks")
-    races = isinstance(checks, ptx.Checks) and (checks.shared_races or checks.global_races)
-    if parity and plain and not races and not result.deadlock:
+    counts = isinstance(checks, ptx.Checks) and (checks.counts or checks.fill)
+    if parity and plain and not counts and not result.deadlock:
         other = ptx.launch(module, "k", grid, block, _buffers(copies), **({"backend": "llvm"} | options))  # type: ignore[arg-type]
         assert [(v.kind, v.ptx_line, v.count) for v in other.violations] == [
             (v.kind, v.ptx_line, v.count) for v in result.violations

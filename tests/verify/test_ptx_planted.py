@@ -26,16 +26,19 @@ def marks(text: str) -> set[tuple[str, int]]:
     return {(m.group(1), n) for n, line in enumerate(text.split("\n"), 1) for m in MARK.finditer(line)}
 
 
-def launch(plant: Plant, seed: int = 0) -> ptx.Result:
+def launch(plant: Plant, seed: int = 0, backend: str = "auto") -> ptx.Result:
     arguments = _buffers([plant.out(), *plant.more()])
-    options = {"checks": CHECKS} | plant.options
+    options = {"checks": CHECKS, "backend": backend} | plant.options
     return ptx.launch(ptx.load(plant.text), "k", plant.grid, plant.block, arguments, seed=seed, **options)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
 @pytest.mark.parametrize("plant", PLANTS, ids=lambda p: p.name)
-def test_planted_in_ptx(plant: Plant) -> None:
+def test_planted_in_ptx(plant: Plant, backend: str) -> None:
+    """With "llvm", compiled code runs first and must not miss the bug: then the interpreter decides and reports."""
     started = time.perf_counter()
-    result = launch(plant)
+    result = launch(plant, backend=backend)
+    assert result.backend == "numpy"
     found = {(v.kind, v.ptx_line) for v in result.violations}
     expected = marks(plant.text)
     if plant.name == "work-without-end":  # ended from outside: no line is to blame

@@ -87,23 +87,28 @@ class Accelerator:
             return True
         if seconds_left < WORTH_LOADING:
             return False
-        from porter.verify.ptx.llvm.engine import is_cached
+        from porter.verify.ptx.llvm.engine import guards_of, is_cached
 
-        return seconds_left > WORTH_COMPILING or is_cached(self.module, self.program, self.checks.uninitialised)
+        guards = guards_of(self.checks, self.program)
+        return seconds_left > WORTH_COMPILING or is_cached(self.module, self.program, guards)
 
-    def run(self, blocks: np.ndarray, budget: Budget) -> bool:
-        """Runs blocks with compiled code. False: nothing has happened (memory is as it was), and `refusal` says why."""
-        from porter.verify.ptx.llvm.engine import Machine, compile_program
+    def run(self, blocks: np.ndarray, budget: Budget, seen: dict[object, object]) -> bool:
+        """Runs blocks with compiled code. False: nothing has happened (memory is as it was), and `refusal` says why.
+
+        `seen`: the race checker's memory of the blocks that the interpreter has run.
+        """
+        from porter.verify.ptx.llvm.engine import Machine, compile_program, guards_of
         from porter.verify.ptx.llvm.text import Refused
 
         try:
             self.snapshot()
-            kernel = compile_program(self.module, self.program, self.checks.uninitialised)
+            guards = guards_of(self.checks, self.program)
+            kernel = compile_program(self.module, self.program, guards)
         except Refused as refusal:
             self.refusal = str(refusal)
             self.saved.clear()
             return False
-        machine = Machine(kernel, self.geometry, self.program, self.params, self.space, self.checks.uninitialised)
+        machine = Machine(kernel, self.geometry, self.params, self.space, guards, seen)
         done = machine.run(blocks)
         if done < blocks.size:
             self.refusal = f"block {int(blocks[done])} needs the interpreter"

@@ -172,7 +172,7 @@ def run(
     grid = Grid(orders)
     crossed, deadlocked = 0, False
     race_memory: dict[object, object] = {}
-    if accelerator is not None and accelerator.forced and accelerator.run(grid.rest(), budget):
+    if accelerator is not None and accelerator.forced and accelerator.run(grid.rest(), budget, race_memory):
         return budget, accelerator.crossed, False
     with np.errstate(all="ignore"):
         while (blocks := grid.take(resident)).size:
@@ -199,7 +199,7 @@ def run(
                 continue
             left = grid.rest().size
             seconds = (time.perf_counter() - started) * left / blocks.size
-            if left and accelerator.wanted(seconds) and accelerator.run(grid.rest(), budget):
+            if left and accelerator.wanted(seconds) and accelerator.run(grid.rest(), budget, race_memory):
                 crossed += accelerator.crossed
                 break
     return budget, crossed, deadlocked

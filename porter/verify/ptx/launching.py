@@ -188,11 +188,10 @@ def _launch(
     resident = interpret.resident_blocks(program, geometry, cooperative, resident)
     if backend not in ("auto", "numpy", "llvm"):
         raise LaunchError(f"unknown backend {backend!r}")
-    plain = ranks == 1 and not (
-        seed or perturb or checks.shared_races or checks.global_races or checks.counts or cooperative
-    )
+    plain = ranks == 1 and not (seed or perturb or checks.counts or cooperative)
+    plain = plain and not (checks.fill and not checks.uninitialised)  # what is read unseen must be the fill
     if backend == "llvm" and not plain:
-        raise LaunchError("the llvm backend has no seeds, perturbation, race checks or cooperative launches")
+        raise LaunchError("the llvm backend has no seeds, perturbation, traffic counts, fill or cooperative launches")
     accelerator = None
     if backend == "llvm" or (backend == "auto" and plain):
         accelerator = Accelerator(module, program, geometry, params, space, checks, backend == "llvm")

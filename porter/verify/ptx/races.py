@@ -24,7 +24,7 @@ from porter.verify.ptx.wave import WARP, Wave
 LAZY = 1 << 28  # bytes: more than this is rows far apart, of which few are touched
 
 
-def _zeros(n: int, dtype: type) -> np.ndarray:
+def lazily_zeroed(n: int, dtype: type) -> np.ndarray:
     """Zeroes; large ones take no room before they are written to, and are not refused for their size."""
     size = n * np.dtype(dtype).itemsize
     if size < LAZY:
@@ -33,24 +33,24 @@ def _zeros(n: int, dtype: type) -> np.ndarray:
     return np.frombuffer(mmap.mmap(-1, size, flags=flags), dtype)
 
 
-class _Shadow:
+class Shadow:
     """Who wrote and read each granule of a region last. Thread numbers are stored plus one, so that 0 means nobody."""
 
     def __init__(self, granules: int, warps: int):
-        self.writer = _zeros(granules, np.int32)
-        self.write_clock = _zeros(granules, np.int32)
-        self.write_epoch = _zeros(granules, np.int32)
-        self.write_step = _zeros(granules, np.int16)
-        self.write_strong = _zeros(granules, np.int8)  # the scope of a strong access, 0 for a weak one
-        self.reader = _zeros(granules, np.int32)
-        self.read_clock = _zeros(granules, np.int32)
-        self.read_epoch = _zeros(granules, np.int32)
-        self.read_step = _zeros(granules, np.int16)
-        self.read_strong = _zeros(granules, np.int8)
+        self.writer = lazily_zeroed(granules, np.int32)
+        self.write_clock = lazily_zeroed(granules, np.int32)
+        self.write_epoch = lazily_zeroed(granules, np.int32)
+        self.write_step = lazily_zeroed(granules, np.int16)
+        self.write_strong = lazily_zeroed(granules, np.int8)  # the scope of a strong access, 0 for a weak one
+        self.reader = lazily_zeroed(granules, np.int32)
+        self.read_clock = lazily_zeroed(granules, np.int32)
+        self.read_epoch = lazily_zeroed(granules, np.int32)
+        self.read_step = lazily_zeroed(granules, np.int16)
+        self.read_strong = lazily_zeroed(granules, np.int8)
         # clocks of every warp's last plain read (shared memory), or the reader before the last (global memory)
         self.reads = np.zeros((granules, warps), np.int32) if warps else None
-        self.other_reader = _zeros(0 if warps else granules, np.int32)
-        self.other_clock = _zeros(0 if warps else granules, np.int32)
+        self.other_reader = lazily_zeroed(0 if warps else granules, np.int32)
+        self.other_clock = lazily_zeroed(0 if warps else granules, np.int32)
 
     def clear(self, part: slice) -> None:
         self.writer[part] = 0
@@ -72,7 +72,7 @@ class RaceChecker:
         self.base = int(seen.get("threads", 0))  # type: ignore[call-overload]
         seen["threads"] = self.base + wave.threads
         self.regions: dict[int, int] = {}
-        self.granule = {"shared": _granule(program, "shared"), "global": _granule(program, "global")}
+        self.granule = {"shared": granule_of(program, "shared"), "global": granule_of(program, "global")}
         wave.observers.append(self.access)
         wave.sync_observers.append(self.sync)
 
@@ -82,7 +82,7 @@ class RaceChecker:
             self.order.warp_barrier(warps)
         elif kind == "restart":  # other blocks have taken these slots: their shared memory is new
             shadow = self.wave.shared.race
-            if isinstance(shadow, _Shadow):
+            if isinstance(shadow, Shadow):
                 stride = self.wave.geometry.shared_stride // self.granule["shared"]
                 for slot in np.unique(warps // self.per_block):
                     shadow.clear(slice(slot * stride, (slot + 1) * stride))
@@ -126,15 +126,15 @@ class RaceChecker:
     def region_key(self, region: Region) -> int:
         return self.regions.setdefault(id(region), len(self.regions))
 
-    def shadow(self, region: Region, granule: int) -> _Shadow:
+    def shadow(self, region: Region, granule: int) -> Shadow:
         if region.space == "shared":
             found = region.race
             if found is None:
-                found = region.race = _Shadow(-(-region.size // granule), self.per_block)
+                found = region.race = Shadow(-(-region.size // granule), self.per_block)
         else:
             found = self.seen.get(region.base)
             if found is None:
-                found = self.seen[region.base] = _Shadow(-(-region.size // granule), 0)
+                found = self.seen[region.base] = Shadow(-(-region.size // granule), 0)
         return found  # type: ignore[return-value]
 
     def piece(
@@ -195,7 +195,7 @@ class RaceChecker:
         self,
         e: Env,
         step: Step,
-        shadow: _Shadow,
+        shadow: Shadow,
         region: Region,
         ids: np.ndarray,
         warp: np.ndarray,
@@ -285,7 +285,7 @@ class RaceChecker:
     def collide(
         self,
         step: Step,
-        shadow: _Shadow,
+        shadow: Shadow,
         region: Region,
         ids: np.ndarray,
         index: np.ndarray,
@@ -384,7 +384,7 @@ def _equal(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return a == b
 
 
-def _granule(program: Program, space: str) -> int:
+def granule_of(program: Program, space: str) -> int:
     """The greatest size that divides every access to the space (generic accesses count for both)."""
     widths: list[int] = []
     for segment in program.segments:

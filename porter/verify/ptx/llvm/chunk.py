@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from porter.verify.ptx.llvm import runtime
+from porter.verify.ptx.llvm.records import LANES, STRONG
 from porter.verify.ptx.llvm.text import BITS, Refused, Value
+from porter.verify.ptx.ordering import GPU, level_of
 from porter.verify.ptx.program import Atomic, Const, Dst, Guard, Load, Place, Pure, RegSrc, SpecialSrc, Src, Store
 from porter.verify.ptx.types import PRED, PtxType
 
@@ -188,9 +190,12 @@ class Chunk:
         return b.add(value, b.const(64, offset)) if offset else value
 
     def access(
-        self, place: Place, extra: int, part: int, per: int, align: int, lanes: str, stored: str | None
+        self, place: Place, extra: int, part: int, per: int, align: int, lanes: str, stored: str | None, mark: int
     ) -> str | None:
-        """One access of `per` elements of `part` bytes a lane. Loads give <L*per x iE>; stores write `stored`."""
+        """One access of `per` elements of `part` bytes a lane. Loads give <L*per x iE>; stores write `stored`.
+
+        `mark`: the flags of the access in the records of the race check.
+        """
         w, e = self.w, self.e
         n, width = w.lanes, part * per
         kind = runtime.KINDS[place.space]
@@ -199,13 +204,14 @@ class Chunk:
         element = f"i{8 * part}"
         row_type = f"<{n * per} x {element}>"
         site = e.site()
-        name = ("store" if stored else "load") + str(width)
-        e.use(name, (runtime.lane_store if stored else runtime.lane_load)(width))
+        races = e.guards.race(kind)
+        name, text = (runtime.lane_store if stored else runtime.lane_load)(width, mark if races else None)
+        e.use(name, text)
         wide, single, slow, done, start = (w.new_label(x) for x in ("wide", "single", "slow", "done", "access"))
         incoming = [("poison", w.label)]
         w.branch(w.op(f"icmp eq i{n} {lanes}, 0"), done, start)
         w.start(start)
-        if kind != runtime.LOCAL:
+        if kind != runtime.LOCAL and not (races and mark):
             words = w.vec("i64")
             first = w.op(f"extractelement {words} {address.name}, i64 0")
             distance = w.op(f"sub {words} {address.name}, {w.splat('i64', first)}")
@@ -217,6 +223,8 @@ class Chunk:
             w.branch(row, wide, not_row)
             w.start(wide)
             host, shadow = self.window(kind, site, first, total, align, bool(stored), slow)
+            if races:
+                self.calm("row.write" if stored else "row.read", kind, site, first, total, width, slow)
             if stored:
                 w.do(f"store {row_type} {stored}, ptr {host}, align 1")
                 self.mark(shadow, total)
@@ -233,6 +241,8 @@ class Chunk:
                 w.branch(one, single, slow)
                 w.start(single)
                 host, shadow = self.window(kind, site, first, width, align, False, slow)
+                if races:
+                    self.calm("lane.read", kind, site, first, width, width, slow)
                 small = f"<{per} x {element}>"
                 piece = w.op(f"load {small}, ptr {host}, align 1")
                 self.verify(shadow, width)
@@ -250,7 +260,7 @@ class Chunk:
         thread = w.op(f"add i64 %thread.base, {w.op(f'mul i64 {self.index}, {n}')}")
         mask = w.op(f"zext i{n} {lanes} to i32")
         ok = w.op(
-            f"call i1 @{name}(ptr %ctx, ptr {site}, ptr %scratch, i32 {mask}, i64 {align - 1}, ptr {data}, "
+            f"call i1 @{name}(ptr %ctx, ptr %wp, ptr {site}, ptr %scratch, i32 {mask}, i64 {align - 1}, ptr {data}, "
             f"i32 {kind}, i64 {thread})"
         )
         good = w.new_label("good")
@@ -264,6 +274,29 @@ class Chunk:
             return None
         pairs = ", ".join(f"[ {v}, %{label} ]" for v, label in incoming)
         return w.op(f"phi {row_type} {pairs}")
+
+    def calm(self, check: str, kind: int, site: str, first: str, total: int, width: int, otherwise: str) -> None:
+        """Goes `otherwise` where a weak access of all lanes, a row or one place, cannot be told from a race at once."""
+        w = self.w
+        if kind == runtime.SHARED:
+            triple = w.op(f"getelementptr i64, ptr %ctx, i64 {runtime.SLOT['smem_race']}")
+            offset = first
+        else:
+            triple = w.op(f"getelementptr i64, ptr {site}, i64 {runtime.RACE_WORD}")
+            offset = w.op(f"sub i64 {first}, {w.op(f'load i64, ptr {site}')}")
+        thread = w.op(f"trunc i64 {w.op(f'add i64 %thread.base, {self.lane0()}')} to i32")
+        if check == "lane.read":
+            last = f"i64 {width}, i32 {w.op(f'or i32 {thread}, {LANES}')}"
+        else:
+            last = f"i64 {total}, i32 {width.bit_length() - 1}, i32 {thread}"
+        ok = w.op(f"call i1 @{check}(ptr %ctx, ptr %wp, ptr {triple}, i64 {offset}, {last})")
+        fine = w.new_label("calm")
+        w.branch(ok, fine, otherwise)
+        w.start(fine)
+
+    def lane0(self) -> str:
+        """The first lane of this chunk."""
+        return self.w.op(f"mul i64 {self.index}, {self.w.lanes}")
 
     def window(
         self, kind: int, site: str, first: str, total: int, align: int, write: bool, otherwise: str
@@ -319,6 +352,11 @@ class Chunk:
         self.e.use("mark", runtime.MARK)
         self.w.do(f"call void @mark(i64 {shadow}, i64 {total})")
 
+    def mark_of(self, step: Load | Store | Atomic) -> int:
+        """Flags of an access in the records of the race check."""
+        level = level_of(step)
+        return STRONG if level >= GPU or (level and step.place.space == "shared") else 0
+
     def load(self, step: Load, guard: str | None) -> None:
         w, t = self.w, step.type
         if t.bits > 64:
@@ -330,7 +368,8 @@ class Chunk:
         n = w.lanes
         kind = f"i{8 * part}"
         for k in range(loads):
-            items = self.access(step.place, k * width, part, per, part * count if k == 0 else width, lanes, None)
+            align = part * count if k == 0 else width
+            items = self.access(step.place, k * width, part, per, align, lanes, None, self.mark_of(step))
             for j in range(per):
                 value = items or ""
                 if per > 1:
@@ -354,7 +393,8 @@ class Chunk:
         for k in range(stores):
             parts = [self.get(s, _stored(raw)).name for s in step.srcs[k * per : (k + 1) * per]]
             items = self.interleave(parts, kind)
-            self.access(step.place, k * width, part, per, part * count if k == 0 else width, lanes, items)
+            align = part * count if k == 0 else width
+            self.access(step.place, k * width, part, per, align, lanes, items, self.mark_of(step))
 
     def interleave(self, parts: list[str], kind: str) -> str:
         """One vector that holds lane 0 of every part, then lane 1..."""
@@ -382,7 +422,8 @@ class Chunk:
         if len(step.srcs) != 1 or t.bits not in (32, 64) or step.place.space == "param":
             raise Refused(step.source.opcode)
         try:
-            name, text = runtime.lane_atomic(step.op, t.name, t.bytes)
+            races = self.e.guards.race(runtime.KINDS[step.place.space])
+            name, text = runtime.lane_atomic(step.op, t.name, t.bytes, self.mark_of(step) if races else None)
         except KeyError as error:
             raise Refused(step.source.opcode) from error
         self.e.use(name, text)
@@ -399,7 +440,7 @@ class Chunk:
         thread = w.op(f"add i64 %thread.base, {w.op(f'mul i64 {self.index}, {w.lanes}')}")
         mask = w.op(f"zext i{w.lanes} {lanes} to i32")
         ok = w.op(
-            f"call i1 @{name}(ptr %ctx, ptr {site}, ptr %scratch, i32 {mask}, i64 {t.bytes - 1}, ptr {data}, "
+            f"call i1 @{name}(ptr %ctx, ptr %wp, ptr {site}, ptr %scratch, i32 {mask}, i64 {t.bytes - 1}, ptr {data}, "
             f"i32 {runtime.KINDS[step.place.space]}, i64 {thread}, ptr {operands}, ptr {compares})"
         )
         good = w.new_label("good")

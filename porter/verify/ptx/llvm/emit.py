@@ -10,10 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from porter.verify.ptx.layout import LOCAL_WINDOW
-from porter.verify.ptx.llvm import runtime
+from porter.verify.ptx.llvm import races, runtime
 from porter.verify.ptx.llvm.algebra import LlvmAlgebra
+from porter.verify.ptx.llvm.blocks import run_function
 from porter.verify.ptx.llvm.chunk import Chunk
-from porter.verify.ptx.llvm.runtime import BAIL, BARRIER, COUNT, DONE, PCS, REGISTERS, WAITING, context
+from porter.verify.ptx.llvm.runtime import BAIL, BARRIER, COUNT, DONE, EPOCH, LAST, PCS, REGISTERS, WAITING, context
 from porter.verify.ptx.llvm.text import Refused, Writer
 from porter.verify.ptx.llvm.warp import emit_warp_step
 from porter.verify.ptx.program import (
@@ -35,7 +36,8 @@ from porter.verify.ptx.program import (
     Warp,
 )
 
-FUEL = 1 << 24  # loop segments a warp may run without meeting a barrier; a spin wait never ends here
+FUEL = 1 << 24  # loop segments a warp may run without meeting a barrier
+SPIN = 1 << 6  # the same for what may be a spin wait, which never ends here: each counts for so many
 
 
 @dataclass(frozen=True)
@@ -48,9 +50,30 @@ class Compiled:
     segments: int
 
 
+@dataclass(frozen=True)
+class Guards:
+    """What the code checks: reads of what was never written; races, with log2 of the granule (None: not at all)."""
+
+    track: bool = True
+    shared: int | None = None
+    global_: int | None = None
+
+    @property
+    def races(self) -> bool:
+        return self.shared is not None or self.global_ is not None
+
+    def race(self, kind: int) -> bool:
+        """May an access of this kind (runtime.KINDS) race?"""
+        if kind == runtime.GENERIC:
+            return self.races
+        granule = {runtime.SHARED: self.shared, runtime.GLOBAL: self.global_}.get(kind)
+        return granule is not None
+
+
 class Emitter:
-    def __init__(self, program: Program, lanes: int, track: bool):
-        self.program, self.lanes, self.track = program, lanes, track
+    def __init__(self, program: Program, lanes: int, guards: Guards):
+        self.program, self.lanes, self.guards = program, lanes, guards
+        self.track = guards.track
         self.w = Writer(lanes)
         self.b = LlvmAlgebra(self.w)
         self.sites = 0
@@ -111,9 +134,10 @@ class Emitter:
         text = "\n".join([
             *sorted(w.declared),
             runtime.resolve(LOCAL_WINDOW),
+            *([races.SCALAR, races.LANE_CHECKS, races.ROW_CHECKS] if self.guards.races else []),
             *self.functions.values(),
             *pre, *w.lines, "}",
-            runtime.run_function(),
+            run_function(self.guards.races),
         ])  # fmt: skip
         return Compiled(text, self.warp_stride, self.sites, len(segments))
 
@@ -190,7 +214,7 @@ class Emitter:
         so_far = w.op(f"load i64, ptr {count_p}")
         w.do(f"store i64 {w.op(f'add i64 {so_far}, {members}')}, ptr {count_p}")
         if segment.loop >= 0:
-            fuel = w.op(f"sub i64 {w.op('load i64, ptr %fuel.p')}, 1")
+            fuel = w.op(f"sub i64 {w.op('load i64, ptr %fuel.p')}, {SPIN if segment.spins else 1}")
             w.do(f"store i64 {fuel}, ptr %fuel.p")
             on = w.new_label("on")
             w.branch(w.op(f"icmp sgt i64 {fuel}, 0"), on, "bail")
@@ -221,8 +245,11 @@ class Emitter:
         w = self.w
         assert step.mask is not None
         alive = w.op("load i32, ptr %wp")
+        outside = ""
         if isinstance(step.mask, Const):
             members = str(step.mask.value & 0xFFFFFFFF)
+            if step.mask.value & 0xFFFFFFFF != 0xFFFFFFFF:
+                outside = w.op(f"and i32 {mask}, {step.mask.value & 0xFFFFFFFF ^ 0xFFFFFFFF}")
         elif isinstance(step.mask, RegSrc):
             # lanes may name different masks; waiting for all of them is enough where that ends
             here = w.op(f"bitcast i32 {mask} to <32 x i1>")
@@ -230,8 +257,16 @@ class Emitter:
             kept = w.op(f"select <32 x i1> {here}, <32 x i32> {values}, <32 x i32> zeroinitializer")
             w.declare("declare i32 @llvm.vector.reduce.or.v32i32(<32 x i32>)")
             members = w.op(f"call i32 @llvm.vector.reduce.or.v32i32(<32 x i32> {kept})")
+            own = "<" + ", ".join(f"i32 {1 << k if k < 31 else -(1 << 31)}" for k in range(32)) + ">"
+            named = w.op(f"icmp ne <32 x i32> {w.op(f'and <32 x i32> {values}, {own}')}, zeroinitializer")
+            named_bits = w.op(f"bitcast <32 x i1> {named} to i32")
+            outside = w.op(f"and i32 {mask}, {w.op(f'xor i32 {named_bits}, -1')}")
         else:
             raise Refused(step.source.opcode)
+        if outside:  # a lane that its own mask does not name is reported
+            inside = w.new_label("named")
+            w.branch(w.op(f"icmp eq i32 {outside}, 0"), inside, "bail")
+            w.start(inside)
         needed = w.op(f"and i32 {members}, {alive}")
         missing = w.op(f"and i32 {needed}, {w.op(f'xor i32 {mask}, -1')}")
         wait, go = w.new_label("park"), w.new_label("met")
@@ -242,6 +277,11 @@ class Emitter:
         w.do(f"store i32 {w.op(f'or i32 {parked}, {mask}')}, ptr %parked.p")
         w.jump("dispatch")
         w.start(go)
+        if self.guards.races:  # a new epoch, if the last one has accesses
+            at = [w.op(f"getelementptr i8, ptr %wp, i64 {k}") for k in (EPOCH, LAST)]
+            epoch, last = (w.op(f"load i32, ptr {p}") for p in at)
+            more = w.op(f"zext i1 {w.op(f'icmp eq i32 {epoch}, {last}')} to i32")
+            w.do(f"store i32 {w.op(f'add i32 {epoch}, {more}')}, ptr {at[0]}")
 
     def slot(self, index: int) -> str:
         """Pointer to a register's 32 lanes."""

@@ -13,13 +13,17 @@ from typing import Any
 
 import numpy as np
 
+from porter.verify.ptx.checks import Checks
 from porter.verify.ptx.ir import Module
 from porter.verify.ptx.layout import SHARED_WINDOW
 from porter.verify.ptx.llvm import runtime
-from porter.verify.ptx.llvm.emit import Compiled, Emitter
+from porter.verify.ptx.llvm.emit import Compiled, Emitter, Guards
+from porter.verify.ptx.llvm.records import fill_foreign, renumber
 from porter.verify.ptx.llvm.text import Refused
 from porter.verify.ptx.memory import AddressSpace, Region
+from porter.verify.ptx.ordering import GPU
 from porter.verify.ptx.program import Program
+from porter.verify.ptx.races import Shadow, granule_of, lazily_zeroed
 from porter.verify.ptx.wave import Geometry
 
 
@@ -61,30 +65,39 @@ def _sources() -> bytes:
     return digest.digest()
 
 
-def key_of(module: Module, program: Program, track: bool) -> str:
+def guards_of(checks: Checks, program: Program) -> Guards:
+    """What compiled code has to look at."""
+    granules = [
+        granule_of(program, space).bit_length() - 1 if wanted else None
+        for space, wanted in (("shared", checks.shared_races), ("global", checks.global_races))
+    ]
+    return Guards(checks.uninitialised, *granules)
+
+
+def key_of(module: Module, program: Program, guards: Guards) -> str:
     name, features, lanes = _host()
     digest = hashlib.blake2b(_sources(), digest_size=20)
-    for part in (name, features, str(lanes), str(track), program.entry, module.text):
+    for part in (name, features, str(lanes), str(guards), program.entry, module.text):
         digest.update(part.encode() + b"\0")
     return digest.hexdigest()
 
 
-def is_cached(module: Module, program: Program, track: bool) -> bool:
-    return ("llvm", program.entry, track) in module.cache or (
-        cache_folder() / (key_of(module, program, track) + ".o")
+def is_cached(module: Module, program: Program, guards: Guards) -> bool:
+    return ("llvm", program.entry, guards) in module.cache or (
+        cache_folder() / (key_of(module, program, guards) + ".o")
     ).exists()
 
 
-def compile_program(module: Module, program: Program, track: bool) -> Kernel:
+def compile_program(module: Module, program: Program, guards: Guards) -> Kernel:
     """The kernel of an entry, from memory, from the cache folder, or compiled now. Raises Refused."""
-    kept = ("llvm", program.entry, track)
+    kept = ("llvm", program.entry, guards)
     found = module.cache.get(kept)
     if isinstance(found, Refused):
         raise found
     if found is not None:
         return found  # type: ignore[return-value]
     try:
-        kernel = _load(module, program, track)
+        kernel = _load(module, program, guards)
     except Refused as refusal:
         module.cache[kept] = refusal
         raise
@@ -92,12 +105,12 @@ def compile_program(module: Module, program: Program, track: bool) -> Kernel:
     return kernel
 
 
-def _load(module: Module, program: Program, track: bool) -> Kernel:
+def _load(module: Module, program: Program, guards: Guards) -> Kernel:
     import llvmlite.binding as llvm
 
     name, features, lanes = _host()
     target = llvm.Target.from_default_triple().create_target_machine(cpu=name, features=features, opt=0, jit=True)
-    path = cache_folder() / (key_of(module, program, track) + ".o")
+    path = cache_folder() / (key_of(module, program, guards) + ".o")
     facts_path = path.with_suffix(".json")
     empty = llvm.parse_assembly("")
     engine = llvm.create_mcjit_compiler(empty, target)
@@ -106,7 +119,7 @@ def _load(module: Module, program: Program, track: bool) -> Kernel:
         facts = Compiled("", **json.loads(facts_path.read_text()))
         cached = True
     except (OSError, ValueError, TypeError):
-        compiled = Emitter(program, lanes, track).module()
+        compiled = Emitter(program, lanes, guards).module()
         code = _assemble(compiled.text, target)
         facts = Compiled("", compiled.warp_stride, compiled.sites, compiled.segments)
         words = {"warp_stride": facts.warp_stride, "sites": facts.sites, "segments": facts.segments}
@@ -152,9 +165,10 @@ class Machine:
     """Memory and context for running blocks of one launch with a Kernel."""
 
     def __init__(
-        self, kernel: Kernel, geometry: Geometry, program: Program, params: np.ndarray, space: AddressSpace, track: bool
-    ):
-        g = geometry
+        self, kernel: Kernel, geometry: Geometry, params: np.ndarray, space: AddressSpace, guards: Guards,
+        seen: dict[object, object],
+    ):  # fmt: skip
+        g, track = geometry, guards.track
         self.kernel, self.geometry = kernel, geometry
         facts = kernel.facts
         shared = max(g.shared_size, 1)
@@ -176,7 +190,8 @@ class Machine:
             "shared", "shared", SHARED_WINDOW, self.shared[: g.shared_size], self.shared_shadow if track else None
         )
         regions = [window, *space.regions]
-        self.table = np.array([_row(r) for r in regions], np.int64).reshape(-1)
+        self.records: list[np.ndarray] = []  # of every region: writes, then reads
+        self.table = np.array([[*_row(r), *self._records(r, guards, seen)] for r in regions], np.int64).reshape(-1)
         self.keep = (regions, params)
         words = np.zeros(len(runtime.CONTEXT), np.int64)
         values: dict[str, int] = {
@@ -199,7 +214,10 @@ class Machine:
             "alive": _address(self.alive),
             "dynamic_smem": g.dynamic_shared,
             "scratch": _address(self.scratch),
+            "epoch0": 2,
         }
+        for k, name in enumerate(("smem_race", "smem_race_delta", "smem_race_form")):
+            values[name] = int(self.table[runtime.RACE_WORD + k])
         for k, axis in enumerate("xyz"):
             values[f"tid_{axis}"] = _address(self.tids[k])
             values[f"ntid_{axis}"], values[f"nctaid_{axis}"] = g.block[k], g.grid[k]
@@ -207,11 +225,41 @@ class Machine:
             words[runtime.SLOT[name]] = value
         self.words = words
 
+    def _records(self, region: Region, guards: Guards, seen: dict[object, object]) -> tuple[int, int, int]:
+        """Records for the race check of a region, and the three words that tell of them.
+
+        `seen`: what the interpreter remembers of blocks that it has run.
+        """
+        shared = region.space == "shared"
+        shift = guards.shared if shared else guards.global_
+        if shift is None or not region.size or not region.writable:
+            return 0, 0, 0
+        granules = (-(-region.size >> shift) + 15) // 8 * 8
+        records = lazily_zeroed(2 * granules, np.int32)
+        self.records.append(records)
+        earlier = None if shared else seen.get(region.base)
+        if isinstance(earlier, Shadow):
+            n = earlier.writer.size
+            writes, reads = records[:n], records[granules : granules + n]
+            fill_foreign(writes, earlier.writer > 0, earlier.write_strong >= GPU)
+            others = earlier.other_reader > 0
+            fill_foreign(reads, (earlier.reader > 0) | others, (earlier.read_strong >= GPU) & ~others)
+        return _address(records), 4 * granules, shift | (256 if shared else 0)
+
     def run(self, blocks: np.ndarray) -> int:
         """Runs blocks (linear numbers) in order. Returns how many were completed: fewer than all means a bail-out."""
         self.order = np.ascontiguousarray(blocks, np.int64)
         self.words[runtime.SLOT["order"]] = _address(self.order)
-        return int(self.kernel.run(_address(self.words), 0, blocks.size))
+        done = 0
+        while True:
+            done = int(self.kernel.run(_address(self.words), done, blocks.size))
+            if not self.words[runtime.SLOT["renumber"]]:
+                return done
+            self.words[runtime.SLOT["renumber"]], self.words[runtime.SLOT["epoch0"]] = 0, 2
+            for records in self.records:
+                renumber(records)
+            if self.words[runtime.SLOT["smem_race"]]:
+                self.records[0][:] = 0
 
     @property
     def crossed(self) -> int:

@@ -9,12 +9,20 @@ CONTEXT = (
     "local_stride", "warp_memory", "warps", "warp_stride", "counts", "sites", "order", "alive", "tid_x", "tid_y", "tid_z",
     "ctaid_x", "ctaid_y", "ctaid_z", "ntid_x", "ntid_y", "ntid_z", "nctaid_x", "nctaid_y", "nctaid_z", "dynamic_smem",
     "crossed", "fuel", "scratch", "local_bytes",
+    # races: where a block's epochs start, what all of it knows, records of shared memory, none, and "renumber them first"
+    "epoch0", "universal", "smem_race", "smem_race_delta", "smem_race_form", "no_race", "no_race_delta", "no_race_form",
+    "renumber",
 )  # fmt: skip
 SLOT = {name: k for k, name in enumerate(CONTEXT)}
-REGION_WORDS = 5  # base, size, host address minus base, shadow address minus base (0: none), writable
+# base, size, host address minus base, shadow address minus base (0: none), writable; address of the records of writes
+# (0: none), distance to those of reads, log2 of the granule (+ 256 for shared memory)
+REGION_WORDS = 8
+RACE_WORD = 5
 
-# A warp's memory: the header below, then register slots.
-ALIVE, STATUS, BARRIER, COUNT, NUMBER, PCS, REGISTERS = 0, 4, 8, 12, 16, 64, 192
+# A warp's memory: the header below, then register slots. For races: its epoch, that of its last access, what it knows
+# of every warp, and the least of that.
+ALIVE, STATUS, BARRIER, COUNT, NUMBER, EPOCH, LAST, FLOOR = range(0, 32, 4)
+PCS, KNOWN, REGISTERS = 64, 192, 320
 READY, WAITING, DONE, BAIL = 0, 1, 2, 3
 
 # Kinds of memory a site may access
@@ -28,16 +36,20 @@ def context(name: str, kind: str = "i64") -> str:
 
 
 def resolve(local_window: int) -> str:
-    """@resolve(ctx, site, address, width, align mask, kind, thread, write) -> (host pointer or null, shadow or null)."""
+    """@resolve(ctx, site, address, width, align mask, kind, thread, write) -> (host pointer or null, shadow or null,
+    the three words about races, offset from the start of the memory)."""
     loads = "".join(
         context(n)
         for n in ("regions", "region_count", "params", "params_size", "smem", "smem_size", "smem_shadow", "local", "local_shadow",
                   "local_stride", "local_bytes")
     )  # fmt: skip
     return f"""
-define internal {{ptr, ptr}} @resolve(ptr %ctx, ptr %site, i64 %addr, i64 %width, i64 %amask, i32 %kind, i64 %thread, i1 %write) noinline {{
+define internal {{ptr, ptr, ptr, i64}} @resolve(ptr %ctx, ptr %site, i64 %addr, i64 %width, i64 %amask, i32 %kind, i64 %thread, i1 %write) noinline {{
 entry:
 {loads}
+  %s.triple = getelementptr i64, ptr %ctx, i64 {SLOT["smem_race"]}
+  %l.triple = getelementptr i64, ptr %ctx, i64 {SLOT["no_race"]}
+  %g.triple = getelementptr i64, ptr %site, i64 {RACE_WORD}
   %low = and i64 %addr, %amask
   %aligned = icmp eq i64 %low, 0
   br i1 %aligned, label %pick, label %fail
@@ -125,13 +137,17 @@ keep:
 done:
   %r.host = phi i64 [ %s.host, %shared ], [ %l.host, %local ], [ %p.host, %param ], [ %host, %keep ]
   %r.shadow = phi i64 [ %s.shadow, %shared ], [ %l.shadow, %local ], [ 0, %param ], [ %shadow, %keep ]
+  %r.triple = phi ptr [ %s.triple, %shared ], [ %l.triple, %local ], [ %l.triple, %param ], [ %g.triple, %keep ]
+  %r.offset = phi i64 [ %addr, %shared ], [ 0, %local ], [ 0, %param ], [ %off, %keep ]
   %r.h = inttoptr i64 %r.host to ptr
   %r.s = inttoptr i64 %r.shadow to ptr
-  %r0 = insertvalue {{ptr, ptr}} poison, ptr %r.h, 0
-  %r1 = insertvalue {{ptr, ptr}} %r0, ptr %r.s, 1
-  ret {{ptr, ptr}} %r1
+  %r0 = insertvalue {{ptr, ptr, ptr, i64}} poison, ptr %r.h, 0
+  %r1 = insertvalue {{ptr, ptr, ptr, i64}} %r0, ptr %r.s, 1
+  %r2 = insertvalue {{ptr, ptr, ptr, i64}} %r1, ptr %r.triple, 2
+  %r3 = insertvalue {{ptr, ptr, ptr, i64}} %r2, i64 %r.offset, 3
+  ret {{ptr, ptr, ptr, i64}} %r3
 fail:
-  ret {{ptr, ptr}} zeroinitializer
+  ret {{ptr, ptr, ptr, i64}} zeroinitializer
 }}
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
@@ -141,7 +157,7 @@ declare i32 @llvm.ctpop.i32(i32)
 
 
 _LANE_HEAD = """
-define internal i1 @{name}(ptr %ctx, ptr %site, ptr %addrs, i32 %lanes, i64 %amask, ptr %data, i32 %kind, i64 %thread0{more}) noinline {{
+define internal i1 @{name}(ptr %ctx, ptr %wp, ptr %site, ptr %addrs, i32 %lanes, i64 %amask, ptr %data, i32 %kind, i64 %thread0{more}) noinline {{
 entry:
   br label %next
 next:
@@ -156,9 +172,11 @@ lane:
   %addr.p = getelementptr i64, ptr %addrs, i64 %k
   %addr = load i64, ptr %addr.p
   %thread = add i64 %thread0, %k
-  %found = call {{ptr, ptr}} @resolve(ptr %ctx, ptr %site, i64 %addr, i64 {width}, i64 %amask, i32 %kind, i64 %thread, i1 {write})
-  %host = extractvalue {{ptr, ptr}} %found, 0
-  %shadow = extractvalue {{ptr, ptr}} %found, 1
+  %found = call {{ptr, ptr, ptr, i64}} @resolve(ptr %ctx, ptr %site, i64 %addr, i64 {width}, i64 %amask, i32 %kind, i64 %thread, i1 {write})
+  %host = extractvalue {{ptr, ptr, ptr, i64}} %found, 0
+  %shadow = extractvalue {{ptr, ptr, ptr, i64}} %found, 1
+  %triple = extractvalue {{ptr, ptr, ptr, i64}} %found, 2
+  %offset = extractvalue {{ptr, ptr, ptr, i64}} %found, 3
   %missing = icmp eq ptr %host, null
   br i1 %missing, label %bad, label %have
 have:
@@ -239,29 +257,47 @@ def _ones(width: int) -> int:
     return int.from_bytes(b"\1" * width, "little")
 
 
-def lane_load(width: int) -> str:
-    """@load<width>: each lane's bytes into data[lane * width]; false when a lane may not read."""
-    t = f"i{8 * width}"
-    return (_LANE_HEAD + """
+def _race(kind: str, width: int, mark: int | None, same: str = "") -> str:
+    """The race check of one lane, `mark` the flags of its record (None: no check)."""
+    if mark is None:
+        return ""
+    return (
+        f"  %who.t = trunc i64 %thread to i32\n  %who = or i32 %who.t, {mark}\n"
+        f"  %calm = call i1 @lane.{kind}(ptr %ctx, ptr %wp, ptr %triple, i64 %offset, i64 {width}, i32 %who{same})\n"
+        "  br i1 %calm, label %calmed, label %bad\ncalmed:\n"
+    )
+
+
+def _named(name: str, mark: int | None) -> str:
+    return name if mark is None else f"{name}.race{mark}"
+
+
+def lane_load(width: int, mark: int | None) -> tuple[str, str]:
+    """(name, text) of the function that copies each lane's bytes to data[lane * width]; false when a lane may not read."""
+    t, name = f"i{8 * width}", _named(f"load{width}", mark)
+    return name, (_LANE_HEAD + """
 flags:
   %f = load {t}, ptr %shadow, align 1
   %written = icmp eq {t} %f, {ones}
   br i1 %written, label %access, label %bad
 access:
-  %v = load {t}, ptr %host, align 1
+{race}  %v = load {t}, ptr %host, align 1
   %at = mul i64 %k, {width}
   %to = getelementptr i8, ptr %data, i64 %at
   store {t} %v, ptr %to, align 1
   br label %stored
 stored:
   br label %next
-""" + _LANE_TAIL).format(name=f"load{width}", width=width, t=t, ones=_ones(width), write="false", more="")  # fmt: skip
+""" + _LANE_TAIL).format(
+        name=name, width=width, t=t, ones=_ones(width), write="false", more="", race=_race("read", width, mark)
+    )  # fmt: skip
 
 
-def lane_store(width: int) -> str:
-    """@store<width>: the reverse; what is written becomes initialised."""
-    t = f"i{8 * width}"
-    return (_LANE_HEAD + """
+def lane_store(width: int, mark: int | None) -> tuple[str, str]:
+    """The reverse; what is written becomes initialised."""
+    t, name = f"i{8 * width}", _named(f"store{width}", mark)
+    before = "" if mark is None else f"  %old = load {t}, ptr %host, align 1\n  %same = icmp eq {t} %old, %v\n"
+    return name, (_LANE_HEAD + """
 flags:
   store {t} {ones}, ptr %shadow, align 1
   br label %access
@@ -269,11 +305,14 @@ access:
   %at = mul i64 %k, {width}
   %from = getelementptr i8, ptr %data, i64 %at
   %v = load {t}, ptr %from, align 1
-  store {t} %v, ptr %host, align 1
+{race}  store {t} %v, ptr %host, align 1
   br label %stored
 stored:
   br label %next
-""" + _LANE_TAIL).format(name=f"store{width}", width=width, t=t, ones=_ones(width), write="true", more="")  # fmt: skip
+""" + _LANE_TAIL).format(
+        name=name, width=width, t=t, ones=_ones(width), write="true", more="",
+        race=before + _race("write", width, mark, ", i1 %same"),
+    )  # fmt: skip
 
 
 _ATOMIC_OPS = {
@@ -290,10 +329,10 @@ _ATOMIC_OPS = {
 }  # fmt: skip
 
 
-def lane_atomic(op: str, kind: str, width: int) -> tuple[str, str]:
+def lane_atomic(op: str, kind: str, width: int, mark: int | None) -> tuple[str, str]:
     """(name, text) of the function that does one atomic lane by lane. Raises KeyError for what is not done here."""
     t = f"i{8 * width}"
-    name = f"atomic.{op}.{kind}"
+    name = _named(f"atomic.{op}.{kind}", mark)
     if kind in ("f32", "f64") and op == "add":
         f = "float" if width == 4 else "double"
         nan = 0x7FFFFFFF if width == 4 else 0x7FF8000000000000
@@ -315,7 +354,7 @@ def lane_atomic(op: str, kind: str, width: int) -> tuple[str, str]:
     )
     text = (_LANE_HEAD + "flags:\n" + check + """
 access:
-  %x.p = getelementptr {t}, ptr %operands, i64 %k
+{race}  %x.p = getelementptr {t}, ptr %operands, i64 %k
   %x = load {t}, ptr %x.p
   %old = load {t}, ptr %host, align 1
 """ + body.replace("{", "{{").replace("}", "}}") + """
@@ -325,189 +364,8 @@ access:
   br label %stored
 stored:
   br label %next
-""" + _LANE_TAIL).format(name=name, width=width, t=t, write="true", more=", ptr %operands, ptr %compares")  # fmt: skip
-    return name, text
-
-
-def run_function() -> str:
-    """@run(ctx, first, last) -> how many blocks were completed. Blocks run one after another, their warps in turn."""
-    names = (
-        "smem", "smem_size", "smem_shadow", "local_shadow", "local_stride", "warp_memory", "warps", "warp_stride", "order", "alive",
-        "nctaid_x", "nctaid_y", "crossed",
+""" + _LANE_TAIL).format(
+        name=name, width=width, t=t, write="true", more=", ptr %operands, ptr %compares",
+        race=_race("write", width, mark, ", i1 false"),
     )  # fmt: skip
-    loads = "".join(context(n) for n in names)
-    return f"""
-define i64 @run(ptr %ctx, i64 %first, i64 %last) {{
-entry:
-{loads}
-  %px = getelementptr i64, ptr %ctx, i64 {SLOT["ctaid_x"]}
-  %py = getelementptr i64, ptr %ctx, i64 {SLOT["ctaid_y"]}
-  %pz = getelementptr i64, ptr %ctx, i64 {SLOT["ctaid_z"]}
-  %order = inttoptr i64 %c.order to ptr
-  %alive0 = inttoptr i64 %c.alive to ptr
-  %memory = inttoptr i64 %c.warp_memory to ptr
-  %smem = inttoptr i64 %c.smem to ptr
-  %smem_shadow = inttoptr i64 %c.smem_shadow to ptr
-  %track = icmp ne i64 %c.smem_shadow, 0
-  %local_shadow = inttoptr i64 %c.local_shadow to ptr
-  %ltrack = icmp ne i64 %c.local_shadow, 0
-  %threads = mul i64 %c.warps, 32
-  %lbytes = mul i64 %threads, %c.local_stride
-  br label %block
-block:
-  %b = phi i64 [ %first, %entry ], [ %b.next, %block.end ]
-  %go = icmp ult i64 %b, %last
-  br i1 %go, label %set, label %out
-set:
-  %o.p = getelementptr i64, ptr %order, i64 %b
-  %o = load i64, ptr %o.p
-  %x = urem i64 %o, %c.nctaid_x
-  %yz = udiv i64 %o, %c.nctaid_x
-  %y = urem i64 %yz, %c.nctaid_y
-  %z = udiv i64 %yz, %c.nctaid_y
-  store i64 %x, ptr %px
-  store i64 %y, ptr %py
-  store i64 %z, ptr %pz
-  call void @llvm.memset.p0.i64(ptr %smem, i8 0, i64 %c.smem_size, i1 false)
-  br i1 %track, label %clear, label %clear2
-clear:
-  call void @llvm.memset.p0.i64(ptr %smem_shadow, i8 0, i64 %c.smem_size, i1 false)
-  br label %clear2
-clear2:
-  br i1 %ltrack, label %clear3, label %init
-clear3:
-  call void @llvm.memset.p0.i64(ptr %local_shadow, i8 0, i64 %lbytes, i1 false)
-  br label %init
-init:
-  %iw = phi i64 [ 0, %clear2 ], [ 0, %clear3 ], [ %iw.next, %init.body ]
-  %imore = icmp ult i64 %iw, %c.warps
-  br i1 %imore, label %init.body, label %round
-init.body:
-  %ioff = mul i64 %iw, %c.warp_stride
-  %iwp = getelementptr i8, ptr %memory, i64 %ioff
-  call void @llvm.memset.p0.i64(ptr %iwp, i8 0, i64 {REGISTERS}, i1 false)
-  %ia.p = getelementptr i32, ptr %alive0, i64 %iw
-  %ia = load i32, ptr %ia.p
-  store i32 %ia, ptr %iwp
-  %in.p = getelementptr i8, ptr %iwp, i64 {NUMBER}
-  %in = trunc i64 %iw to i32
-  store i32 %in, ptr %in.p
-  %iw.next = add i64 %iw, 1
-  br label %init
-round:
-  br label %warp
-warp:
-  %w = phi i64 [ 0, %round ], [ %w.next, %warp.end ]
-  %waiting = phi i64 [ 0, %round ], [ %waiting.next, %warp.end ]
-  %running = phi i64 [ 0, %round ], [ %running.next, %warp.end ]
-  %wmore = icmp ult i64 %w, %c.warps
-  br i1 %wmore, label %warp.body, label %check
-warp.body:
-  %woff = mul i64 %w, %c.warp_stride
-  %wp = getelementptr i8, ptr %memory, i64 %woff
-  %ws.p = getelementptr i8, ptr %wp, i64 {STATUS}
-  %ws = load i32, ptr %ws.p
-  %ready = icmp eq i32 %ws, {READY}
-  br i1 %ready, label %warp.run, label %warp.end
-warp.run:
-  %wn = trunc i64 %w to i32
-  %r = call i32 @warp(ptr %ctx, ptr %wp, i32 %wn)
-  store i32 %r, ptr %ws.p
-  %bail = icmp eq i32 %r, {BAIL}
-  br i1 %bail, label %out, label %warp.end
-warp.end:
-  %state = phi i32 [ %ws, %warp.body ], [ %r, %warp.run ]
-  %isw = icmp eq i32 %state, {WAITING}
-  %isw64 = zext i1 %isw to i64
-  %waiting.next = add i64 %waiting, %isw64
-  %isd = icmp ne i32 %state, {DONE}
-  %isd64 = zext i1 %isd to i64
-  %running.next = add i64 %running, %isd64
-  %w.next = add i64 %w, 1
-  br label %warp
-check:
-  %none = icmp eq i64 %waiting, 0
-  br i1 %none, label %block.end, label %leader
-leader:
-  ; release the barrier of the first waiting warp whose barrier is complete
-  %l = phi i64 [ 0, %check ], [ %l.next, %leader.no ]
-  %lmore = icmp ult i64 %l, %c.warps
-  br i1 %lmore, label %leader.body, label %out
-leader.body:
-  %loff = mul i64 %l, %c.warp_stride
-  %lp = getelementptr i8, ptr %memory, i64 %loff
-  %ls.p = getelementptr i8, ptr %lp, i64 {STATUS}
-  %ls = load i32, ptr %ls.p
-  %lw = icmp eq i32 %ls, {WAITING}
-  br i1 %lw, label %count, label %leader.no
-leader.no:
-  %l.next = add i64 %l, 1
-  br label %leader
-count:
-  %lid.p = getelementptr i8, ptr %lp, i64 {BARRIER}
-  %lid = load i32, ptr %lid.p
-  %lc.p = getelementptr i8, ptr %lp, i64 {COUNT}
-  %lc = load i32, ptr %lc.p
-  br label %member
-member:
-  %m = phi i64 [ 0, %count ], [ %m.next, %member.end ]
-  %n = phi i64 [ 0, %count ], [ %n.next, %member.end ]
-  %mmore = icmp ult i64 %m, %c.warps
-  br i1 %mmore, label %member.body, label %decide
-member.body:
-  %moff = mul i64 %m, %c.warp_stride
-  %mp = getelementptr i8, ptr %memory, i64 %moff
-  %ms.p = getelementptr i8, ptr %mp, i64 {STATUS}
-  %ms = load i32, ptr %ms.p
-  %mid.p = getelementptr i8, ptr %mp, i64 {BARRIER}
-  %mid = load i32, ptr %mid.p
-  %mw = icmp eq i32 %ms, {WAITING}
-  %same = icmp eq i32 %mid, %lid
-  %counts = and i1 %mw, %same
-  br label %member.end
-member.end:
-  %c64 = zext i1 %counts to i64
-  %n.next = add i64 %n, %c64
-  %m.next = add i64 %m, 1
-  br label %member
-decide:
-  %whole = icmp eq i32 %lc, 0
-  %allhere = icmp eq i64 %n, %running
-  %lanes = mul i64 %n, 32
-  %lc64 = zext i32 %lc to i64
-  %enough = icmp eq i64 %lanes, %lc64
-  %complete = select i1 %whole, i1 %allhere, i1 %enough
-  br i1 %complete, label %release, label %leader.no
-release:
-  %old = load i64, ptr %cp.crossed
-  %new = add i64 %old, 1
-  store i64 %new, ptr %cp.crossed
-  br label %free
-free:
-  %f = phi i64 [ 0, %release ], [ %f.next, %free.end ]
-  %fmore = icmp ult i64 %f, %c.warps
-  br i1 %fmore, label %free.body, label %round
-free.body:
-  %foff = mul i64 %f, %c.warp_stride
-  %fp = getelementptr i8, ptr %memory, i64 %foff
-  %fs.p = getelementptr i8, ptr %fp, i64 {STATUS}
-  %fs = load i32, ptr %fs.p
-  %fid.p = getelementptr i8, ptr %fp, i64 {BARRIER}
-  %fid = load i32, ptr %fid.p
-  %fw = icmp eq i32 %fs, {WAITING}
-  %fsame = icmp eq i32 %fid, %lid
-  %fgo = and i1 %fw, %fsame
-  br i1 %fgo, label %free.it, label %free.end
-free.it:
-  store i32 {READY}, ptr %fs.p
-  br label %free.end
-free.end:
-  %f.next = add i64 %f, 1
-  br label %free
-block.end:
-  %b.next = add i64 %b, 1
-  br label %block
-out:
-  ret i64 %b
-}}
-"""
+    return name, text

@@ -1,0 +1,41 @@
+"""What compiled code remembers of the last write and the last reads of each granule, for its race check.
+
+The check must find every race that races.py would report in any order of the same accesses, and may suspect more: what
+looks like a race makes the launch go back to the interpreter, which decides and reports. So two accesses are ordered
+here by barriers and warp-synchronising instructions only, blocks never are, and what cannot be told apart counts as
+unordered.
+
+A record is 32 bits: the thread in its block, flags, and an epoch. Epochs grow over the launch: a warp takes a new one
+when it synchronises after an access, all warps of a barrier take a common one when they cross it, and every block
+starts above those of the blocks before. An access is ordered behind a record of another warp when the record's epoch is
+below what it knows of that warp. 0 means nobody.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+THREAD, LANE, WARP_BITS = 0x3FF, 0x1F, 0x3E0
+LANES = 1 << 10  # several lanes of the warp
+WARPS = 1 << 11  # several warps, or (epoch 1) other blocks; the epoch is the latest of theirs
+STRONG = 1 << 12  # strong accesses only, of a scope that other blocks share
+AFTER_WEAK = 1 << 13  # strong, but the same warp has made a weak access before that others may not know of
+FLAGS = 0x3FFF
+SHIFT, EPOCHS = 14, 1 << 18
+FOREIGN = 1 << SHIFT | WARPS
+RENUMBER = 1 << 17  # no block starts at a later epoch
+
+
+def renumber(records: np.ndarray) -> None:
+    """Turns all records of a region of global memory into those of other blocks, so that epochs may start anew."""
+    for start in range(0, records.size, 1 << 20):
+        part = records[start : start + (1 << 20)]
+        where = np.flatnonzero(part)
+        if where.size:
+            part[where] = FOREIGN | np.where(part[where] & AFTER_WEAK, 0, part[where] & STRONG)
+
+
+def fill_foreign(records: np.ndarray, used: np.ndarray, strong: np.ndarray) -> None:
+    """Records of granules that other blocks have `used`, `strong` where all of their accesses were strong."""
+    where = np.flatnonzero(used)
+    records[where] = FOREIGN | np.where(strong[where], STRONG, 0)
