@@ -18,8 +18,9 @@ from porter.verify.ptx.wave import Geometry
 SNAPSHOT_LIMIT = 1 << 30  # bytes of writable buffers that may be copied, so that a bail-out can be undone
 SPILL = 16 << 20  # bytes of them that are copied in memory, the rest to a file
 STRETCH = 1 << 20
-WORTH_COMPILING = 0.2  # seconds of interpretation left that justify a compilation
+WORTH_COMPILING = 0.2  # seconds of interpretation, spent and foreseen, that justify a compilation
 WORTH_LOADING = 0.05  # the same when the machine code is in the cache
+DOUBTS = 2  # bail-outs behind which an entry is left to the interpreter
 
 
 class Snapshot:
@@ -64,6 +65,14 @@ class Snapshot:
 
 
 @dataclass(slots=True)
+class Past:
+    """What launches of one entry have cost so far: kept with the module, since a verification makes dozens of them."""
+
+    interpreted: float = 0.0  # seconds
+    doubts: int = 0  # launches that compiled code gave back
+
+
+@dataclass(slots=True)
 class Accelerator:
     """Compiled code for the blocks of one launch. `forced`: for every block, and saying why if that is impossible."""
 
@@ -79,18 +88,32 @@ class Accelerator:
     crossed: int = 0
     saved: Snapshot = field(default_factory=lambda: Snapshot(SPILL))
 
-    def wanted(self, seconds_left: float) -> bool:
-        """Is it worth it, given how long the interpreter would still need?"""
+    @property
+    def past(self) -> Past:
+        key = ("past", self.program.entry, self.checks)
+        found = self.module.cache.setdefault(key, Past())
+        assert isinstance(found, Past)
+        return found
+
+    def wanted(self, seconds_left: float = 0.0) -> bool:
+        """Is compiled code worth it, given what interpretation has cost and how long it would still take?"""
         if self.refusal:
             return False
         if self.forced:
             return True
-        if seconds_left < WORTH_LOADING:
+        past = self.past
+        if past.doubts >= DOUBTS:
+            return False
+        loaded = ("loaded", self.program.entry, self.checks)
+        if loaded in self.module.cache:
+            return True
+        seconds = past.interpreted + seconds_left
+        if seconds <= WORTH_LOADING:
             return False
         from porter.verify.ptx.llvm.engine import guards_of, is_cached
 
         guards = guards_of(self.checks, self.program)
-        return seconds_left > WORTH_COMPILING or is_cached(self.module, self.program, guards)
+        return seconds > WORTH_COMPILING or is_cached(self.module, self.program, guards)
 
     def run(self, blocks: np.ndarray, budget: Budget, seen: dict[object, object]) -> bool:
         """Runs blocks with compiled code. False: nothing has happened (memory is as it was), and `refusal` says why.
@@ -104,21 +127,24 @@ class Accelerator:
             self.snapshot()
             guards = guards_of(self.checks, self.program)
             kernel = compile_program(self.module, self.program, guards)
+            self.module.cache["loaded", self.program.entry, self.checks] = True
         except Refused as refusal:
             self.refusal = str(refusal)
+            self.past.doubts = DOUBTS
             self.saved.clear()
             return False
-        machine = Machine(kernel, self.geometry, self.params, self.space, guards, seen)
+        machine = Machine(kernel, self.geometry, self.params, self.space, guards, seen, budget.left)
         done = machine.run(blocks)
         if done < blocks.size:
             self.refusal = f"block {int(blocks[done])} needs the interpreter"
+            self.past.doubts += 1
             self.restore()
             return False
+        self.saved.clear()
         for segment, count in enumerate(machine.counts):
-            budget.executions[segment] += int(count)
+            budget.spend(self.program.segments[segment], int(count), 0)
         self.crossed += machine.crossed
         self.used = True
-        self.saved.clear()
         return True
 
     def snapshot(self) -> None:

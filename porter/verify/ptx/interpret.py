@@ -172,7 +172,7 @@ def run(
     grid = Grid(orders)
     crossed, deadlocked = 0, False
     race_memory: dict[object, object] = {}
-    if accelerator is not None and accelerator.forced and accelerator.run(grid.rest(), budget, race_memory):
+    if accelerator is not None and accelerator.wanted() and accelerator.run(grid.rest(), budget, race_memory):
         return budget, accelerator.crossed, False
     with np.errstate(all="ignore"):
         while (blocks := grid.take(resident)).size:
@@ -195,10 +195,14 @@ def run(
             wave.sync_observers.clear()
             crossed += scheduler.barriers.crossed
             deadlocked |= scheduler.deadlocked
-            if accelerator is None or recorder.found:
+            if accelerator is None:
                 continue
             left = grid.rest().size
-            seconds = (time.perf_counter() - started) * left / blocks.size
+            taken = time.perf_counter() - started
+            accelerator.past.interpreted += taken
+            if recorder.found:
+                continue
+            seconds = taken * left / blocks.size
             if left and accelerator.wanted(seconds) and accelerator.run(grid.rest(), budget, race_memory):
                 crossed += accelerator.crossed
                 break

@@ -463,10 +463,11 @@ class Budget:
         self.visits = [0] * segments
         self.left = limit
 
-    def spend(self, segment: Segment, threads: int) -> None:
+    def spend(self, segment: Segment, threads: int, overhead: int = 256) -> None:
+        """`threads` have executed a segment; `overhead` is what a visit by the interpreter costs beside them."""
         index = segment.index
         self.executions[index] += threads
         self.visits[index] += 1
-        self.left -= (threads + 256) * (len(segment.steps) + 1)
+        self.left -= (threads + overhead) * (len(segment.steps) + 1)
         if self.left < 0:
             raise OutOfBudget

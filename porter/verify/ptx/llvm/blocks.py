@@ -89,10 +89,10 @@ forget:
 _JOIN = f"""
   br label %join
 join:
-  %j = phi i64 [ 0, %release ], [ %j.next, %join.end ]
-  %j.known = phi {_V} [ zeroinitializer, %release ], [ %j.known.next, %join.end ]
-  %j.epoch = phi i32 [ 0, %release ], [ %j.epoch.next, %join.end ]
-  %j.bits = phi i32 [ 0, %release ], [ %j.bits.next, %join.end ]
+  %j = phi i64 [ 0, %cross ], [ %j.next, %join.end ]
+  %j.known = phi {_V} [ zeroinitializer, %cross ], [ %j.known.next, %join.end ]
+  %j.epoch = phi i32 [ 0, %cross ], [ %j.epoch.next, %join.end ]
+  %j.bits = phi i32 [ 0, %cross ], [ %j.bits.next, %join.end ]
   %jmore = icmp ult i64 %j, %c.warps
   br i1 %jmore, label %join.body, label %joined
 join.body:
@@ -180,7 +180,7 @@ def run_function(races: bool) -> str:
     """@run(ctx, first, last) -> how many blocks were completed. Blocks run one after another, their warps in turn."""
     names = (
         "smem", "smem_size", "smem_shadow", "local_shadow", "local_stride", "warp_memory", "warps", "warp_stride", "order", "alive",
-        "nctaid_x", "nctaid_y", "crossed", "epoch0", "universal", "renumber",
+        "nctaid_x", "nctaid_y", "crossed", "epoch0", "universal", "renumber", "fuel",
     )  # fmt: skip
     loads = "".join(context(n) for n in names)
     last = _LAST if races else "block.end:\n  %b.next = add i64 %b, 1\n  br label %block\n"
@@ -329,12 +329,19 @@ decide:
   %complete = select i1 %whole, i1 %allhere, i1 %enough
   br i1 %complete, label %release, label %leader.no
 release:
+  ; a loop with a barrier in it may never end
+  %fuel = load i64, ptr %cp.fuel
+  %fuel.left = sub i64 %fuel, %threads
+  store i64 %fuel.left, ptr %cp.fuel
+  %fuel.out = icmp slt i64 %fuel.left, 0
+  br i1 %fuel.out, label %out, label %cross
+cross:
   %old = load i64, ptr %cp.crossed
   %new = add i64 %old, 1
   store i64 %new, ptr %cp.crossed
 {_JOIN if races else "  br label %free"}
 free:
-  %f = phi i64 {"[ 0, %joined ], [ 0, %all.know ]" if races else "[ 0, %release ]"}, [ %f.next, %free.end ]
+  %f = phi i64 {"[ 0, %joined ], [ 0, %all.know ]" if races else "[ 0, %cross ]"}, [ %f.next, %free.end ]
   %fmore = icmp ult i64 %f, %c.warps
   br i1 %fmore, label %free.body, label %round
 free.body:

@@ -13,7 +13,7 @@ from porter.verify.ptx.layout import LOCAL_WINDOW
 from porter.verify.ptx.llvm import races, runtime
 from porter.verify.ptx.llvm.algebra import LlvmAlgebra
 from porter.verify.ptx.llvm.blocks import run_function
-from porter.verify.ptx.llvm.chunk import Chunk
+from porter.verify.ptx.llvm.chunk import Chunk, Work
 from porter.verify.ptx.llvm.runtime import BAIL, BARRIER, COUNT, DONE, EPOCH, LAST, PCS, REGISTERS, WAITING, context
 from porter.verify.ptx.llvm.text import Refused, Writer
 from porter.verify.ptx.llvm.warp import emit_warp_step
@@ -26,6 +26,7 @@ from porter.verify.ptx.program import (
     Fence,
     Goto,
     Hint,
+    HostCall,
     Load,
     Program,
     Pure,
@@ -226,11 +227,11 @@ class Emitter:
                 raise Refused(f"guarded {step.source.opcode}")
             emit_warp_step(self, step, mask)
         stored = False
-        work: list[Pure | Load | Store | Atomic] = []
+        work: list[Work] = []
         for step in steps:
             if isinstance(step, (Hint, Fence)) or (isinstance(step, Pure) and step.needless):
                 continue
-            if not isinstance(step, (Pure, Load, Store, Atomic)):
+            if not isinstance(step, (Pure, Load, Store, Atomic, HostCall)):
                 raise Refused(step.source.opcode)
             work.append(step)
             if isinstance(step, Load) and step.order != "weak" and stored:
@@ -289,7 +290,7 @@ class Emitter:
             raise Refused("a register without a slot")  # only reached through undefined registers
         return self.w.op(f"getelementptr i8, ptr %wp, i64 {self.slots[index]}")
 
-    def chunks(self, segment: Segment, steps: list[Pure | Load | Store | Atomic], mask: str) -> None:
+    def chunks(self, segment: Segment, steps: list[Work], mask: str) -> None:
         """The loop over chunks of lanes that runs the steps."""
         w = self.w
         head, body, tail, out = (w.new_label(x) for x in ("chunk", "body", "next", "out"))

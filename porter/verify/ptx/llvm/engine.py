@@ -166,8 +166,9 @@ class Machine:
 
     def __init__(
         self, kernel: Kernel, geometry: Geometry, params: np.ndarray, space: AddressSpace, guards: Guards,
-        seen: dict[object, object],
+        seen: dict[object, object], limit: int,
     ):  # fmt: skip
+        """`limit`: how much work (see Budget) may be done."""
         g, track = geometry, guards.track
         self.kernel, self.geometry = kernel, geometry
         facts = kernel.facts
@@ -215,6 +216,7 @@ class Machine:
             "dynamic_smem": g.dynamic_shared,
             "scratch": _address(self.scratch),
             "epoch0": 2,
+            "fuel": limit,
         }
         for k, name in enumerate(("smem_race", "smem_race_delta", "smem_race_form")):
             values[name] = int(self.table[runtime.RACE_WORD + k])
