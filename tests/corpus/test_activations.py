@@ -58,6 +58,17 @@ def test_gated_activations(name, options, arch):
             assert torch.equal(out, want)
 
 
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("name", ["relu_squared", "gelu_new", "gelu_fast", "gelu_quick"])
+def test_pointwise_activations(name, arch):
+    for shape in ((3, 1024), (5, 77)):
+        x = random(*shape)
+        want = torch.empty_like(x)
+        getattr(reference, name)(want, x)
+        run(getattr(corpus, name), x, x, arch=arch)  # in place
+        assert ulps(x, want).max() <= 1 and (ulps(x, want) > 0).double().mean() < 2e-3
+
+
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_silu_of_every_16_bit_number_is_the_rounded_quotient(dtype):
     """The quotient without a slow path is div.rn's for all 65536 gates, infinities, NaN and zeros with them."""

@@ -129,6 +129,65 @@ def test_qk_norm_with_several_rows_in_flight():
     agree(k, want_k)
 
 
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize(
+    ("shape", "affine"), [((3, 5120), torch.float32), ((150, 96), torch.bfloat16), ((4, 769), None)]
+)
+def test_layer_norm(arch, shape, affine):
+    x, out, want = random(*shape) + 3, torch.empty(shape).bfloat16(), torch.empty(shape).bfloat16()
+    w, b = (None, None) if affine is None else (random(shape[-1], dtype=affine, seed=s) for s in (2, 3))
+    run(corpus.layer_norm, out, x, w, b, EPS, arch=arch)
+    reference.layer_norm(want, x, w, b, EPS)
+    exact = torch.nn.functional.layer_norm(
+        x.double(), (shape[-1],), None if w is None else w.double(), None if b is None else b.double(), EPS
+    )
+    assert (ulps(out, want) == 0).double().mean() >= 0.995  # sums with the bias cancel
+    assert ((out.double() - exact).abs() <= exact.abs() * 2**-8 + 1e-5).all()
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("activation", ["silu", "sigmoid"])
+@pytest.mark.parametrize("norm_before_gate", [True, False])
+def test_gated(arch, activation, norm_before_gate):
+    x, z, w = random(7, 1024), random(7, 1024, seed=2), random(1024, seed=3)
+    out, want = torch.empty_like(x), torch.empty_like(x)
+    run(corpus.rms_norm_gated, out, x, z, w, EPS, norm_before_gate, activation, arch=arch)
+    reference.rms_norm_gated(want, x, z, w, EPS, norm_before_gate, activation)
+    agree(out, want, exact=0.998)
+
+
+def test_silu_of_the_norm():
+    x, w, out, want = (
+        random(5, 3, 640),
+        random(640),
+        torch.empty(5, 3, 640).bfloat16(),
+        torch.empty(5, 3, 640).bfloat16(),
+    )
+    run(corpus.rms_norm_silu, out, x, w, EPS)
+    reference.rms_norm_silu(want, x, w, EPS)
+    agree(out, want, exact=0.998)
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize(
+    ("head", "rot", "neox", "cache"),
+    [(128, 128, True, torch.bfloat16), (128, 64, True, torch.float32), (64, 64, False, torch.bfloat16),
+     (128, 32, False, torch.float32), (96, 96, True, torch.bfloat16), (80, 80, True, torch.bfloat16)],
+)  # fmt: skip
+def test_qk_norm_rope(arch, head, rot, neox, cache):
+    tokens, q, k, v = 9, 6, 2, 2
+    qkv, wq, wk = random(tokens, (q + k + v) * head), random(head, seed=2), random(head, seed=3)
+    angles = torch.rand(50, rot // 2, generator=torch.Generator().manual_seed(4)) * 6.28
+    table = torch.cat([angles.cos(), angles.sin()], -1).to(cache)
+    positions = torch.randint(0, 50, (tokens,), generator=torch.Generator().manual_seed(5))
+    want = qkv.clone()
+    run(corpus.qk_norm_rope, qkv, q, k, v, head, EPS, wq, wk, table, neox, positions, arch=arch)
+    reference.qk_norm_rope(want, q, k, v, head, EPS, wq, wk, table, neox, positions)
+    differs = (qkv != want).double().mean()
+    assert differs <= 0.002  # the references fuse no product
+    assert ((qkv.double() - want.double()).abs() <= want.double().abs() * 2**-7 + 2**-9).all()
+
+
 def test_no_rows_launch_nothing():
     x = random(0, 4096)
     assert run(corpus.rms_norm, x, x, random(4096), EPS) == []

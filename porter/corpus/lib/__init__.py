@@ -11,6 +11,7 @@ from porter.corpus.lib.inline import *  # noqa: F403
 from porter.corpus.lib.int8_scales import *  # noqa: F403
 from porter.corpus.lib.integers import *  # noqa: F403
 from porter.corpus.lib.memory import *  # noqa: F403
+from porter.corpus.lib.ordered import *  # noqa: F403
 from porter.corpus.lib.packed import *  # noqa: F403
 from porter.corpus.lib.sync import *  # noqa: F403
 from porter.corpus.lib.warp import *  # noqa: F403

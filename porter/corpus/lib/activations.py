@@ -5,6 +5,7 @@ from cutlass import Float32
 
 from porter.corpus.lib.floats import div_rn, fma, fmin, mul_rn, rcp_approx_ftz
 from porter.corpus.lib.integers import select
+from porter.corpus.lib.packed import round_to
 
 # Stands for a residual that is inf * 0: finite, above any true residual, and gone after the product with 1/d = 0.
 _NO_RESIDUAL = 1.0e30
@@ -66,3 +67,46 @@ def gelu_tanh(x):
 def relu_above(x, threshold):
     """x where it is above the threshold, else 0 (NaN gives 0)."""
     return select(x > Float32(threshold), x, Float32(0.0))
+
+
+def relu_squared(x, dtype):
+    """max(x, 0)^2 (NaN gives 0)."""
+    kept = relu_above(x, 0.0)
+    return mul_rn(kept, kept)
+
+
+def gelu_quick(x, dtype):
+    """x / (1 + expf(-1.702 x))."""
+    scaled = mul_rn(x, Float32(-1.702))
+    return div_rn(x, Float32(1.0) + exp(scaled)) if dtype is Float32 else over_one_plus_exp(x, scaled)
+
+
+def gelu_new(x, dtype):
+    """x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3))), every step rounded to `dtype`."""
+    cube = _times(_times(x, x, dtype), x, dtype)
+    inner = _plus_product(x, Float32(0.044715), cube, dtype)
+    return _half_times_one_plus(x, _tanh(_times(Float32(0.79788456), inner, dtype), dtype), dtype)
+
+
+def gelu_fast(x, dtype):
+    """x/2 * (1 + tanh(0.79788456 x * (1 + 0.044715 x * x))), every step rounded to `dtype`."""
+    inner = _plus_product(Float32(1.0), _times(Float32(0.044715), x, dtype), x, dtype)
+    scaled = _times(_times(x, Float32(0.79788456), dtype), inner, dtype)
+    return _half_times_one_plus(x, _tanh(scaled, dtype), dtype)
+
+
+def _times(a, b, dtype):
+    return round_to(mul_rn(a, b), dtype)
+
+
+def _tanh(x, dtype):
+    return round_to(cute.math.tanh(x), dtype)
+
+
+def _plus_product(a, b, c, dtype):
+    """a + b * c: fused in float32, as nvcc contracts it, else with the product rounded."""
+    return fma(b, c, a) if dtype is Float32 else round_to(a + _times(b, c, dtype), dtype)
+
+
+def _half_times_one_plus(x, t, dtype):
+    return mul_rn(_times(Float32(0.5), x, dtype), round_to(Float32(1.0) + t, dtype))

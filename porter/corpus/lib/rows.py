@@ -138,8 +138,8 @@ class Rows:
         return (lane + i * self.threads) * self.vec
 
     def scratch(self, dtype=Float32, copies=1):
-        """Shared memory for `reduce`: one value a warp, `copies` times."""
-        return shared(dtype, max(1, self.warps) * self.rows * copies)
+        """Shared memory for `reduce`: one value a warp, `copies` times, up to a whole number of 16-byte reads."""
+        return shared(dtype, -(-self.warps * self.rows * copies // 4) * 4)
 
     @cute.jit
     def reduce(self, v, scratch: cute.Pointer, op: cutlass.Constexpr = "sum"):
@@ -193,10 +193,16 @@ def _words(dtype, count):
     return word, max(1, nbytes // 4)
 
 
-def load_vector(dst, src, count, inside=True, readonly=False):
-    """`count` elements from global memory to registers in one access: 16 bytes `ld.global.L1::no_allocate.v4.b32`, or
-    `ld.global.nc.v4.b32` with `readonly`; 32 bytes (sm_100 on) `.v8.b32`. Zeros if not `inside`. `src` is aligned to
-    the access. In place: the compiler would move a plain load down to its first use."""
+def load_vector(dst, src, count, inside=True, readonly=False, most=16):
+    """`count` elements from global memory to registers, in accesses of `most` bytes at most, to which `src` is aligned:
+    16 bytes `ld.global.L1::no_allocate.v4.b32`, or `ld.global.nc.v4.b32` with `readonly`; 32 bytes (sm_100 on)
+    `.v8.b32`. Zeros if not `inside`. In place: the compiler would move a plain load down to its first use."""
+    size = dst.dtype.width // 8
+    if count * size > most:
+        step = most // size
+        for start in range(0, count, step):
+            load_vector(dst + start, src + start, step, inside, readonly, most)
+        return
     word, n = _words(dst.dtype, count)
     results = ", ".join(f"${i}" for i in range(n))
     kind = f".v{n}.b32 {{{results}}}" if n > 1 else f".b{word.width} {results}"
@@ -212,8 +218,14 @@ def load_vector(dst, src, count, inside=True, readonly=False):
         (cute.recast_ptr(dst, dtype=word) + i).store(word(value))
 
 
-def store_vector(dst, src, count):
-    """`count` elements from registers to global memory in one access (16 bytes: `st.global.v4.b32`)."""
+def store_vector(dst, src, count, most=16):
+    """`count` elements from registers to global memory, in accesses of `most` bytes (16: `st.global.v4.b32`)."""
+    size = src.dtype.width // 8
+    if count * size > most:
+        step = most // size
+        for start in range(0, count, step):
+            store_vector(dst + start, src + start, step, most)
+        return
     word, n = _words(src.dtype, count)
     align = n * word.width // 8
     wide = assume_aligned(dst, word, align)

@@ -6,18 +6,32 @@ Importing this registers all of them as `torch.ops.porter.NAME`. Needs torch; Cu
 from porter.corpus.ops.activation import (
     fatrelu_and_mul,
     gelu_and_mul,
+    gelu_fast,
+    gelu_new,
+    gelu_quick,
     gelu_tanh_and_mul,
     mul_and_silu,
+    relu_squared,
     silu_and_mul,
     silu_and_mul_per_block_quant,
     silu_and_mul_quant,
     silu_and_mul_with_clamp,
     swigluoai_and_mul,
 )
+from porter.corpus.ops.embedding import (
+    embedding,
+)
+from porter.corpus.ops.head_norm import (
+    fused_qk_norm_rope,
+    qk_norm,
+    qk_norm_rope,
+)
 from porter.corpus.ops.norm import (
     fused_add_rms_norm,
-    qk_norm,
+    layer_norm,
     rms_norm,
+    rms_norm_gated,
+    rms_norm_silu,
 )
 from porter.corpus.ops.norm_quant import (
     fused_add_rms_norm_static_fp8_quant,
@@ -31,18 +45,31 @@ from porter.corpus.ops.rotary import (
 from porter.corpus.ops.softmax import (
     softmax,
 )
+from porter.corpus.ops.topk import (
+    topk,
+)
 
 __all__ = [
+    "embedding",
     "fatrelu_and_mul",
     "fused_add_rms_norm",
     "fused_add_rms_norm_static_fp8_quant",
+    "fused_qk_norm_rope",
     "gelu_and_mul",
+    "gelu_fast",
+    "gelu_new",
+    "gelu_quick",
     "gelu_tanh_and_mul",
+    "layer_norm",
     "mul_and_silu",
     "qk_norm",
+    "qk_norm_rope",
+    "relu_squared",
     "rms_norm",
     "rms_norm_dynamic_per_token_quant",
+    "rms_norm_gated",
     "rms_norm_per_block_quant",
+    "rms_norm_silu",
     "rms_norm_static_fp8_quant",
     "rotary_embedding",
     "silu_and_mul",
@@ -51,4 +78,5 @@ __all__ = [
     "silu_and_mul_with_clamp",
     "softmax",
     "swigluoai_and_mul",
+    "topk",
 ]

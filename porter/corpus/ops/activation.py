@@ -143,6 +143,60 @@ def swigluoai_and_mul(device: Device, out: Any, input: Any, alpha: float, limit:
     return _gated(device, out, input, act="swigluoai", interleaved=True, alpha=alpha, limit=limit)
 
 
+def _pointwise(device: Device, act: str, out: Any, input: Any) -> Plan:
+    from porter.corpus.kernels.activation.pointwise import Pointwise
+
+    dtype = check_dtype("input", input, *FLOATS)
+    check_dtype("out", out, dtype)
+    rows, inner = row_dimensions([("input", input), ("out", out)])
+    if inner != 1:
+        raise Unsupported(f"input has strides {input.stride()}: its rows are not at even distances")
+    d = input.shape[-1]
+    if rows == 0 or d == 0:
+        return None
+    vec = access_width(d, [out, input])
+    spread = spread_elements(device, "relu_squared", dtype, rows, d, vec)
+    kernel = Pointwise(act, dtype, d, vec, spread.threads, spread.rows, device.pdl, spread.prefetch)
+    blocks, direct = kernel.blocks(rows), input.dim() == 2
+
+    def bind(launch: Callable[..., None]) -> Callable[..., None]:
+        if direct:
+            return lambda out, input: launch(out, input, blocks)
+        return lambda out, input: launch(as_rows(out, 1), as_rows(input, 1), blocks)
+
+    return kernel, bind
+
+
+@op("relu_squared(Tensor(a!) out, Tensor input) -> ()", key=_key_of_out, fallback=reference.relu_squared)
+def relu_squared(device: Device, out: Any, input: Any) -> Plan:
+    """`out` = max(input, 0)^2 in float32, rounded once.
+
+    `input` (..., d) in bfloat16, float16 or float32, last dimension contiguous; `out` like it, or `input` itself.
+    Raises ValueError for other arguments.
+    """
+    return _pointwise(device, "relu_squared", out, input)
+
+
+@op("gelu_new(Tensor(a!) out, Tensor input) -> ()", key=_key_of_out, fallback=reference.gelu_new)
+def gelu_new(device: Device, out: Any, input: Any) -> Plan:
+    """`out` = x/2 * (1 + tanh(0.79788456 (x + 0.044715 x^3))), every step rounded to the dtype. Otherwise as
+    `relu_squared`."""
+    return _pointwise(device, "gelu_new", out, input)
+
+
+@op("gelu_fast(Tensor(a!) out, Tensor input) -> ()", key=_key_of_out, fallback=reference.gelu_fast)
+def gelu_fast(device: Device, out: Any, input: Any) -> Plan:
+    """`out` = x/2 * (1 + tanh(0.79788456 x * (1 + 0.044715 x * x))), every step rounded to the dtype. Otherwise as
+    `relu_squared`."""
+    return _pointwise(device, "gelu_fast", out, input)
+
+
+@op("gelu_quick(Tensor(a!) out, Tensor input) -> ()", key=_key_of_out, fallback=reference.gelu_quick)
+def gelu_quick(device: Device, out: Any, input: Any) -> Plan:
+    """`out` = x * sigmoid(1.702 x) in float32, rounded once. Otherwise as `relu_squared`."""
+    return _pointwise(device, "gelu_quick", out, input)
+
+
 @op(
     "silu_and_mul_quant(Tensor(a!) result, Tensor input, Tensor scale) -> ()",
     key=lambda result, input, scale: (input.shape, input.stride(), input.dtype, input.get_device()),

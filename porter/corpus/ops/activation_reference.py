@@ -91,3 +91,31 @@ def silu_and_mul_per_block_quant(
         scales.copy_(s.t())
     else:
         scales.view(s.shape).copy_(s)
+
+
+def relu_squared(out: Any, input: Any) -> None:
+    """See porter.corpus.ops.activation.relu_squared."""
+    x = input.float()
+    out.copy_(x.where(x > 0, x.new_zeros(())).square())
+
+
+def gelu_new(out: Any, input: Any) -> None:
+    """See porter.corpus.ops.activation.gelu_new."""
+    x = input
+    inner = x + (x * x * x).float().mul(0.044715).to(x.dtype)
+    t = inner.float().mul(0.79788456).to(x.dtype).tanh()
+    out.copy_(0.5 * x * (1.0 + t))
+
+
+def gelu_fast(out: Any, input: Any) -> None:
+    """See porter.corpus.ops.activation.gelu_fast."""
+    x = input
+    inner = 1.0 + x.float().mul(0.044715).to(x.dtype) * x
+    t = (x.float().mul(0.79788456).to(x.dtype) * inner).tanh()
+    out.copy_(0.5 * x * (1.0 + t))
+
+
+def gelu_quick(out: Any, input: Any) -> None:
+    """See porter.corpus.ops.activation.gelu_quick."""
+    x = input.float()
+    out.copy_(x / (1.0 + (-1.702 * x).exp()))

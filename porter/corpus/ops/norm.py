@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from porter.corpus.ops import norm_reference as reference
 from porter.corpus.ops.rows import (
+    Spread,
     access_width,
-    as_heads,
     as_rows,
     check_dtype,
     check_vector,
@@ -17,7 +18,6 @@ from porter.corpus.ops.rows import (
 )
 from porter.corpus.runtime.device import Device
 from porter.corpus.runtime.ops import Plan, Unsupported, op
-from porter.corpus.runtime.tuning import choose
 
 FLOATS = ("bf16", "f16", "f32")
 # Where the rounding steps of engines differ; "vllm" is the default everywhere.
@@ -67,7 +67,7 @@ def rms_norm(
     weights = weight_dtype(weight, dtype, length)
     if rows == 0 or length == 0:
         return None
-    vec = access_width(length, [input, result, weight])
+    vec = access_width(length, [input, result], [weight])
     spread = spread_rows(device, "rms_norm", dtype, rows, length, vec)
     kernel = RmsNorm(
         dtype, Rows(length, vec, spread.threads, spread.rows), weights,
@@ -115,7 +115,7 @@ def fused_add_rms_norm(
     weights = weight_dtype(weight, dtype, length)
     if rows == 0 or length == 0:
         return None
-    vec = access_width(length, [input, residual, weight])
+    vec = access_width(length, [input, residual], [weight])
     spread = spread_rows(device, "fused_add_rms_norm", dtype, rows, length, vec)
     kernel = FusedAddRmsNorm(
         dtype, Rows(length, vec, spread.threads, spread.rows), weights,
@@ -135,80 +135,138 @@ def fused_add_rms_norm(
 
 
 @op(
-    "qk_norm(Tensor(a!) q, Tensor(b!) k, Tensor q_weight, Tensor k_weight, float epsilon, float weight_bias=0.0, "
-    "str profile='vllm') -> ()",
-    key=lambda q, k, q_weight, k_weight, epsilon, weight_bias=0.0, profile="vllm": (
-        q.shape, q.stride(), k.shape, k.stride(), q.dtype, q.get_device(), q_weight.shape, weight_bias, profile
+    "layer_norm(Tensor(a!) result, Tensor input, Tensor? weight, Tensor? bias, float epsilon) -> ()",
+    key=lambda result, input, weight, bias, epsilon: (
+        input.shape, input.stride(), input.dtype, input.get_device(), weight is None, bias is None
     ),
-    fallback=reference.qk_norm,
+    fallback=reference.layer_norm,
 )  # fmt: skip
-def qk_norm(
-    device: Device, q: Any, k: Any, q_weight: Any, k_weight: Any, epsilon: float, weight_bias: float, profile: str
-) -> Plan:
-    """In place: every head of q and of k becomes its RMS norm, in one launch.
+def layer_norm(device: Device, result: Any, input: Any, weight: Any, bias: Any, epsilon: float) -> Plan:
+    """`result` = (input - mean) / sqrt(variance + epsilon) * weight + bias, over the last dimension.
 
-    `q` (T, q_heads, D) or (T, q_heads * D) and `k` likewise, last dimension contiguous, any other strides: parts
-    of one packed tensor will do. `q_weight`, `k_weight` (D,) of the same dtype or float32. Arithmetic as in rms_norm.
-    Raises ValueError for other arguments.
+    Operands as for rms_norm; `weight` and `bias` (H,) of the input's dtype or float32, or None. The variance is the
+    mean of the squared deviations. Computed in float32, rounded once. Raises ValueError for other arguments.
     """
-    from porter.corpus.kernels.norm.qk_norm import QkNorm
+    from porter.corpus.kernels.norm.layer_norm import LayerNorm
     from porter.corpus.lib.rows import Rows
 
-    dtype, length = check_dtype("q", q, *FLOATS), q_weight.shape[-1]
-    check_dtype("k", k, dtype)
-    check_vector("q_weight", q_weight, length)
-    check_vector("k_weight", k_weight, length)
-    weight = check_dtype("q_weight", q_weight, dtype, "f32")
-    check_dtype("k_weight", k_weight, weight)
-    heads_q, heads_k = as_heads("q", q, length), as_heads("k", k, length)
-    tokens, q_heads, k_heads = heads_q.shape[0], heads_q.shape[1], heads_k.shape[1]
-    if heads_k.shape[0] != tokens:
-        raise ValueError(f"q has {tokens} tokens, k {heads_k.shape[0]}")
-    if tokens == 0 or length == 0:
+    shape = plain_rows(device, "layer_norm", [("input", input), ("result", result)], [weight, bias])
+    weights, biases = (weight_dtype(t, shape.dtype, shape.length) for t in (weight, bias))
+    if shape.rows == 0 or shape.length == 0:
         return None
-    if q_heads == 0 or k_heads == 0:
-        raise Unsupported("q or k has no heads")
-    vec = access_width(length, [heads_q, heads_k, q_weight, k_weight])
-    threads, per_block, batch = spread_heads(device, dtype, tokens * (q_heads + k_heads), length, vec)
-    kernel = QkNorm(
-        dtype, q_heads, k_heads, Rows(length, vec, threads, per_block), weight, batch, weight_bias, rounding(profile),
-        device.pdl,
+    spread, blocks = shape.spread, shape.blocks
+    kernel = LayerNorm(
+        shape.dtype, Rows(shape.length, shape.vec, spread.threads, spread.rows), weights, biases, device.pdl,
+        spread.prefetch,
     )  # fmt: skip
-    blocks = -(-tokens * (q_heads + k_heads) // (per_block * batch))
-    direct = q.dim() == 3 and k.dim() == 3
-
-    def bind(launch: Callable[..., None]) -> Callable[..., None]:
-        if direct:
-            return lambda q, k, q_weight, k_weight, epsilon, *_: launch(q, k, q_weight, k_weight, epsilon, blocks)
-        return lambda q, k, q_weight, k_weight, epsilon, *_: launch(
-            as_heads("q", q, length), as_heads("k", k, length), q_weight, k_weight, epsilon, blocks
-        )
-
-    return kernel, bind
+    return (
+        kernel,
+        lambda launch: (
+            lambda result, input, weight, bias, epsilon: launch(
+                as_rows(result, 1), as_rows(input, 1), weight, bias, epsilon, blocks
+            )
+        ),
+    )
 
 
-def spread_heads(device: Device, dtype: str, rows: int, length: int, vec: int) -> tuple[int, int, int]:
-    """(threads of a row, rows of a block at once, rows a thread has in flight), a row within a warp."""
-    vectors = -(-length // vec)
-    threads = min(32, vectors & -vectors)  # no idle lanes: the largest power of two that divides the row
-    if -(-vectors // threads) > 8:
-        threads = min(32, 1 << (vectors - 1).bit_length())
-    accesses = -(-vectors // threads)
-    if accesses > 8:
-        raise Unsupported(f"heads of {length} elements in accesses of {vec} do not fit into a warp's registers")
-    per_warp = 32 // threads
-    default = {"threads": threads, "rows": 8 * per_warp, "batch": max(1, 4 // accesses)}
-    if rows <= 64 * per_warp * device.sm_count:
-        default |= {"rows": per_warp if rows <= 4 * per_warp * device.sm_count else 4 * per_warp, "batch": 1}
+@op(
+    "rms_norm_gated(Tensor(a!) result, Tensor input, Tensor gate, Tensor weight, float epsilon, "
+    "bool norm_before_gate=True, str activation='silu') -> ()",
+    key=lambda result, input, gate, weight, epsilon, norm_before_gate=True, activation="silu": (
+        input.shape, input.stride(), input.dtype, input.get_device(), norm_before_gate, activation
+    ),
+    fallback=reference.rms_norm_gated,
+)  # fmt: skip
+def rms_norm_gated(
+    device: Device, result: Any, input: Any, gate: Any, weight: Any, epsilon: float, norm_before_gate: bool,
+    activation: str,
+) -> Plan:  # fmt: skip
+    """`result` = rms_norm(input) * act(gate), or rms_norm(input * act(gate)) when not `norm_before_gate`.
 
-    def candidates() -> list[dict[str, int]]:
-        lanes = [t for t in (threads // 2, threads, 2 * threads) if 1 <= t <= 32 and vectors <= 8 * t]
-        return [
-            {"threads": t, "rows": warps * 32 // t, "batch": b}
-            for t in lanes
-            for warps in (1, 2, 4, 8)
-            for b in (1, 2, 4)
-        ]
+    `gate` (..., H) like the input; `activation` "silu" (also "swish") or "sigmoid". Computed in float32, rounded once.
+    Raises ValueError for other arguments.
+    """
+    from porter.corpus.kernels.norm.gated_rms_norm import GatedRmsNorm
+    from porter.corpus.lib.rows import Rows
 
-    found = choose(device, "qk_norm", f"{dtype}x{vec} {length}", rows, default, candidates)
-    return found["threads"], found["rows"], found["batch"]
+    activations = {"silu": "silu", "swish": "silu", "sigmoid": "sigmoid"}
+    if activation not in activations:
+        raise ValueError(f"activation is one of {', '.join(activations)}, not {activation!r}")
+    shape = plain_rows(device, "rms_norm_gated", [("input", input), ("result", result), ("gate", gate)], [weight])
+    weights = weight_dtype(weight, shape.dtype, shape.length)
+    if weights is None:
+        raise ValueError("weight is None")
+    if shape.rows == 0 or shape.length == 0:
+        return None
+    spread, blocks = shape.spread, shape.blocks
+    kernel = GatedRmsNorm(
+        shape.dtype, Rows(shape.length, shape.vec, spread.threads, spread.rows), weights,
+        "after" if norm_before_gate else "before", activations[activation], device.pdl, spread.prefetch,
+    )  # fmt: skip
+    return (
+        kernel,
+        lambda launch: (
+            lambda result, input, gate, weight, epsilon, *_: launch(
+                as_rows(result, 1), as_rows(input, 1), as_rows(gate, 1), weight, epsilon, blocks
+            )
+        ),
+    )
+
+
+@op(
+    "rms_norm_silu(Tensor(a!) result, Tensor input, Tensor weight, float epsilon) -> ()",
+    key=lambda result, input, weight, epsilon: (input.shape, input.stride(), input.dtype, input.get_device()),
+    fallback=reference.rms_norm_silu,
+)
+def rms_norm_silu(device: Device, result: Any, input: Any, weight: Any, epsilon: float) -> Plan:
+    """`result` = silu(rms_norm(input)), computed in float32 and rounded once. Operands as for rms_norm."""
+    from porter.corpus.kernels.norm.gated_rms_norm import GatedRmsNorm
+    from porter.corpus.lib.rows import Rows
+
+    shape = plain_rows(device, "rms_norm_silu", [("input", input), ("result", result)], [weight])
+    weights = weight_dtype(weight, shape.dtype, shape.length)
+    if weights is None:
+        raise ValueError("weight is None")
+    if shape.rows == 0 or shape.length == 0:
+        return None
+    spread, blocks = shape.spread, shape.blocks
+    kernel = GatedRmsNorm(
+        shape.dtype, Rows(shape.length, shape.vec, spread.threads, spread.rows), weights, "self", "silu", device.pdl,
+        spread.prefetch,
+    )  # fmt: skip
+    return (
+        kernel,
+        lambda launch: (
+            lambda result, input, weight, epsilon: launch(
+                as_rows(result, 1), as_rows(input, 1), None, weight, epsilon, blocks
+            )
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class PlainRows:
+    """Operands of one dtype and shape, seen as (rows, length)."""
+
+    dtype: str
+    rows: int
+    length: int
+    vec: int
+    spread: Spread
+
+    @property
+    def blocks(self) -> int:
+        return -(-self.rows // self.spread.rows)
+
+
+def plain_rows(device: Device, name: str, operands: list[tuple[str, Any]], vectors: list[Any]) -> PlainRows:
+    """Check operands and spread their rows. Raises ValueError, and Unsupported for rows at uneven distances."""
+    dtype = check_dtype(*operands[0], *FLOATS)
+    for each in operands[1:]:
+        check_dtype(*each, dtype)
+    rows, inner = row_dimensions(operands)
+    if inner != 1:
+        raise Unsupported("rows must be at even distances")
+    length = operands[0][1].shape[-1]
+    vec = access_width(length, [t for _, t in operands], vectors)
+    return PlainRows(dtype, rows, length, vec, spread_rows(device, name, dtype, max(rows, 1), max(length, 1), vec))

@@ -31,7 +31,7 @@ def quantised_rows(
     weights = weight_dtype(weight, dtype, length)
     if weights is None:
         raise ValueError("weight is None")
-    vec = access_width(length, [t for _, t in operands] + [weight])
+    vec = access_width(length, [t for _, t in operands], [weight])
     spread = spread_rows(device, f"{name} {codes}", dtype, max(rows, 1), max(length, 1), vec)
     return dtype, weights, rows, vec, spread
 

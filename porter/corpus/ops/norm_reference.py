@@ -32,6 +32,56 @@ def qk_norm(
         heads.copy_(_normalised(heads.float(), w, epsilon, weight_bias, profile, t.dtype))
 
 
+def layer_norm(result: Any, input: Any, weight: Any, bias: Any, epsilon: float) -> None:
+    """See porter.corpus.ops.norm.layer_norm."""
+    x = input.float()
+    centred = x - x.mean(-1, keepdim=True)
+    y = centred * (centred.square().mean(-1, keepdim=True) + epsilon).rsqrt()
+    y = y if weight is None else y * weight.float()
+    result.copy_((y if bias is None else y + bias.float()).to(result.dtype))
+
+
+def rms_norm_gated(
+    result: Any, input: Any, gate: Any, weight: Any, epsilon: float, norm_before_gate: bool = True,
+    activation: str = "silu",
+) -> None:  # fmt: skip
+    """See porter.corpus.ops.norm.rms_norm_gated."""
+    z = gate.float()
+    act = z.sigmoid() if activation == "sigmoid" else z * z.sigmoid()
+    x = input.float() if norm_before_gate else input.float() * act
+    y = x * (x.square().mean(-1, keepdim=True) + epsilon).rsqrt() * weight.float()
+    result.copy_((y * act if norm_before_gate else y).to(result.dtype))
+
+
+def rms_norm_silu(result: Any, input: Any, weight: Any, epsilon: float) -> None:
+    """See porter.corpus.ops.norm.rms_norm_silu."""
+    x = input.float()
+    y = x * (x.square().mean(-1, keepdim=True) + epsilon).rsqrt() * weight.float()
+    result.copy_((y * y.sigmoid()).to(result.dtype))
+
+
+def qk_norm_rope(
+    qkv: Any, num_heads_q: int, num_heads_k: int, num_heads_v: int, head_dim: int, eps: float, q_weight: Any,
+    k_weight: Any, cos_sin_cache: Any, is_neox: bool, position_ids: Any, forced_token_heads_per_warp: int = -1,
+) -> None:  # fmt: skip
+    """See porter.corpus.ops.head_norm.qk_norm_rope."""
+    import torch
+
+    rot = cos_sin_cache.shape[-1]
+    angles = cos_sin_cache[position_ids].float()[:, None]
+    cos, sin = angles[..., : rot // 2], angles[..., rot // 2 :]
+    start = 0
+    for count, w in ((num_heads_q, q_weight), (num_heads_k, k_weight)):
+        heads = qkv[:, start : start + count * head_dim].unflatten(-1, (count, head_dim))
+        start += count * head_dim
+        x = heads.float()
+        x = x * (w.float() * (x.square().mean(-1, keepdim=True) + eps).rsqrt())
+        a, b = (x[..., : rot // 2], x[..., rot // 2 : rot]) if is_neox else (x[..., 0:rot:2], x[..., 1:rot:2])
+        turned = (a * cos - b * sin, b * cos + a * sin)
+        x[..., :rot] = torch.cat(turned, -1) if is_neox else torch.stack(turned, -1).flatten(-2)
+        heads.copy_(x.to(qkv.dtype))
+
+
 def _normalised(x: Any, weight: Any, epsilon: float, bias: float, profile: str, dtype: Any) -> Any:
     y = x * (x.square().mean(-1, keepdim=True) + epsilon).rsqrt()
     if weight is not None:

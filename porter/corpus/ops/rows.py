@@ -71,22 +71,26 @@ def as_heads(name: str, t: Any, length: int) -> Any:
     return t if t.dim() == 3 else t.flatten(0, -3)
 
 
-def access_width(length: int, tensors: Sequence[Any], most_bytes: int = ACCESS_BYTES) -> int:
+def access_width(length: int, tensors: Sequence[Any], vectors: Sequence[Any] = ()) -> int:
     """Elements of one access: the largest power of two that divides the row and every stride, to whose bytes every
-    address is aligned, and that takes at most `most_bytes` in every tensor. None among the tensors counts for nothing.
+    address is aligned, and that takes at most 16 bytes in every tensor. `vectors` (weights, None for none) may take
+    several accesses of 16 bytes.
     """
-    vec = 1
-    present = [t for t in tensors if t is not None]
-    while all(_takes(t, vec * 2, most_bytes) for t in present) and length % (vec * 2) == 0:
+    vec, present = 1, [v for v in vectors if v is not None]
+    while (
+        length % (vec * 2) == 0
+        and all(_takes(t, vec * 2) for t in tensors)
+        and all(v.data_ptr() % min(ACCESS_BYTES, vec * 2 * v.element_size()) == 0 for v in present)
+    ):
         vec *= 2
     return vec
 
 
-def _takes(t: Any, vec: int, most_bytes: int) -> bool:
+def _takes(t: Any, vec: int) -> bool:
     size = t.element_size()
     aligned = t.data_ptr() % (vec * size) == 0
     strided = any(t.stride(i) % vec for i in range(t.dim() - 1) if t.shape[i] > 1)
-    return vec * size <= most_bytes and aligned and not strided
+    return vec * size <= ACCESS_BYTES and aligned and not strided
 
 
 def threads_of_row(length: int, vec: int, accesses: int) -> int:

@@ -11,3 +11,13 @@ def softmax(out: Any, input: Any, temperature: Any = None) -> None:
     if temperature is not None:
         x = x / temperature.unsqueeze(-1)
     out.copy_(x.softmax(-1))
+
+
+def topk(values: Any, indices: Any, input: Any, softmax: bool = False) -> None:
+    """See porter.corpus.ops.topk.topk."""
+    k = values.shape[-1]
+    x = input.float()
+    order = x.sort(dim=-1, descending=True, stable=True)
+    chosen = order.values[..., :k]
+    values.copy_(chosen.softmax(-1) if softmax else chosen)
+    indices.copy_(order.indices[..., :k])

@@ -45,8 +45,8 @@ def rows_of(scalar: str, rows: str, length: int, align: int, inner: int = 1) -> 
 
 
 def vector(scalar: str, length: int | str, align: int) -> Tensor:
-    """A contiguous one-dimensional tensor."""
-    return Tensor(scalar, (length,), (1,), align)
+    """A contiguous one-dimensional tensor, at a multiple of `align` bytes or of 16."""
+    return Tensor(scalar, (length,), (1,), min(align, 16))
 
 
 def compile_arguments(arguments: Sequence[Argument]) -> list[Any]:

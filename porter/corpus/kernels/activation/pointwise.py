@@ -1,0 +1,88 @@
+"""Activations of single values: out = act(x)."""
+
+from dataclasses import dataclass
+
+import cutlass
+import cutlass.cute as cute
+from cutlass import Int32
+
+from porter.corpus import lib
+from porter.corpus.runtime.dtypes import cutlass_type
+from porter.corpus.runtime.dtypes import dtype as scalar
+from porter.corpus.runtime.signature import rows_of
+from porter.corpus.runtime.specialisation import Specialisation
+
+ACTIVATIONS = {
+    "relu_squared": lib.relu_squared,
+    "gelu_new": lib.gelu_new,
+    "gelu_fast": lib.gelu_fast,
+    "gelu_quick": lib.gelu_quick,
+}
+
+
+@dataclass(frozen=True)
+class Pointwise(Specialisation):
+    """Static choices of an activation (a key of ACTIVATIONS).
+
+    vec: elements of a thread and row.  rows: rows that a thread works on at once.
+    prefetch: the input is asked for in L2 before the previous kernel has finished.
+    """
+
+    act: str
+    dtype: str
+    d: int
+    vec: int
+    block: int  # threads
+    rows: int = 1
+    pdl: bool = True
+    prefetch: bool = False
+
+    @property
+    def threads(self) -> int:
+        return self.block
+
+    @property
+    def chunks(self) -> int:
+        """Blocks that share a row."""
+        return -(-self.d // (self.vec * self.threads))
+
+    @property
+    def nbytes(self) -> int:
+        return self.vec * scalar(self.dtype).bytes
+
+    def blocks(self, rows: int) -> int:
+        """Blocks of a launch over so many rows."""
+        return -(-rows // self.rows) * self.chunks
+
+    def arguments(self):
+        x = rows_of(self.dtype, "T", self.d, self.nbytes)
+        return x, x
+
+    @cute.jit
+    def __call__(
+        self,
+        mO: cute.Tensor,  # (T, d)
+        mX: cute.Tensor,  # (T, d), may be mO
+        blocks: Int32,
+        stream,
+    ):
+        self.kernel(mO, mX).launch(grid=(blocks, 1, 1), block=(self.threads, 1, 1), stream=stream, use_pdl=self.pdl)
+
+    @cute.kernel
+    def kernel(self, mO: cute.Tensor, mX: cute.Tensor):
+        T, act = cutlass_type(self.dtype), ACTIVATIONS[self.act]
+        first, col = lib.rows_and_column(self)
+        inside = [(col < self.d) & (first + r < mX.shape[0]) for r in range(self.rows)]
+        lib.pdl_launch_dependents()
+        if cutlass.const_expr(self.prefetch):
+            for r in cutlass.range_constexpr(self.rows):
+                lib.prefetch_line(mX[first + r, None].iterator + col, lib.first_in_line(self.nbytes) & inside[r])
+        lib.pdl_wait()
+        tXrX = [
+            lib.load_words(mX[first + r, None].iterator + col, self.nbytes, lib.IN_PLACE, inside=inside[r])
+            for r in range(self.rows)
+        ]
+        for r in cutlass.range_constexpr(self.rows):
+            y = lib.pack([act(x, T) for x in lib.unpack(tXrX[r], self.vec, T)], T)
+            if inside[r]:
+                lib.store_words(mO[first + r, None].iterator + col, y, self.nbytes)

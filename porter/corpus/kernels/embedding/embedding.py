@@ -1,0 +1,93 @@
+"""Embedding: rows of a table by index, zeros for indices of other parts of the vocabulary."""
+
+from dataclasses import dataclass
+
+import cutlass
+import cutlass.cute as cute
+from cutlass import Int32, Int64
+
+from porter.corpus import lib
+from porter.corpus.runtime.dtypes import cutlass_type
+from porter.corpus.runtime.dtypes import dtype as scalar
+from porter.corpus.runtime.signature import Scalar, rows_of, vector
+from porter.corpus.runtime.specialisation import Specialisation
+
+
+@dataclass(frozen=True)
+class Embedding(Specialisation):
+    """Static choices of an embedding.
+
+    vec: elements of a thread and token.  rows: tokens that a thread works on at once.
+    prefetch: rows are asked for in L2 before the previous kernel has finished; an index that it still writes costs
+    nothing but that.
+    """
+
+    dtype: str
+    index: str
+    d: int
+    vec: int
+    block: int  # threads
+    rows: int = 1
+    pdl: bool = True
+    prefetch: bool = False
+
+    @property
+    def threads(self) -> int:
+        return self.block
+
+    @property
+    def chunks(self) -> int:
+        """Blocks that share a token."""
+        return -(-self.d // (self.vec * self.threads))
+
+    @property
+    def nbytes(self) -> int:
+        return self.vec * scalar(self.dtype).bytes
+
+    def blocks(self, tokens: int) -> int:
+        """Blocks of a launch over so many tokens."""
+        return -(-tokens // self.rows) * self.chunks
+
+    def arguments(self):
+        out, table = (rows_of(self.dtype, rows, self.d, self.nbytes) for rows in ("T", "V"))
+        return out, vector(self.index, "T", scalar(self.index).bytes), table, Scalar("i64"), Scalar("i64")
+
+    @cute.jit
+    def __call__(
+        self,
+        mO: cute.Tensor,  # (T, d)
+        mI: cute.Tensor,  # (T,)
+        mW: cute.Tensor,  # (V, d)
+        first: Int64,  # index of the table's first row
+        count: Int64,  # indices from there on that the table holds
+        blocks: Int32,
+        stream,
+    ):
+        self.kernel(mO, mI, mW, first, count).launch(
+            grid=(blocks, 1, 1), block=(self.threads, 1, 1), stream=stream, use_pdl=self.pdl
+        )
+
+    @cute.kernel
+    def kernel(self, mO: cute.Tensor, mI: cute.Tensor, mW: cute.Tensor, first: Int64, count: Int64):
+        token, col = lib.rows_and_column(self)
+        inside = col < self.d
+        column = cutlass.min(col, self.d - self.vec)
+        lib.pdl_launch_dependents()
+        if cutlass.const_expr(self.prefetch):
+            for r in cutlass.range_constexpr(self.rows):
+                gW, held = self.row(mI, mW, first, count, lib.clamped_row(token, r, mO))
+                lib.prefetch_line(gW + column, lib.first_in_line(self.nbytes) & inside & held)
+        lib.pdl_wait()
+        loaded = []
+        for r in cutlass.range_constexpr(self.rows):
+            gW, held = self.row(mI, mW, first, count, lib.clamped_row(token, r, mO))
+            loaded.append(lib.load_words(gW + column, self.nbytes, inside=held))
+        for r in cutlass.range_constexpr(self.rows):
+            if inside & (token + r < mO.shape[0]):
+                lib.store_words(mO[token + r, None].iterator + col, loaded[r], self.nbytes)
+
+    def row(self, mI, mW, first, count, token):
+        """(start of the table's row for a token, whether the table holds it)."""
+        local = Int64(cutlass_type(self.index)(mI[token])) - first
+        held = (local >= 0) & (local < count)
+        return mW[lib.select(held, local, Int64(0)), None].iterator, held

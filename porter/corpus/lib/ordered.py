@@ -1,0 +1,48 @@
+"""Floats as unsigned integers in the same order, for exact comparisons and selections: NaN above all, zeros equal."""
+
+import cutlass
+import cutlass.cute as cute
+from cutlass import Float32, Uint32
+
+from porter.corpus.lib.integers import select
+from porter.corpus.lib.warp import redux
+
+NOTHING = 0  # below the code of every float
+_NAN = 0xFFFFFFFF
+
+
+def ordered(x):
+    """The code of a Float32: larger numbers have larger codes, -0 that of 0, every NaN the largest."""
+    bits = (x + Float32(0.0)).bitcast(Uint32)  # -0 + 0 is 0
+    negative = bits >= Uint32(0x80000000)
+    code = select(negative, ~bits, bits | Uint32(0x80000000))
+    return select(x == x, code, Uint32(_NAN))
+
+
+def from_ordered(code):
+    """The Float32 that a code stands for."""
+    bits = select(code >= Uint32(0x80000000), code & Uint32(0x7FFFFFFF), ~code)
+    return select(code == Uint32(_NAN), Uint32(0x7FFFFFFF), bits).bitcast(Float32)
+
+
+def warp_argmax(code, index):
+    """(largest code of the warp, lowest index of those with it), in every lane (two `redux.sync`)."""
+    best = redux(code, "max")
+    return best, redux(select(code == best, index, Uint32(0xFFFFFFFF)), "min")
+
+
+@cute.jit
+def block_argmax(code, index, codes: cute.Pointer, indices: cute.Pointer, warps: cutlass.Constexpr, parity):
+    """`warp_argmax` over the `warps` warps of a block, from each warp's result; every thread gets the result.
+
+    `codes`, `indices`: shared memory for 2 * `warps` Uint32 each. One `bar.sync`; calls whose `parity` alternates
+    between 0 and 1 need no other barrier between them.
+    """
+    lane = cute.arch.lane_idx()
+    slot = parity * warps
+    if lane == 0:
+        codes[slot + cute.arch.thread_idx()[0] // 32] = code
+        indices[slot + cute.arch.thread_idx()[0] // 32] = index
+    cute.arch.sync_threads()
+    mine = slot + cutlass.min(lane, warps - 1)
+    return warp_argmax(Uint32(codes[mine]), Uint32(indices[mine]))
