@@ -11,6 +11,7 @@ import torch
 
 from porter import corpus
 from porter.corpus.ops import norm_reference as reference
+from porter.corpus.runtime import tuning
 from tests.corpus.emulated import run
 
 ARCHS = ("sm_90a", "sm_100a")
@@ -46,6 +47,17 @@ def exact_rms_norm(x, w, eps=EPS, bias=0.0):
     x = x.double()
     y = x * (x.square().mean(-1, keepdim=True) + eps).rsqrt()
     return y if w is None else y * (w.double() + bias)
+
+
+@pytest.mark.parametrize(("tokens", "threads", "rows", "batch"), [(5, 64, 1, 2), (3, 32, 2, 4), (9, 96, 1, 4)])
+def test_rms_norm_of_several_rows_in_flight(tokens, threads, rows, batch):
+    """The last block has fewer rows than it has room for."""
+    x, w = random(tokens, 1536), random(1536)
+    out, want = torch.empty_like(x), torch.empty_like(x)
+    with tuning.forced({"threads": threads, "rows": rows, "batch": batch}):
+        run(corpus.rms_norm, out, x, w, EPS)
+    reference.rms_norm(want, x, w, EPS)
+    agree(out, want)
 
 
 @pytest.mark.parametrize("arch", ARCHS)

@@ -141,30 +141,36 @@ class Rows:
         """Shared memory for `reduce`: one value a warp, `copies` times, up to a whole number of 16-byte reads."""
         return shared(dtype, -(-self.warps * self.rows * copies // 4) * 4)
 
-    @cute.jit
-    def reduce(self, v, scratch: cute.Pointer, op: cutlass.Constexpr = "sum"):
+    def reduce(self, v, scratch: cute.Pointer, op="sum"):
         """Reduce `v` over the threads of each row; every thread gets its row's result, the same bits in each.
 
         Within a warp by xor shuffles from 16 down to 1, then over the warps by halves. One `bar.sync` when a row has
         several warps, none otherwise; a second use of the same scratch needs a barrier in between.
         """
+        return self.reduce_each([v], scratch, op)[0]
+
+    @cute.jit
+    def reduce_each(self, values: list, scratch: cute.Pointer, op: cutlass.Constexpr = "sum"):
+        """`reduce` of several values with one barrier for all; `scratch` of as many copies."""
         offset = min(self.threads, 32) // 2
         while cutlass.const_expr(offset > 0):
-            v = combine(v, shfl_xor(v, offset), op)
+            values = [combine(v, shfl_xor(v, offset), op) for v in values]
             offset //= 2
         if cutlass.const_expr(self.warps > 1):
             tidx = cute.arch.thread_idx()[0]
             warp = tidx // 32
+            each = self.warps * self.rows
+            used = each * len(values)
             if tidx % 32 == 0:
-                scratch[warp] = v
-            used = self.warps * self.rows
+                for i in cutlass.range_constexpr(len(values)):
+                    scratch[i * each + warp] = values[i]
             if cutlass.const_expr(used % 4 != 0):  # noqa: SIM102 (the compiler reads four values at once)
                 if tidx < 4 - used % 4:
-                    scratch[used + tidx] = type(v)(0)
+                    scratch[used + tidx] = type(values[0])(0)
             cute.arch.sync_threads()
             first = (warp // self.warps) * self.warps if self.rows > 1 else Int32(0)
-            v = self._over_warps(v, scratch, first, op)
-        return v
+            values = [self._over_warps(v, scratch, i * each + first, op) for i, v in enumerate(values)]
+        return values
 
     def _over_warps(self, v, scratch, first, op):
         # every thread reads all partial results (broadcasts): quicker than a second round of shuffles

@@ -68,12 +68,12 @@ def rms_norm(
     if rows == 0 or length == 0:
         return None
     vec = access_width(length, [input, result], [weight])
-    spread = spread_rows(device, "rms_norm", dtype, rows, length, vec)
+    spread = spread_rows(device, "rms_norm", dtype, rows, length, vec, batches=(1, 2, 4))
     kernel = RmsNorm(
         dtype, Rows(length, vec, spread.threads, spread.rows), weights,
-        weight_bias, rounding(profile), inner, device.pdl, prefetch=spread.prefetch,
+        weight_bias, rounding(profile), inner, device.pdl, prefetch=spread.prefetch, batch=spread.batch,
     )  # fmt: skip
-    blocks = -(-rows // spread.rows)
+    blocks = -(-rows // (spread.rows * spread.batch))
 
     direct = input.dim() == (2 if inner == 1 else 3)
 

@@ -108,27 +108,36 @@ def threads_of_row(length: int, vec: int, accesses: int) -> int:
 @dataclass(frozen=True)
 class Spread:
     """How rows are spread over threads. prefetch: what is asked for in L2 while the previous kernel still runs: "none",
-    "weight", or "all", the rows too."""
+    "weight", or "all", the rows too. batch: rows that a thread has in flight one after the other."""
 
     threads: int
     rows: int
     prefetch: str
+    batch: int = 1
 
 
-def spread_rows(device: Device, op: str, dtype: str, rows: int, length: int, vec: int) -> Spread:
-    """The tuning table's choice, or: few rows get many threads each, many rows several accesses a thread."""
+def spread_rows(
+    device: Device, op: str, dtype: str, rows: int, length: int, vec: int, batches: Sequence[int] = (1,)
+) -> Spread:
+    """The tuning table's choice, or: few rows get many threads each, many rows several accesses a thread.
+
+    `batches`: what the kernel can do besides a batch of one.
+    """
     few = rows <= device.sm_count
     threads = threads_of_row(length, vec, 1 if few else 4)
     per_block = max(1, 32 // threads)
     while per_block * threads < 128 and threads <= 32 and rows > per_block * 2 * device.sm_count:
         per_block *= 2
-    default = {"threads": threads, "rows": per_block, "prefetch": "all" if few else "none"}
+    default: dict[str, Any] = {"threads": threads, "rows": per_block, "prefetch": "all" if few else "none"}
+    if len(batches) > 1:
+        default["batch"] = 1
+    question = f"{dtype}x{vec} {length}"
     return Spread(
-        **choose(device, op, f"{dtype}x{vec} {length}", rows, default, lambda: _candidates(device, rows, length, vec))
+        **choose(device, op, question, rows, default, lambda: _candidates(device, rows, length, vec, batches))
     )
 
 
-def _candidates(device: Device, rows: int, length: int, vec: int) -> list[dict[str, Any]]:
+def _candidates(device: Device, rows: int, length: int, vec: int, batches: Sequence[int]) -> list[dict[str, Any]]:
     spreads: dict[tuple[int, int], None] = {}
     for accesses in (1, 2, 3, 4, 5, 6, 7, 8):
         try:
@@ -139,7 +148,16 @@ def _candidates(device: Device, rows: int, length: int, vec: int) -> list[dict[s
         more = [n * smallest for n in (2, 4, 8) if n * smallest * threads <= 512 and rows >= n * device.sm_count]
         spreads |= {(threads, r): None for r in (smallest, *more)}
     prefetches = ("none", "weight", "all") if rows <= 4 * device.sm_count else ("none", "all")
-    return [{"threads": t, "rows": r, "prefetch": p} for t, r in spreads for p in prefetches]
+    found: list[dict[str, Any]] = [{"threads": t, "rows": r, "prefetch": p} for t, r in spreads for p in prefetches]
+    if len(batches) == 1:
+        return found
+    several = [
+        {"threads": t, "rows": r, "prefetch": "none", "batch": b}
+        for t, r in spreads
+        for b in batches
+        if b > 1 and rows >= 4 * b * r * device.sm_count and b * -(-length // (vec * t)) <= _MOST_ACCESSES
+    ]
+    return [c | {"batch": 1} for c in found] + several
 
 
 def check_vector(name: str, t: Any, length: int) -> None:

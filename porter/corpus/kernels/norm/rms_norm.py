@@ -7,7 +7,7 @@ import cutlass.cute as cute
 from cutlass import Float32, Int32
 
 from porter.corpus import lib
-from porter.corpus.lib.norms import inverse_rms, weighted
+from porter.corpus.lib.norms import inverse_rms_each, weighted
 from porter.corpus.lib.rows import Rows
 from porter.corpus.runtime.dtypes import cutlass_type
 from porter.corpus.runtime.dtypes import dtype as scalar
@@ -22,6 +22,7 @@ class RmsNorm(Specialisation):
     rounding: "single" rounds the product of x, 1/rms and weight once; "double" rounds before the weight and after it.
     inner: 1, or the length of a second leading dimension with a stride of its own (heads of packed tensors).
     prefetch: what is asked for in L2 before the previous kernel has finished: "none", "weight" or "all".
+    batch: rows that a thread has in flight; its weights are loaded once, one barrier serves all.
     """
 
     dtype: str
@@ -32,6 +33,7 @@ class RmsNorm(Specialisation):
     inner: int = 1
     pdl: bool = True
     prefetch: str = "none"
+    batch: int = 1
 
     @property
     def threads(self) -> int:
@@ -59,19 +61,22 @@ class RmsNorm(Specialisation):
 
     @cute.kernel
     def kernel(self, mO: cute.Tensor, mX: cute.Tensor, mW: cute.Tensor | None, eps: Float32):
-        rows = self.rows
-        scratch = rows.scratch()
+        rows, T = self.rows, cutlass_type(self.dtype)
+        scratch = rows.scratch(copies=self.batch)
         row_in_block, lane = rows.place()
-        row = cute.arch.block_idx()[0] * rows.rows + row_in_block
-        inside = row < mX.shape[0] * self.inner if cutlass.const_expr(rows.rows > 1) else True
-        gX, gO = rows.of(mX, row), rows.of(mO, row)
+        first = cute.arch.block_idx()[0] * (self.batch * rows.rows) + row_in_block
+        numbers = [first + b * rows.rows for b in range(self.batch)]
+        one = rows.rows * self.batch == 1
+        inside = [True if one else n < mX.shape[0] * self.inner for n in numbers]
+        gX = [rows.of(mX, n) for n in numbers]
         lib.pdl_launch_dependents()
-        rows.prefetch(self.prefetch, [gX], mW, lane, inside)
+        rows.prefetch(self.prefetch, gX[:1], mW, lane, inside[0])
         lib.pdl_wait()
 
-        tXrX = rows.load(gX, lane, inside)
+        loaded = [rows.load(g, lane, i) for g, i in zip(gX, inside, strict=True)]
         tXrW = None if cutlass.const_expr(mW is None) else rows.load(mW, lane, readonly=True)
-        x = tXrX.load().to(Float32)
-        y = x * inverse_rms(rows, x, eps, scratch)
-        tXrX.store(weighted(y, tXrW, self.weight_bias, self.rounding, cutlass_type(self.dtype)))
-        rows.store(gO, lane, tXrX, inside)
+        xs = [tXrX.load().to(Float32) for tXrX in loaded]
+        scales = inverse_rms_each(rows, xs, eps, scratch)
+        for b in cutlass.range_constexpr(self.batch):
+            loaded[b].store(weighted(xs[b] * scales[b], tXrW, self.weight_bias, self.rounding, T))
+            rows.store(rows.of(mO, numbers[b]), lane, loaded[b], inside[b])
