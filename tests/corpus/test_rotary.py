@@ -76,6 +76,23 @@ def test_without_key_and_in_batches():
     check(positions.view(2, 3), q.unflatten(0, (2, 3)), k.unflatten(0, (2, 3)), 64, table, True)
 
 
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("neox", [True, False])
+def test_fp8(arch, neox):
+    for head, rot, offset, cache, pad in (
+        (128, 128, 0, None, 0),
+        (96, 32, 48, torch.float32, 32),
+        (30, 22, 5, None, 3),
+    ):
+        positions, q, k, table = inputs(5, 6, 2, head, rot, cache=cache, pad=pad)
+        outs, wanted = ([torch.zeros(t.shape).to(torch.float8_e4m3fn) for t in (q, k)] for _ in range(2))
+        options = (head, table, neox, 0.5, 60.0, offset)
+        run(corpus.rotary_embedding_fp8, *outs, positions, q, k, *options, arch=arch)
+        reference.rotary_embedding_fp8(*wanted, positions, q, k, *options)
+        for out, want in zip(outs, wanted, strict=True):
+            assert torch.equal(out.view(torch.uint8), want.view(torch.uint8))
+
+
 def test_no_tokens_launch_nothing():
     positions, q, k, table = inputs(0, 4, 4, 64, 64)
     assert run(corpus.rotary_embedding, positions, q, k, 64, table, True) == []

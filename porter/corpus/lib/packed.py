@@ -15,7 +15,7 @@ from porter.corpus.lib.memory import address
 _HALF_NAME = {Float16: "f16", BFloat16: "bf16"}
 STREAM = ".nc.L1::no_allocate"  # read once, by this thread only
 SHARED_BY_WARPS = ".nc"  # read-only data that other warps of the SM read too
-IN_PLACE = ""  # memory that this kernel also writes
+IN_PLACE = ".L1::no_allocate"  # memory that this kernel also writes
 
 
 def load_words(ptr, nbytes, kind=STREAM, align=16, inside=True, fill=0):

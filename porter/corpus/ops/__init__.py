@@ -41,6 +41,7 @@ from porter.corpus.ops.norm_quant import (
 )
 from porter.corpus.ops.rotary import (
     rotary_embedding,
+    rotary_embedding_fp8,
 )
 from porter.corpus.ops.softmax import (
     softmax,
@@ -72,6 +73,7 @@ __all__ = [
     "rms_norm_silu",
     "rms_norm_static_fp8_quant",
     "rotary_embedding",
+    "rotary_embedding_fp8",
     "silu_and_mul",
     "silu_and_mul_per_block_quant",
     "silu_and_mul_quant",

@@ -257,7 +257,12 @@ def silu_and_mul_per_block_quant(
     elif shape[-1:] != (groups,) or scales.numel() != rows * groups or scales.stride(-1) != 1:
         raise ValueError(f"scales must be ({rows}, {groups}), they have shape {shape}")
 
+    direct = input.dim() == scales.dim() == 2 and not flip
+
     def bind(launch: Callable[..., None]) -> Callable[..., None]:
+        if direct:
+            return lambda out, input, scales, _, upper, __: launch(out, input, scales, upper, blocks)
+
         def call(out: Any, input: Any, scales: Any, group_size: int, scale_ub: Any, transposed: bool) -> None:
             if flip:
                 scales = scales.t()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from porter.corpus.ops import rotary_reference as reference
@@ -29,6 +30,24 @@ def _key(
         query.shape, query.stride(), query.dtype, query.get_device(), key is not None and (key.shape, key.stride()),
         positions.dim(), head_size, cos_sin_cache.shape[-1], cos_sin_cache.dtype, is_neox, rope_dim_offset, inverse,
     )  # fmt: skip
+
+
+def _key_fp8(
+    query_out: Any,
+    key_out: Any,
+    positions: Any,
+    query: Any,
+    key: Any,
+    head_size: int,
+    cos_sin_cache: Any,
+    is_neox: bool,
+    query_scale: float = 1.0,
+    key_scale: float = 1.0,
+    rope_dim_offset: int = 0,
+    inverse: bool = False,
+) -> Any:
+    strides = query_out.stride(), key_out is not None and key_out.stride()
+    return *_key(positions, query, key, head_size, cos_sin_cache, is_neox, rope_dim_offset, inverse), *strides
 
 
 @op(
@@ -59,6 +78,105 @@ def rotary_embedding(
     """
     from porter.corpus.kernels.rotary.rotary import Rotary
 
+    work = _work(device, positions, query, key, head_size, cos_sin_cache, is_neox, rope_dim_offset, inverse)
+    if work is None:
+        return None
+    kernel = Rotary(**work.choices)
+    blocks, tokens = kernel.blocks(work.tokens), work.tokens
+
+    def bind(launch: Callable[..., None]) -> Callable[..., None]:
+        if work.direct:
+            return lambda positions, query, key, _, table, *__: launch(positions, query, key, table, blocks)
+
+        def call(positions: Any, query: Any, key: Any, head_size: int, table: Any, *_: Any) -> None:
+            key = None if key is None else key.view(tokens, -1, head_size)
+            launch(positions.view(-1), query.view(tokens, -1, head_size), key, table, blocks)
+
+        return call
+
+    return kernel, bind
+
+
+@op(
+    "rotary_embedding_fp8(Tensor(a!) query_out, Tensor(b!)? key_out, Tensor positions, Tensor query, Tensor? key, "
+    "int head_size, Tensor cos_sin_cache, bool is_neox, float query_scale=1.0, float key_scale=1.0, "
+    "int rope_dim_offset=0, bool inverse=False) -> ()",
+    key=_key_fp8,
+    fallback=reference.rotary_embedding_fp8,
+)
+def rotary_embedding_fp8(
+    device: Device,
+    query_out: Any,
+    key_out: Any,
+    positions: Any,
+    query: Any,
+    key: Any,
+    head_size: int,
+    cos_sin_cache: Any,
+    is_neox: bool,
+    query_scale: float,
+    key_scale: float,
+    rope_dim_offset: int,
+    inverse: bool,
+) -> Plan:
+    """`query_out`, `key_out` (float8_e4m3fn): the heads of `rotary_embedding` times `query_scale`, `key_scale`.
+
+    In float32 up to the one rounding to e4m3, which saturates; what does not turn is scaled and rounded too. The
+    results have the shapes of `query` and `key`, any strides but the last, and do not overlap them. Otherwise as
+    `rotary_embedding`.
+    """
+    from porter.corpus.kernels.rotary.rotary_fp8 import RotaryFp8
+
+    if (key is None) != (key_out is None):
+        raise ValueError("key and key_out are given both or not at all")
+    work = _work(device, positions, query, key, head_size, cos_sin_cache, is_neox, rope_dim_offset, inverse)
+    outs = []
+    for name, t, like in (("query_out", query_out, query), ("key_out", key_out, key)):
+        if t is not None:
+            check_dtype(name, t, "e4m3")
+            if t.shape != like.shape or t.stride(-1) != 1:
+                raise ValueError(f"{name} must have shape {tuple(like.shape)}, the last dimension contiguous")
+            outs.append(_heads(name, t, head_size, positions.dim()))
+    if work is None:
+        return None
+    rot = cos_sin_cache.shape[-1]
+    kernel = RotaryFp8(
+        **work.choices, qo_stride=outs[0].stride(1), ko_stride=outs[-1].stride(1),
+        rest=_power_of_two(8, (rope_dim_offset, head_size, rot)), out_align=_aligned(outs, (rope_dim_offset, rot // 2)),
+    )  # fmt: skip
+    blocks, tokens = kernel.blocks(work.tokens), work.tokens
+
+    def bind(launch: Callable[..., None]) -> Callable[..., None]:
+        def call(
+            query_out: Any, key_out: Any, positions: Any, query: Any, key: Any, head_size: int, table: Any,
+            is_neox: bool, query_scale: float, key_scale: float, *_: Any
+        ) -> None:  # fmt: skip
+            if not work.direct:
+                positions = positions.view(-1)
+                query_out, key_out, query, key = (
+                    t if t is None else t.view(tokens, -1, head_size) for t in (query_out, key_out, query, key)
+                )
+            launch(query_out, key_out, positions, query, key, table, query_scale, key_scale, blocks)
+
+        return call
+
+    return kernel, bind
+
+
+@dataclass(frozen=True)
+class _Work:
+    """Static choices of Rotary, the number of tokens, and whether tensors go to the kernel without a view."""
+
+    choices: dict[str, Any]
+    tokens: int
+    direct: bool
+
+
+def _work(
+    device: Device, positions: Any, query: Any, key: Any, head_size: int, cos_sin_cache: Any, is_neox: bool,
+    rope_dim_offset: int, inverse: bool,
+) -> _Work | None:  # fmt: skip
+    """Checks the arguments (ValueError, Unsupported); None when there is nothing to turn."""
     dtype = check_dtype("query", query, *FLOATS)
     cache = check_dtype("cos_sin_cache", cos_sin_cache, dtype, "f32")
     check_dtype("positions", positions, "i64")
@@ -84,30 +202,18 @@ def rotary_embedding(
         return None
     if q_heads == 0:
         raise Unsupported("there is no head of query")
-    vec = _width(views, rope_dim_offset, rot // 2, is_neox)
-    pairs = vec if is_neox else max(1, vec // 2)
-    size = query.element_size()
-    slots = rot // 2 // pairs
-    choice = spread_heads(device, dtype, tokens, q_heads + k_heads, slots)
-    kernel = Rotary(
-        dtype, cache, q_heads, k_heads, head_size, rot, views[0].stride(1), views[-1].stride(1), pairs,
-        choice["lanes"], choice["splits"], choice["tokens"], is_neox, inverse, rope_dim_offset, vec * size, device.pdl,
-        choice["prefetch"],
-    )  # fmt: skip
-    blocks = kernel.blocks(tokens)
-    direct = lead == 1 and query.dim() == 3 and (key is None or key.dim() == 3)
-
-    def bind(launch: Callable[..., None]) -> Callable[..., None]:
-        if direct:
-            return lambda positions, query, key, _, table, *__: launch(positions, query, key, table, blocks)
-
-        def call(positions: Any, query: Any, key: Any, head_size: int, table: Any, *_: Any) -> None:
-            key = None if key is None else key.view(tokens, -1, head_size)
-            launch(positions.view(-1), query.view(tokens, -1, head_size), key, table, blocks)
-
-        return call
-
-    return kernel, bind
+    size, half = query.element_size(), rot // 2
+    vec = min(16 // size, _aligned(views, (rope_dim_offset,)))
+    pairs = _power_of_two(vec, (half,)) if is_neox else _power_of_two(max(1, vec // 2), (half,))
+    dims = {query.dim(), query.dim() if key is None else key.dim()}
+    choices = {
+        "dtype": dtype, "cache": cache, "q_heads": q_heads, "k_heads": k_heads, "head_size": head_size, "rot": rot,
+        "q_stride": views[0].stride(1), "k_stride": views[-1].stride(1), "pairs": pairs, "neox": is_neox,
+        "inverse": inverse, "offset": rope_dim_offset, "align": size * (min(vec, pairs) if is_neox else vec),
+        "flat": lead == 1 and dims == {2}, "pdl": device.pdl,
+        **spread_heads(device, dtype, tokens, q_heads + k_heads, half // pairs),
+    }  # fmt: skip
+    return _Work(choices, tokens, lead == 1 and (dims == {2} or dims == {3}))
 
 
 def _heads(name: str, t: Any, head_size: int, lead: int) -> Any:
@@ -119,19 +225,18 @@ def _heads(name: str, t: Any, head_size: int, lead: int) -> Any:
         raise Unsupported(f"{name} has strides {t.stride()}: its tokens are not at even distances") from None
 
 
-def _width(views: list[Any], offset: int, half: int, is_neox: bool) -> int:
-    """Elements of one access: the largest power of two that fits 16 bytes, the strides, the addresses and the pairs."""
-    vec = 1
-    while True:
-        wider = vec * 2
-        fits = wider * views[0].element_size() <= 16 and offset % wider == 0
-        fits = fits and half % (wider if is_neox else max(1, wider // 2)) == 0
-        for t in views:
-            fits = fits and t.data_ptr() % (wider * t.element_size()) == 0
-            fits = fits and all(t.stride(i) % wider == 0 for i in (0, 1) if t.shape[i] > 1)
-        if not fits:
-            return vec
-        vec = wider
+def _power_of_two(most: int, multiples: Sequence[int]) -> int:
+    """The largest power of two up to `most` that divides all of `multiples`."""
+    while any(m % most for m in multiples):
+        most //= 2
+    return most
+
+
+def _aligned(views: Sequence[Any], offsets: Sequence[int]) -> int:
+    """Elements, 16 at most, to whose bytes all heads of views are aligned at these offsets."""
+    strides = [t.stride(i) for t in views for i in (0, 1) if t.shape[i] > 1]
+    starts = [t.data_ptr() // t.element_size() for t in views]
+    return _power_of_two(16, (*offsets, *strides, *starts))
 
 
 def spread_heads(device: Device, dtype: str, tokens: int, heads: int, slots: int) -> Choice:

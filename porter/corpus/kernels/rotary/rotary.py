@@ -20,8 +20,9 @@ class Rotary(Specialisation):
     rot: rotated elements of a head, from `offset` on.  neox: pairs are (i, i + rot/2), else (2i, 2i + 1).
     pairs: pairs of a thread and head.  lanes: threads that share the heads of a token for the same pairs, in each of
     `splits` blocks.  tokens: tokens of a block.  A thread reads its cosines and sines once for all its heads.
-    align: bytes that every access may be wide.  prefetch: heads and angles are asked for in L2 before the previous
-    kernel has finished; a position that it still writes costs nothing but that.
+    align: bytes that every access may be wide.  flat: the heads of a token are one dimension.
+    prefetch: heads and angles are asked for in L2 before the previous kernel has finished; a position that it still
+    writes costs nothing but that.
     """
 
     dtype: str
@@ -40,6 +41,7 @@ class Rotary(Specialisation):
     inverse: bool = False
     offset: int = 0
     align: int = 16
+    flat: bool = False
     pdl: bool = True
     prefetch: bool = False
 
@@ -71,11 +73,18 @@ class Rotary(Specialisation):
         align = min(self.align, size * self.pairs * (1 if self.neox else 2))
 
         def heads(count, stride):
-            return Tensor(self.dtype, ("T", count, self.head_size), (None, stride, 1), align, align // size)
+            return self.heads_of(self.dtype, count, stride, align)
 
         key = heads(self.k_heads, self.k_stride) if self.k_heads else None
         table = Tensor(self.cache, ("P", self.rot), (self.rot, 1), self.table_align)
         return vector("i64", "T", 8), heads(self.q_heads, self.q_stride), key, table
+
+    def heads_of(self, dtype, count, stride, align):
+        """A (T, count, head size) tensor, or (T, count * head size) if flat."""
+        multiple = align // scalar(dtype).bytes
+        if self.flat:
+            return Tensor(dtype, ("T", count * self.head_size), (None, 1), align, multiple)
+        return Tensor(dtype, ("T", count, self.head_size), (None, stride, 1), align, multiple)
 
     @cute.jit
     def __call__(
@@ -93,11 +102,7 @@ class Rotary(Specialisation):
 
     @cute.kernel
     def kernel(self, mPos: cute.Tensor, mQ: cute.Tensor, mK: cute.Tensor | None, mCS: cute.Tensor):
-        block, thread = Uint32(cute.arch.block_idx()[0]), Uint32(cute.arch.thread_idx()[0])
-        group, lane = block // self.splits, thread // self.slots
-        first = Int32(thread % self.slots) * self.pairs
-        token = Int32(group * self.tokens + lane // self.lanes)
-        head = Int32((block % self.splits) * self.lanes + lane % self.lanes)
+        token, head, first = self.place()
         step = self.lanes * self.splits
         there = (token < mQ.shape[0]) & (head < self.heads)
         lib.pdl_launch_dependents()
@@ -109,8 +114,7 @@ class Rotary(Specialisation):
             position = mPos[token]
             spots, loaded = [], []
             for h in cutlass.range_constexpr(0, self.heads, step):
-                mine = head + h if h + step <= self.heads else lib.select(head + h < self.heads, head + h, head)
-                spots.append(self.spot(mQ, mK, token, mine, first))
+                spots.append(self.spot(mQ, mK, token, self.mine(head, h), self.element(first)))
                 loaded.append(self.load(spots[-1]))
             gC = mCS[position, None].iterator + first
             cos, sin = self.table(gC), self.table(gC + self.rot // 2)
@@ -119,12 +123,25 @@ class Rotary(Specialisation):
                 if cutlass.const_expr((i + 1) * step <= self.heads) or head + i * step < self.heads:
                     self.store(spots[i], rotated)
 
+    def place(self):
+        """(token, first head, first pair) of this thread, Int32."""
+        block, thread = Uint32(cute.arch.block_idx()[0]), Uint32(cute.arch.thread_idx()[0])
+        lane = thread // self.slots
+        token = Int32(block // self.splits * self.tokens + lane // self.lanes)
+        head = Int32(block % self.splits * self.lanes + lane % self.lanes)
+        return token, head, Int32(thread % self.slots) * self.pairs
+
+    def mine(self, head, h):
+        """The head h steps after a thread's first, or its first where that is none: one that it may read."""
+        whole = h + self.lanes * self.splits <= self.heads
+        return head + h if whole else lib.select(head + h < self.heads, head + h, head)
+
     def ask(self, mPos, mQ, mK, mCS, token, head, first):
         """Prefetch what this thread and its neighbours will load."""
         line = max(1, 128 // (self.pairs * scalar(self.dtype).bytes))
         wanted = first % (line * self.pairs) == 0
         for h in range(0, self.heads, self.lanes * self.splits):
-            spot = self.spot(mQ, mK, token, lib.select(head + h < self.heads, head + h, head), first)
+            spot = self.spot(mQ, mK, token, self.mine(head, h), self.element(first))
             lib.prefetch_line(spot, wanted)
             if self.neox:
                 lib.prefetch_line(spot + self.rot // 2, wanted)
@@ -134,15 +151,23 @@ class Rotary(Specialisation):
         lib.prefetch_line(gC + first, wanted)
         lib.prefetch_line(gC + self.rot // 2 + first, wanted)
 
-    def spot(self, mQ, mK, token, head, first):
-        """Pointer to a thread's first element of a head of q, or of k behind them."""
-        T = cutlass_type(self.dtype)
-        element = self.offset + first * (1 if self.neox else 2)
-        where = lib.address(mQ[token, head, None].iterator + element)
+    def element(self, pair):
+        """Index in a head of the first element of a pair."""
+        return self.offset + pair * (1 if self.neox else 2)
+
+    def spot(self, mQ, mK, token, head, element):
+        """Pointer to an element of a head of q, or of k behind them."""
+        T = mQ.element_type
+        where = lib.address(self.token_of(mQ, token) + (head * self.q_stride + element))
         if self.k_heads:
-            key = lib.address(mK[token, head - self.q_heads, None].iterator + element)
-            where = lib.select(head < self.q_heads, where, key)
-        return cute.make_ptr(T, where, cute.AddressSpace.gmem, assumed_align=T.width // 8)
+            head = head - self.q_heads
+            key = self.token_of(mK, token) + (head * self.k_stride + element)
+            where = lib.select(head < 0, where, lib.address(key))
+        return cute.make_ptr(T, where, cute.AddressSpace.gmem, assumed_align=max(1, T.width // 8))
+
+    def token_of(self, mQ, token):
+        """Pointer to the heads of a token."""
+        return (mQ[token, None] if self.flat else mQ[token, 0, None]).iterator
 
     def load(self, spot):
         """The two halves of a thread's pairs: two vectors (neox), or one of interleaved pairs."""
@@ -166,7 +191,12 @@ class Rotary(Specialisation):
         return lib.unpack(words, self.pairs, cutlass_type(self.cache))
 
     def rotate(self, halves, cos, sin):
-        """(x c - y s, y c + x s) of every pair, in float32, rounded once; the second product is fused."""
+        """A thread's pairs turned, rounded once, as vectors like those that were loaded."""
+        T = cutlass_type(self.dtype)
+        return tuple(lib.pack(values, T) for values in self.turn(halves, cos, sin))
+
+    def turn(self, halves, cos, sin):
+        """(x c - y s, y c + x s) of every pair in float32, the second product fused; lists in the order of memory."""
         T, n = cutlass_type(self.dtype), self.pairs
         if self.neox:
             x, y = (lib.unpack(words, n, T) for words in halves)
@@ -176,6 +206,4 @@ class Rotary(Specialisation):
         sin = [-s for s in sin] if self.inverse else sin
         a = [lib.fma(x[i], cos[i], -lib.mul_rn(y[i], sin[i])) for i in range(n)]
         b = [lib.fma(y[i], cos[i], lib.mul_rn(x[i], sin[i])) for i in range(n)]
-        if self.neox:
-            return lib.pack(a, T), lib.pack(b, T)
-        return (lib.pack([v for pair in zip(a, b, strict=True) for v in pair], T),)
+        return (a, b) if self.neox else ([v for pair in zip(a, b, strict=True) for v in pair],)
