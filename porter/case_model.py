@@ -249,6 +249,12 @@ class Case:
         first = {n: v[0] for n, v in self.sizes if not isinstance(v, str)}
         return self._point({**first, **sizes}, {n: v[0] for n, v in self.scalars}, dict(values))
 
+    def point_with(
+        self, sizes: Mapping[str, int], scalars: Mapping[str, str], values: Mapping[str, Value], null: frozenset[str]
+    ) -> Point:
+        """The point with these base sizes and these of the scalars' expressions. Raises PorterError."""
+        return replace(self._point(dict(sizes), dict(scalars), dict(values)), null=null)
+
     def choose(self, points: list[Point], limit: int | None, seed: int) -> list[Point]:
         """At most `limit` of the points, by `seed`, cheapest first, covering what `points()` promises to cover."""
         if limit is None or limit >= len(points):

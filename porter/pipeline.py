@@ -250,7 +250,7 @@ def verify(made: Translation, target: Path, config: PortConfig, run: Run) -> tup
     with tempfile.TemporaryDirectory(prefix="porter-") as folder:
         draft = Path(folder) / target.name
         draft.write_text(made.module.text, encoding="utf-8")
-        verdicts = judge(draft, made.unit, made.info, made.case, config, run)
+        verdicts = judge(draft, made.unit, made.info, made.case, config, run, line_map=made.module.line_map)
     return tuple(placed(v, draft, target, made.module.line_map) for v in verdicts)
 
 
@@ -262,6 +262,7 @@ def judge(
     config: PortConfig,
     run: Run,
     oracle: Path | None = None,
+    line_map: tuple[LineMapEntry, ...] = (),
 ) -> tuple[Verdict, ...]:
     """Every check of the verifier for the port on disk, with progress and times. `oracle` is another port of the kernel
     that takes the original's place."""
@@ -285,6 +286,7 @@ def judge(
             StageEvent(run.kernel, check, "running", f"{done}/{total}")
         ),
         on_time=run.took,
+        line_map=line_map,
     )
     verdicts = tuple(verify_port(request))
     for v in verdicts:

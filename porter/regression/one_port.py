@@ -109,7 +109,7 @@ def verify_file(
 def answers(port: OpenPort, config: PortConfig, run: Run) -> tuple[Verdict, ...]:
     """The verifier's verdicts about the port, with places in the CUDA source."""
     line_map = moved_map(current_line_map(port.path), port.path.parent)
-    found = judge(port.path, port.unit, port.info, port.case, config, run)
+    found = judge(port.path, port.unit, port.info, port.case, config, run, line_map=line_map)
     return tuple(placed(v, port.path, port.path, line_map) for v in found)
 
 

@@ -62,6 +62,16 @@ class EmulatorBackend:
         found = tuple(_violation(v) for v in result.violations)
         return RunResult(found, time.perf_counter() - start, int(result.counts.get("thread_instructions", 0)))
 
+    def tapped(self, build: Build, shape: LaunchShape, arguments: Sequence[Argument]) -> tuple[ptx.Taps, ptx.Module]:
+        """One launch with a record of what its threads did. Raises PtxError."""
+        module, taps = _module(build.ptx), ptx.Taps()
+        ptx.launch(
+            module, build.entry, shape.grid, shape.block, [as_argument(a) for a in arguments], smem_bytes=shape.smem,
+            cooperative=shape.cooperative, cluster=shape.cluster, checks=ptx.Checks(uninitialised=False),
+            budget=BUDGET, taps=taps,
+        )  # fmt: skip
+        return taps, module
+
 
 @lru_cache(maxsize=64)
 def module_of(text: str) -> ptx.Module:

@@ -85,9 +85,10 @@ def run_trial(
         result.skipped = f"no address space for rows that far apart ({error})"
         return result
     result.original = backend.run(subject.original, shapes[0], arguments(subject, trial, original), 0, checks)
-    if trial.far and (result.original.error or result.original.violations):
+    if (trial.far or trial.derived) and (result.original.error or result.original.violations):
+        what = "rows that far apart" if trial.far else f"{trial.point}, which the case does not list"
         result.original = RunResult()
-        result.skipped = "the original does not take rows that far apart"
+        result.skipped = f"the original does not take {what}"
         return result
     result.original = _without_idle_reads(
         subject, trial, backend, shapes[0], subject.original, before, original, result.original
@@ -101,7 +102,14 @@ def run_trial(
         return result
     result.port = _without_idle_reads(subject, trial, backend, shapes[1], subject.port, before, port, result.port)
     compare(subject, trial, before, original, port, result)
+    if trial.derived and any(f.code == "PRT806" for f in [*result.findings, *_compared(result)]):
+        what = f"{trial.point}, which the case does not list"
+        return TrialResult(trial, skipped=f"the reference does not describe {what}")
     return result
+
+
+def _compared(result: TrialResult) -> list[Finding]:
+    return [f for c in result.comparisons.values() for f in c.findings]
 
 
 FILLS = (0x7F, 0xFE, 0xFF)  # as float32: large, large and negative, NaN

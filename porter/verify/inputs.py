@@ -5,10 +5,10 @@ one launch, each in the way that makes sense for its distribution.
 
 | dist | values | scenarios beside `normal` |
 |---|---|---|
-| normal | N(0, 1) | small (1e-4), large (1e4), outlier (a channel x1000), wide, denormal, zeros, nonfinite |
+| normal | N(0, 1) | small (1e-4), large (1e4), outlier (a channel x1000), shifted, wide, denormal, zeros, nonfinite |
 | positive | abs of normal | as normal |
 | uniform | [low, high) | zeros, nonfinite |
-| logits | 3 N(0, 1), as routers give | ties, equal, neg_inf, nan_rows, small, large |
+| logits | 3 N(0, 1), as routers give | ties, equal, neg_inf, nan_rows, small, large, shifted |
 | randint | whole numbers in [low, high) | extremes |
 | ids | expert or token ids in [low, high) | bad_ids (-1, >= high), skewed (most to one id) |
 | counts | whole numbers in [low, high] | skewed (one takes all), zeros |
@@ -19,6 +19,9 @@ one launch, each in the way that makes sense for its distribution.
 | scale | positive, 2^-8..2^2 | small, large |
 | bits | every bit pattern that is not NaN | |
 | bool, arange, zeros, ones | as named | |
+
+`shifted` moves whole rows to a mean of -300 or 300: maxima that start at zero and variances by subtraction show there.
+32-bit numbers other than logits stay: another order of sums costs mean / deviation times what the derived bound allows.
 """
 
 from __future__ import annotations
@@ -35,12 +38,13 @@ from porter.ir import SCALAR_BYTES
 from porter.verify.buffers import Buffers, HostBuffer, allocate, generator, is_integer, storage, words_to_int
 from porter.verify.formats import decode, encode
 
-_REAL = ("small", "large", "outlier", "wide", "denormal", "zeros")
+_REAL = ("small", "large", "outlier", "shifted", "wide", "denormal", "zeros")
+SHIFT = 300.0  # where `shifted` puts the mean of a row: far from zero, and exp of minus that underflows
 SCENARIOS: dict[str, tuple[str, ...]] = {
     "normal": (*_REAL, "nonfinite"),
     "positive": (*_REAL, "nonfinite"),
     "uniform": ("zeros", "nonfinite"),
-    "logits": ("ties", "equal", "neg_inf", "nan_rows", "small", "large"),
+    "logits": ("ties", "equal", "neg_inf", "nan_rows", "small", "large", "shifted"),
     "randint": ("extremes",),
     "ids": ("bad_ids", "skewed"),
     "counts": ("skewed", "zeros"),
@@ -158,6 +162,8 @@ def _real(r: _Request, x: np.ndarray) -> np.ndarray:
         x = np.sign(x) * np.exp2(r.rng.uniform(-24.0, 12.0, r.shape))
     elif scenario == "zeros":
         x = np.zeros(r.shape) * np.sign(x)  # both zeros
+    elif scenario == "shifted":
+        x = x + _shifts(r) if SCALAR_BYTES[r.dtype] <= 2 else x
     elif scenario == "outlier":
         x = x.copy()
         x[..., r.rng.integers(r.shape[-1])] *= 1000.0
@@ -169,6 +175,14 @@ def _real(r: _Request, x: np.ndarray) -> np.ndarray:
     if scenario == "nonfinite" and r.spec.nonfinite:
         x = _plant(r, x, (np.inf, -np.inf, np.nan))
     return encode(np.asarray(x, np.float64), r.dtype).reshape(r.shape)
+
+
+def _shifts(r: _Request) -> np.ndarray:
+    """-SHIFT or SHIFT for each row, the first row's negative."""
+    rows = (*r.shape[:-1], 1)
+    signs = np.where(r.rng.random(rows) < 0.5, -1.0, 1.0)
+    signs.reshape(-1)[0] = -1.0
+    return SHIFT * signs
 
 
 def _plant(r: _Request, x: np.ndarray, specials: Sequence[float]) -> np.ndarray:
@@ -216,6 +230,8 @@ def _logits(r: _Request) -> np.ndarray:
         rows[np.flatnonzero(some)[0]] = np.nan
         for row in np.flatnonzero(some)[1:]:
             rows[row, r.rng.integers(rows.shape[1])] = np.nan
+    elif r.scenario == "shifted":
+        x += _shifts(r)
     elif r.scenario in ("small", "large"):
         rows *= 1e-4 if r.scenario == "small" else 1e4
         limit = _MAX_FINITE.get(r.dtype)

@@ -14,19 +14,21 @@ from typing import TYPE_CHECKING
 from porter.case import Case, CaseInstance, LaunchShape
 from porter.expr import Value
 from porter.instances import instance_values
-from porter.model import Diagnostic, KernelInfo, PorterError, Severity, Status, Verdict
+from porter.model import Diagnostic, KernelInfo, LineMapEntry, PorterError, Severity, Status, Verdict
 from porter.source import Source, Span
 from porter.verify import names
 from porter.verify.backend import Backend, Build
 from porter.verify.compile_worker import CompileRequest, CompileResult, compile_port
 from porter.verify.conclude import InstanceRun, determinism_verdict, numerics_verdict, sanitizer_verdict
+from porter.verify.derived import constants_of, derived_trials
 from porter.verify.earlier_port import port_builds
-from porter.verify.execute import Reference, Subject, repeat_trial, run_trial
+from porter.verify.execute import Reference, Subject, TrialResult, repeat_trial, run_trial
 from porter.verify.honesty import check_honesty
 from porter.verify.port_launch import port_launches
 from porter.verify.ptx_stats import function_texts, ptx_stats
 from porter.verify.reference_of import load_reference
 from porter.verify.resources import Usage, as_data, compare_resources, summary
+from porter.verify.shrink import Shrinker
 from porter.verify.tolerance import adds_products, approximations, has_reduction
 from porter.verify.trials import LAUNCHES, Trial, choose_trials, far_trial
 
@@ -65,6 +67,8 @@ class VerifyRequest:
     on_progress: OnProgress | None = None
     on_time: OnTime | None = None  # told how long "original" took: NVRTC works while the port is compiled
     checks: tuple[str, ...] = CHECKS
+    line_map: tuple[LineMapEntry, ...] = ()  # of the port, to name where it parts from the original
+    explain: bool = True  # make failing launches small and find where they part
 
 
 @dataclass
@@ -261,8 +265,11 @@ def _launch(state: _Verification) -> None:
         repeats += [(subject, trial, pair[1]) for trial, pair in _to_repeat(ready)]
     scenarios = sorted({t.scenario for _, _, trials, _ in plans for t in trials})
     numerics = numerics_verdict(request.case, state.runs, state.seed, scenarios)
+    sanitizer = sanitizer_verdict(request.case, state.runs, backend.checked, backend.name)
+    if request.explain and request.oracle is None:
+        numerics, sanitizer = _explained(state, numerics, sanitizer, plans, backend, deadline)
     state.add(replace(numerics, data={**numerics.data, "backend": backend.name}), start)
-    state.add(sanitizer_verdict(request.case, state.runs, backend.checked, backend.name), start)
+    state.add(sanitizer, start)
     start = time.perf_counter()
     findings = []
     for at, (subject, trial, shape) in enumerate(repeats):
@@ -289,6 +296,50 @@ def _performance(state: _Verification, backend: Backend, plans: Sequence[_Plan])
     state.add(verdict, start)
 
 
+def _explained(
+    state: _Verification,
+    numerics: Verdict,
+    sanitizer: Verdict,
+    plans: Sequence[_Plan],
+    backend: Backend,
+    deadline: float,
+) -> tuple[Verdict, Verdict]:
+    """The verdicts with the smallest launches that fail, and where the port parts from the original."""
+    from porter.verify.explain import Failure, diverging, fails_numerics, fails_sanitizer, smallest
+
+    request = state.request
+
+    def failure(fails: Callable[[TrialResult], bool]) -> Failure | None:
+        found = [(r, n) for n, run in enumerate(state.runs) for r in run.results if fails(r)]
+        if not found:
+            return None
+        result, n = min(found, key=lambda f: (f[0].trial.far, f[0].trial.point.elements))
+        at, subject, _, _ = plans[n]
+        instance = state.instances[at][0]
+        shrinker = Shrinker(request.port_path, request.case, instance, subject, backend, backend.sm_count)
+        return Failure(result, shrinker, str(instance.instance))
+
+    small: TrialResult | None = None
+    wrong = failure(fails_numerics) if numerics.status is Status.FAIL else None
+    if wrong is not None:
+        left = deadline - time.perf_counter()
+        numerics, small = smallest(numerics, wrong, fails_numerics, left, state.seed)
+        if small.comparisons:
+            numerics = diverging(numerics, wrong, small, request.line_map, str(request.source.path))
+    if sanitizer.status is Status.FAIL:
+        known = request.case.known_violations
+        kinds = [v.kind for run in state.runs for r in run.results for v in r.port.violations]
+        for kind in dict.fromkeys(kinds):
+            fails = fails_sanitizer(kind, known)
+            bad = failure(fails)
+            if bad is not None:
+                if small is not None and fails(small):
+                    bad = replace(bad, result=small)
+                sanitizer, _ = smallest(sanitizer, bad, fails, deadline - time.perf_counter(), state.seed)
+                break
+    return numerics, sanitizer
+
+
 def _to_repeat(
     ready: Sequence[tuple[Trial, tuple[LaunchShape, LaunchShape]]],
 ) -> list[tuple[Trial, tuple[LaunchShape, LaunchShape]]]:
@@ -305,10 +356,12 @@ def _plan(state: _Verification, sm_count: int) -> list[_Plan]:
     request = state.request
     arch = request.arches[0]
     reference = load_reference(request.case)
+    constants = constants_of(request.source.text)
     drafts = []
     for n, (instance, values) in enumerate(state.instances):
         if state.compiled[n, arch].ok:
             trials = choose_trials(request.case, instance, values, state.seed, request.launches, request.thorough)
+            trials += derived_trials(request.case, instance, values, constants, state.seed)
             far = far_trial(request.case, instance, values, request.info, state.seed)
             trials += [far] if far else []
             if not trials:
@@ -320,15 +373,18 @@ def _plan(state: _Verification, sm_count: int) -> list[_Plan]:
         for n, values, _ in drafts
         for point in request.case.instance_points(state.instances[n][0], values)
     ]
-    wanted += [(values, t.point) for _, values, trials in drafts for t in trials if t.far]
+    unlisted = [(values, t.point) for _, values, trials in drafts for t in trials if t.far or t.derived]
     shapes: dict[tuple[int, str], LaunchShape] = {}
     launches = port_launches(request.port_path, request.case, wanted, sm_count)
-    for (values, point), shape in zip(wanted, launches, strict=True):
+    launches += port_launches(request.port_path, request.case, unlisted, sm_count)
+    for (values, point), shape in zip([*wanted, *unlisted], launches, strict=True):
         shapes[id(values), str(point)] = shape
     others: dict[tuple[int, str], LaunchShape] = {}  # of a port in the original's place, which chooses its own launches
     if request.oracle is not None:
-        keys = [(id(values), str(point)) for values, point in wanted]
-        others = dict(zip(keys, port_launches(request.oracle, request.case, wanted, sm_count), strict=True))
+        keys = [(id(values), str(point)) for values, point in [*wanted, *unlisted]]
+        theirs = port_launches(request.oracle, request.case, wanted, sm_count)
+        theirs += port_launches(request.oracle, request.case, unlisted, sm_count)
+        others = dict(zip(keys, theirs, strict=True))
     plans: list[_Plan] = []
     for n, values, trials in drafts:
         keys = [(id(values), str(t.point)) for t in trials]

@@ -33,6 +33,7 @@ class Trial:
     seed: int
     misaligned: frozenset[str] = frozenset()
     far: bool = False  # element offsets pass 2^31
+    derived: bool = False  # at sizes that the case does not list: what the original refuses there is not judged
 
     def __str__(self) -> str:
         shift = f" misaligned {','.join(sorted(self.misaligned))}" if self.misaligned else ""
@@ -73,7 +74,7 @@ def choose_trials(
 def _pairs(
     case: Case, points: list[Point], names: list[str], launches: int, rng: random.Random
 ) -> list[tuple[Point, str]]:
-    shown = {id(p): _outputs(case, p) for p in points}
+    shown = {id(p): written(case, p) for p in points}
     empty = [p for p in points if shown[id(p)] == 0]
     chosen = case.choose([p for p in points if shown[id(p)]], launches, rng.randrange(1 << 31))
     pairs = [(p, "normal") for p in rng.sample(empty, min(EMPTY_LAUNCHES, len(empty)))]
@@ -100,7 +101,7 @@ def _rows(case: Case, point: Point) -> int:
     return max(math.prod(point.shapes[b.name][:-1]) for b in case.buffers if b.is_compared)
 
 
-def _outputs(case: Case, point: Point) -> int:
+def written(case: Case, point: Point) -> int:
     """Elements that the kernel has to write at a point."""
     return sum(math.prod(point.shapes[b.name]) for b in case.buffers if b.is_compared)
 
@@ -137,7 +138,7 @@ def far_trial(
     if not strided:
         return None
     points = [p for p in case.instance_points(instance, values) if all(p.shapes[b.name][0] >= 3 for b in strided)]
-    points = [p for p in points if 0 < _outputs(case, p) < LARGE]
+    points = [p for p in points if 0 < written(case, p) < LARGE]
     if not points:
         return None
     point = points[0]

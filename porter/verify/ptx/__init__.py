@@ -10,10 +10,12 @@ from porter.verify.ptx.launching import Result, launch, launch_ranks
 from porter.verify.ptx.memory import Buffer, Multicast, Pointer, PointerTable
 from porter.verify.ptx.parse import load
 from porter.verify.ptx.perturb import Perturbation
+from porter.verify.ptx.taps import Event, Taps
 
 __all__ = [
     "Buffer",
     "Checks",
+    "Event",
     "LaunchError",
     "Module",
     "Multicast",
@@ -23,6 +25,7 @@ __all__ = [
     "PtxError",
     "PtxSyntaxError",
     "Result",
+    "Taps",
     "UnsupportedPtx",
     "Violation",
     "launch",

@@ -39,6 +39,7 @@ from porter.verify.ptx.program import (
 )
 from porter.verify.ptx.races import RaceChecker
 from porter.verify.ptx.scheduler import Budget, Scheduler
+from porter.verify.ptx.taps import Taps
 from porter.verify.ptx.traffic import TrafficCounter
 from porter.verify.ptx.warps import compile_warp
 from porter.verify.ptx.wave import Geometry, Wave
@@ -60,17 +61,17 @@ def _compile_fence(step: Fence) -> Runner:
 _MISFITS = (IndexError, KeyError, ValueError, TypeError, AttributeError, AssertionError, StopIteration)
 
 
-def compile_step(step: Step, algebra: NumpyAlgebra, output: list[str]) -> Runner | None:
+def compile_step(step: Step, algebra: NumpyAlgebra, output: list[str], taps: Taps | None = None) -> Runner | None:
     """The closure of one step; None when it does nothing. Raises UnsupportedPtx or PtxSyntaxError."""
     try:
-        return _compile(step, algebra, output)
+        return _compile(step, algebra, output, taps)
     except PtxError:
         raise
     except _MISFITS as error:
         raise PtxSyntaxError(f"operands or modifiers of {step.source.opcode} do not fit", step.source.line) from error
 
 
-def _compile(step: Step, algebra: NumpyAlgebra, output: list[str]) -> Runner | None:
+def _compile(step: Step, algebra: NumpyAlgebra, output: list[str], taps: Taps | None) -> Runner | None:
     run: Runner | None
     match step:
         case Pure(needless=True):
@@ -103,7 +104,9 @@ def _compile(step: Step, algebra: NumpyAlgebra, output: list[str]) -> Runner | N
             return None
         case _:
             raise UnsupportedPtx(step.source.opcode, step.source.line)
-    return guarded(step, step.guard, run) if step.guard is not None else run
+    if taps is not None and run is not None:
+        run = taps.wrap(step, run)
+    return guarded(step, step.guard, run) if step.guard is not None and run is not None else run
 
 
 class Grid:
@@ -133,14 +136,14 @@ class Grid:
         return np.concatenate(kept), np.concatenate(blocks)
 
 
-def _runners(program: Program, perturb: Any, output: list[str]) -> list[list[Runner]]:
+def _runners(program: Program, perturb: Any, output: list[str], taps: Taps | None) -> list[list[Runner]]:
     """Closures of every segment; kept with the program unless they belong to this launch."""
-    if program.runners is not None and perturb is None:
+    if program.runners is not None and perturb is None and taps is None:
         return program.runners
     algebra = NumpyAlgebra(perturb)
-    runners = [[r for step in s.steps if (r := compile_step(step, algebra, output))] for s in program.segments]
+    runners = [[r for step in s.steps if (r := compile_step(step, algebra, output, taps))] for s in program.segments]
     calls = any(isinstance(step, HostCall) for s in program.segments for step in s.steps)
-    if perturb is None and not calls:
+    if perturb is None and taps is None and not calls:
         program.runners = runners
     return runners
 
@@ -160,9 +163,10 @@ def run(
     output: list[str],
     accelerator: Accelerator | None,
     traffic: TrafficCounter | None,
+    taps: Taps | None = None,
 ) -> tuple[Budget, int, bool]:
     """Runs the whole grid. Returns executions per segment, barriers crossed, and whether a deadlock was met."""
-    runners = _runners(program, perturb, output)
+    runners = _runners(program, perturb, output, taps)
     budget = Budget(len(program.segments), limit)
     order = geometry.order()
     rng = np.random.default_rng(seed) if seed else None
@@ -179,6 +183,7 @@ def run(
             started = time.perf_counter()
             wave = Wave(geometry, program, blocks, params, space, checks, recorder, envregs)
             wave.random = rng
+            wave.taps = taps
             if traffic is not None:
                 traffic.watch(wave)
             if checks.shared_races or checks.global_races:

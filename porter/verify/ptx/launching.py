@@ -22,6 +22,7 @@ from porter.verify.ptx.module_memory import place_module
 from porter.verify.ptx.perturb import Perturbation
 from porter.verify.ptx.program import Program
 from porter.verify.ptx.scheduler import OutOfBudget
+from porter.verify.ptx.taps import Taps
 from porter.verify.ptx.tensors import tensors_as_buffers
 from porter.verify.ptx.traffic import TrafficCounter
 from porter.verify.ptx.wave import Geometry
@@ -82,6 +83,7 @@ def launch(
     budget: int | None = None,
     resident: int = 0,
     perturb: Perturbation | None = None,
+    taps: Taps | None = None,
 ) -> Result:
     """Runs one kernel of a module on the CPU.
 
@@ -89,13 +91,14 @@ def launch(
     number, bytes of a struct, or a tuple of buffers (a struct of pointers). smem_bytes: dynamic shared memory.
     resident: blocks that run at once (0: all of a cooperative launch, else what 132 SMs hold or fewer). seed: 0 runs
     in the natural order, any other number draws the order of blocks, of warps and of atomics that meet. budget: an
-    upper bound on work, about thread-instructions; exceeding it is a `budget` violation. Module variables start
+    upper bound on work, about thread-instructions; exceeding it is a `budget` violation. taps: records what threads do;
+    the numpy interpreter runs then. Module variables start
     afresh at each launch.
     Raises UnsupportedPtx for instructions that are not modelled, LaunchError for a wrong launch.
     """
     return _launch(
         module, entry, grid, block, [args], smem_bytes, cooperative, cluster, checks, seed, backend, budget, resident,
-        perturb,
+        perturb, taps,
     )  # fmt: skip
 
 
@@ -154,6 +157,7 @@ def _launch(
     budget: int | None,
     resident: int,
     perturb: Perturbation | None,
+    taps: Taps | None = None,
 ) -> Result:
     started = time.perf_counter()
     checks = checks or Checks()
@@ -188,10 +192,10 @@ def _launch(
     resident = interpret.resident_blocks(program, geometry, cooperative, resident)
     if backend not in ("auto", "numpy", "llvm"):
         raise LaunchError(f"unknown backend {backend!r}")
-    plain = ranks == 1 and not (seed or perturb or checks.counts or cooperative)
+    plain = ranks == 1 and not (seed or perturb or taps is not None or checks.counts or cooperative)
     plain = plain and not (checks.fill and not checks.uninitialised)  # what is read unseen must be the fill
     if backend == "llvm" and not plain:
-        raise LaunchError("the llvm backend has no seeds, perturbation, traffic counts, fill or cooperative launches")
+        raise LaunchError("the llvm backend has no seeds, perturbation, taps, traffic counts, fill or cooperative launches")
     accelerator = None
     if backend == "llvm" or (backend == "auto" and plain):
         accelerator = Accelerator(module, program, geometry, params, space, checks, backend == "llvm")
@@ -199,7 +203,7 @@ def _launch(
     try:
         spent, crossed, result.deadlock = interpret.run(
             program, geometry, params, space, checks, recorder, envregs, resident, seed,
-            budget or DEFAULT_BUDGET, perturb, output, accelerator, traffic,
+            budget or DEFAULT_BUDGET, perturb, output, accelerator, traffic, taps,
         )  # fmt: skip
         if accelerator is not None:
             result.backend = "llvm" if accelerator.used else "numpy"

@@ -244,6 +244,8 @@ class Scheduler:
     # barriers
     def barrier(self, end: Barrier, lanes: np.ndarray) -> None:
         wave, barriers = self.wave, self.barriers
+        if wave.taps is not None:
+            wave.taps.barrier(end.source, lanes, wave)
         if end.kind == "cluster_arrive":
             barriers.cluster_arrivals[lanes] += 1
             self.push(end.target, lanes)

@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from porter.verify.ptx.checks import Checks, Recorder
+from porter.verify.ptx.ir import Instr
 from porter.verify.ptx.memory import AddressSpace, Region
 from porter.verify.ptx.program import Program
 from porter.verify.ptx.types import PtxType
@@ -29,6 +30,10 @@ def zero(dtype: np.dtype) -> np.ndarray:
 
 class Blocks(Protocol):
     def replace(self, slots: np.ndarray, before: np.ndarray) -> tuple[np.ndarray, np.ndarray]: ...
+
+
+class BarrierTap(Protocol):
+    def barrier(self, source: Instr, lanes: np.ndarray, wave: Wave) -> None: ...
 
 
 class Geometry:
@@ -107,6 +112,7 @@ class Wave:
         self.observers: list[Observer] = []
         self.sync_observers: list[Callable[[str, np.ndarray, int], None]] = []
         self.random: np.random.Generator | None = None  # seeded: the order of lanes in atomics
+        self.taps: BarrierTap | None = None
         self._specials: dict[str, np.ndarray] = {}
 
     def observe(self, *access: object) -> None:

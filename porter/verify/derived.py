@@ -1,0 +1,134 @@
+"""Shapes that nobody wrote down: sizes around the kernel's own constants and comparisons, and a few drawn at random.
+
+The case says what is legal: a size stays between the least and the largest value that the case gives it, keeps a
+common factor of these values, and is a power of two where all of them are. What the original then refuses is dropped
+by the launch itself (`Trial.derived`).
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from collections.abc import Mapping, Sequence
+
+from porter import expr
+from porter.case import Case, CaseInstance, Point
+from porter.expr import ExprError, Value
+from porter.model import PorterError
+from porter.verify.inputs import scenarios
+from porter.verify.trials import LARGE, Trial, written
+
+DERIVED = 3  # launches an instance at sizes around constants, and as many as RANDOM at others
+RANDOM = 1
+TRIES = 24  # draws for each of them
+EDGES = (0, 1, 2, 3, 7, 16, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257)  # of warps, blocks and tiles
+_OPAQUE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|^[ \t]*#[^\n]*', re.DOTALL | re.MULTILINE)
+_NUMBER = re.compile(r"(?<![\w.])(0[xX][0-9a-fA-F]+|\d+)(?![\w.])")
+_MOST = 1 << 16  # constants above are masks and bit patterns, not sizes
+
+
+def constants_of(text: str) -> frozenset[int]:
+    """The whole numbers in C++ text, comments, strings and preprocessor lines left out; those that may be sizes."""
+    found = (int(n, 0) if n[:2] in ("0x", "0X") else int(n) for n in _NUMBER.findall(_OPAQUE.sub(" ", text)))
+    return frozenset(n for n in found if 1 < n <= _MOST)
+
+
+def size_candidates(case: Case, name: str, constants: frozenset[int], values: Mapping[str, Value]) -> list[int]:
+    """Values of a base size that the case does not list, at and beside constants and their vectors, ascending."""
+    listed = listed_sizes(case, name)
+    widths = {v for v in values.values() if isinstance(v, int) and not isinstance(v, bool) and 1 < v <= 64}
+    edges = {*EDGES, *constants, *(c * w for c in constants for w in widths), *listed, *widths}
+    around = {e + d for e in edges for d in (-1, 0, 1)} | {e + s * w for e in edges for w in widths for s in (-1, 1)}
+    return sorted(v for v in around if v not in listed and is_legal(v, listed))
+
+
+def listed_sizes(case: Case, name: str) -> frozenset[int]:
+    """The values that the case gives a base size."""
+    table = dict(case.sizes)[name]
+    given = () if isinstance(table, str) or case.only_shapes else table
+    return frozenset([*given, *(s[name] for s in case.shapes)])
+
+
+def is_legal(value: int, listed: frozenset[int]) -> bool:
+    """May a size with these listed values have another one? See the module's text."""
+    if not min(listed) <= value <= max(listed):
+        return False
+    factor = math.gcd(*listed)
+    if factor > 1 and value % factor:
+        return False
+    positive = [v for v in listed if v > 0]
+    powers = len(positive) > 1 and all(v & (v - 1) == 0 for v in positive)
+    return not (powers and max(positive) > 2 and value & (value - 1))
+
+
+def derived_trials(
+    case: Case, instance: CaseInstance, values: Mapping[str, Value], constants: frozenset[int], seed: int
+) -> list[Trial]:
+    """Launches of one instance at sizes that the case does not list, cheapest first; none where all are given.
+
+    Each starts from a point of the case and moves one or two of its sizes. They are small (below LARGE elements) and
+    write something.
+    """
+    rng = random.Random(f"derived {seed} {instance.args}")
+    points = case.instance_points(instance, values, limit=60, seed=seed)
+    free = [n for n in case.base_sizes if len(listed_sizes(case, n)) > 1]
+    if not points or not free:
+        return []
+    optional = frozenset(b.name for b in case.buffers if b.optional)
+    near = {n: size_candidates(case, n, constants, values) for n in free}
+    found: dict[str, Point] = {}
+    for wanted, draw_near in ((DERIVED, True), (DERIVED + RANDOM, False)):
+        for _ in range(TRIES):
+            if len(found) >= wanted:
+                break
+            moved = rng.sample(free, min(len(free), rng.choice((1, 2))))
+            sizes = {n: v for n, v in rng.choice(points).sizes.items() if n in case.base_sizes}
+            for n in moved:
+                drawn = _draw(rng, near[n] if draw_near else [], listed_sizes(case, n), sizes)
+                if drawn is not None:
+                    sizes[n] = drawn
+            scalars = {n: rng.choice(v) for n, v in case.scalars}
+            null = optional if rng.random() < 0.5 else frozenset()
+            point = point_of(case, instance, values, sizes, scalars, null)
+            if point is not None and written(case, point) > 0 and point.elements < LARGE and str(point) not in found:
+                if all(v in listed_sizes(case, n) for n, v in sizes.items()):
+                    continue
+                found[str(point)] = point
+    names = scenarios(case, values)
+    made = [Trial(p, rng.choice(names), rng.randrange(1 << 31), derived=True) for p in found.values()]
+    return sorted(made, key=lambda t: t.point.elements)
+
+
+def _draw(rng: random.Random, near: Sequence[int], listed: frozenset[int], sizes: Mapping[str, int]) -> int | None:
+    """One of the candidates, the small ones as likely as the large; without candidates any legal number."""
+    if near:
+        return rng.choice(near[: rng.randrange(1, len(near) + 1)])
+    low, high = min(listed), max(listed)
+    for _ in range(TRIES):
+        value = round(math.exp(rng.uniform(math.log(low + 1), math.log(high + 1)))) - 1
+        value -= value % math.gcd(*listed)
+        if value not in listed and is_legal(value, listed):
+            return value
+    return None
+
+
+def point_of(
+    case: Case,
+    instance: CaseInstance,
+    values: Mapping[str, Value],
+    sizes: Mapping[str, int],
+    scalars: Mapping[str, str],
+    null: frozenset[str],
+) -> Point | None:
+    """The point of the case at these base sizes, with these of the scalars' expressions and null pointers.
+
+    None where the instance's `when` does not hold or an expression does not evaluate.
+    """
+    try:
+        point = case.point_with(sizes, scalars, values, null)
+        if instance.when and not expr.evaluate(instance.when, point.names(values)):
+            return None
+    except (PorterError, ExprError):
+        return None
+    return point
