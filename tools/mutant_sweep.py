@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from porter.model import Status
-from tools.mutation.subjects import FIXTURES, ROOT, Mutant, Subject, failing, judge, mutants, subjects
+from tools.mutation.subjects import FIXTURES, ROOT, Mutant, Subject, failing, judge, mutants, subjects, without_twins
 
 RESULT = ROOT / "bench" / "results" / "mutants.json"
 EXPECTED = (Status.PASS, Status.SKIP)
@@ -47,7 +47,8 @@ def seed_of(text: str) -> int:
 def run_mutant(mutant: Mutant, folder: Path) -> dict[str, Any]:
     start = time.perf_counter()
     seed = seed_of(mutant.key)
-    verdicts = judge(mutant.subject, mutant.text, folder, seed)
+    case = without_twins(mutant.subject.case)
+    verdicts = judge(mutant.subject, mutant.text, folder, seed, case=case)
     killed = failing(verdicts)
     first = next((v.detail for v in verdicts if v.status is Status.FAIL), "")
     errors = [f"{v.check}: {v.detail}" for v in verdicts if v.status is Status.ERROR]
@@ -74,7 +75,9 @@ def sweep(args: argparse.Namespace) -> int:
                 note = "" if row["meant"] else "  <-- not by " + " or ".join(mutant.kind.checks)
                 print(f"{mutant.key}: {state} {row['seconds']} s{note}", flush=True)
                 if note:
-                    print(f"    - {row['before']}\n    + {row['after']}\n    {row['detail']} {row['errors']}", flush=True)
+                    print(
+                        f"    - {row['before']}\n    + {row['after']}\n    {row['detail']} {row['errors']}", flush=True
+                    )
             survivors += not row["meant"]
             if args.limit and done >= args.limit:
                 return 0

@@ -57,9 +57,9 @@ def is_legal(value: int, listed: frozenset[int]) -> bool:
     factor = math.gcd(*listed)
     if factor > 1 and value % factor:
         return False
-    positive = [v for v in listed if v > 0]
-    powers = len(positive) > 1 and all(v & (v - 1) == 0 for v in positive)
-    return not (powers and max(positive) > 2 and value & (value - 1))
+    several = [v for v in listed if v > 1]
+    powers = len(several) > 1 and all(v & (v - 1) == 0 for v in several)
+    return not (powers and value & (value - 1))
 
 
 def derived_trials(

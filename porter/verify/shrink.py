@@ -96,12 +96,13 @@ class Shrinker:
         return found
 
     def _less(self, name: str, value: int) -> list[int]:
-        """Smaller legal values of a size: the least, a half, one step down."""
+        """Smaller legal values of a size: the least, a half, three quarters, ... one step down."""
         listed = listed_sizes(self.case, name)
         step = math.gcd(*listed) or 1
         least = max(min(listed), step)
-        half = value // 2 // step * step
-        return [v for v in dict.fromkeys((least, half, value - step)) if least <= v < value and is_legal(v, listed)]
+        tried = (least, value // 2, value * 3 // 4, value * 7 // 8, value * 15 // 16, value - step)
+        down = dict.fromkeys(v // step * step for v in tried)
+        return [v for v in down if least <= v < value and is_legal(v, listed)]
 
     def _point(self, sizes: dict[str, int], texts: dict[str, str], like: Point) -> Point | None:
         return point_of(self.case, self.instance, self.subject.values, sizes, texts, like.null)

@@ -8,6 +8,7 @@ from porter.verify.ptx import Module
 from porter.verify.ptx.ir import Address, Instr, Operand, Pair, Reg, Vector
 
 _STORES = ("st", "red")
+_ACCESSES = ("ld", "st", "red", "atom")
 _STEPS = 4  # definitions followed back
 
 
@@ -36,10 +37,10 @@ class Lines:
         code, at = self.position.get(id(instr), ([], 0))
         if line or not code:
             return line
-        # A library call: what it stores to was computed by its caller, what it returns is used there.
-        if instr.base not in _STORES:
-            line = self._used(code, at)
-        return line or self._made(code, at, _STEPS) or self._before(instr)
+        # A library call: the address that it accesses was computed by its caller, what it returns is used there.
+        if instr.base in _ACCESSES:
+            line = self._made(code, at, _STEPS)
+        return line or self._used(code, at) or self._made(code, at, _STEPS) or self._before(instr)
 
     def _written(self, instr: Instr) -> int:
         """The line that the `.loc` gives, when it is one of the user's. Column 0 marks what no statement asked for."""
@@ -55,7 +56,7 @@ class Lines:
         return before.line if before is not None and before.file in self.own else 0
 
     def _used(self, code: list[Instr], at: int) -> int:
-        results = _registers(code[at].operands[:1])
+        results = _registers(code[at].operands[:1]) if code[at].base not in _STORES else set()
         for later in code[at + 1 :]:
             if results & _registers(later.operands if later.base in _STORES else later.operands[1:]):
                 line = self._written(later)
@@ -64,7 +65,9 @@ class Lines:
         return 0
 
     def _made(self, code: list[Instr], at: int, steps: int) -> int:
-        sources = _registers(code[at].operands if code[at].base in _STORES else code[at].operands[1:])
+        instr = code[at]
+        places = tuple(o for o in instr.operands if isinstance(o, Address))
+        sources = _registers(places if instr.base in _ACCESSES else instr.operands[1:])
         for k in range(at - 1, -1, -1):
             if code[k].base not in _STORES and sources & _registers(code[k].operands[:1]):
                 line = self._written(code[k])

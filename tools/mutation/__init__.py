@@ -1,1 +1,1 @@
-"""Wrong ports made on purpose, to test the verifier: where a class of mistake applies, found in a port's syntax tree."""
+"""Wrong ports made on purpose, to test the verifier. A class of mistake is looked for in a port's syntax tree."""

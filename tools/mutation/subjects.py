@@ -1,10 +1,10 @@
-"""The ports that mutants are made of: each reference kernel (and the kernels beside this tool's tests) ported afresh."""
+"""The ports that mutants are made of: every reference kernel and those in tests/verify/mutation, ported afresh."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from porter.case import Case
@@ -54,7 +54,7 @@ class Mutant:
 def sources() -> list[Path]:
     """The .cu files, by name."""
     found = [*(ROOT / "reference_kernels").rglob("*.cu"), *FIXTURES.glob("*.cu")]
-    return sorted((p for p in found if "bad" not in p.stem), key=lambda p: p.stem)
+    return sorted(found, key=lambda p: p.stem)
 
 
 def subjects(names: set[str] | None = None) -> Iterator[Subject]:
@@ -101,13 +101,17 @@ def _spread(count: int, most: int, label: str) -> list[int]:
     return sorted((start + i * count // most) % count for i in range(most))
 
 
+def without_twins(case: Case) -> Case:
+    """The case with one instance for each set of constants: mutants of a type's twin tell nothing new."""
+    kept = {tuple(i.args[1:]): i for i in reversed(case.instances)}
+    return replace(case, instances=tuple(i for i in case.instances if kept[tuple(i.args[1:])] is i))
+
+
 def judge(subject: Subject, text: str, folder: Path, seed: int, **changes: object) -> list[Verdict]:
     """The verifier's answers about a port with this text."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{subject.name}.py"
     path.write_text(text, encoding="utf-8")
-    from dataclasses import replace
-
     return verify_port(replace(subject.request, port_path=path, seed=seed, **changes))  # type: ignore[arg-type]
 
 
