@@ -64,7 +64,7 @@ class EmulatorBackend:
 
     def tapped(self, build: Build, shape: LaunchShape, arguments: Sequence[Argument]) -> tuple[ptx.Taps, ptx.Module]:
         """One launch with a record of what its threads did. Raises PtxError."""
-        module, taps = _module(build.ptx), ptx.Taps()
+        module, taps = module_of(build.ptx), ptx.Taps()
         ptx.launch(
             module, build.entry, shape.grid, shape.block, [as_argument(a) for a in arguments], smem_bytes=shape.smem,
             cooperative=shape.cooperative, cluster=shape.cluster, checks=ptx.Checks(uninitialised=False),
