@@ -195,7 +195,7 @@ def _launch(
     plain = ranks == 1 and not (seed or perturb or taps is not None or checks.counts or cooperative)
     plain = plain and not (checks.fill and not checks.uninitialised)  # what is read unseen must be the fill
     if backend == "llvm" and not plain:
-        raise LaunchError("the llvm backend has no seeds, perturbation, taps, traffic counts, fill or cooperative launches")
+        raise LaunchError("the llvm backend has no seeds, perturbation, taps, counts, fill or cooperative launches")
     accelerator = None
     if backend == "llvm" or (backend == "auto" and plain):
         accelerator = Accelerator(module, program, geometry, params, space, checks, backend == "llvm")
