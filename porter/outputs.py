@@ -233,6 +233,12 @@ def find_ports(paths: Sequence[Path]) -> list[Path]:
     return list(found)
 
 
+def is_port(path: Path) -> bool:
+    """Whether a file is a port or its record (of which the other may be missing), or a folder."""
+    named = path.with_name(path.name.removesuffix(".port.json") + ".py") if path.suffix == ".json" else path
+    return path.is_dir() or path.name.endswith(".port.json") or (named.suffix == ".py" and record_path(named).is_file())
+
+
 def recorded(port: Path) -> PortRecord:
     """The record of a port. Raises PorterError PRT955 when there is none."""
     record = read_record(port)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ examples:
   porter verify ported --against main           no worse than, and the same as, the ports on main
   porter verify ported --require performance    a machine without a GPU is an error
   porter verify ported --output-format github   annotations of a GitHub workflow
+  porter verify ported --dsl 4.6.3,4.8.1 --bisect
 """
 
 
@@ -47,6 +49,7 @@ def add(subparsers: Any) -> None:
     what.add_argument(
         "--require", action="append", metavar="CHECK", help="exit 1 when CHECK is skipped (repeatable, or with commas)"
     )
+    what.add_argument("--only-ports", action="store_true", help="pass over files that are no ports (for hooks)")
     how = parser.add_argument_group("how")
     how.add_argument("--case", metavar="FILE", help="another case than the recorded one")
     how.add_argument("--thorough", action="store_true", default=None, help="every shape and distribution")
@@ -59,6 +62,15 @@ def add(subparsers: Any) -> None:
     how.add_argument("--jobs", type=int, metavar="N", help="worker processes (default: one per core)")
     how.add_argument("--timeout", type=float, metavar="S", help="seconds a port may take (default: 300)")
     how.add_argument("--fresh", action="store_true", help="start over; else a run that was interrupted is gone on with")
+    dsl = parser.add_argument_group("versions of CuTeDSL")
+    dsl.add_argument(
+        "--dsl",
+        action="append",
+        metavar="VERSION",
+        help="compile with these versions of nvidia-cutlass-dsl, each installed into an environment of its own in the"
+        " cache (repeatable, or with commas); prints a matrix, records nothing",
+    )
+    dsl.add_argument("--bisect", action="store_true", help="with --dsl: find the published version that broke a port")
     output = parser.add_argument_group("output")
     output.add_argument(
         "--output-format",
@@ -90,6 +102,14 @@ def run(args: argparse.Namespace) -> int:
     )
     settings = settings_of(args)
     paths = [Path(p) for p in args.paths]
+    if args.only_ports:
+        from porter.outputs import is_port
+
+        paths = [p for p in paths if is_port(p)]
+        if not paths:
+            return 0
+    if args.dsl or args.bisect:
+        return versions(args, config, settings)
     try:
         with watching(console(sys.stderr, args.color), live_terminal()) as progress:
             report = verify_ports(paths, config, settings, progress)
@@ -97,6 +117,30 @@ def run(args: argparse.Namespace) -> int:
         print("interrupted; the same command goes on with the ports that are left", file=sys.stderr)
         return 130
     return finish(report, args)
+
+
+def versions(args: argparse.Namespace, config: Any, settings: Any) -> int:
+    """`--dsl`: the matrix of ports and versions."""
+    from porter.progress import watching
+    from porter.regression.dsl_matrix import dsl_matrix, matrix_text, matrix_to_json
+    from porter.report import console, print_diagnostics, print_json
+
+    asked = split_commas(args.dsl) or ()
+    if not asked or (args.bisect and len(asked) < 2):
+        args.parser.error("--bisect needs --dsl with at least two versions")
+    if args.update or args.against or args.html or args.output_format not in ("full", "json"):
+        args.parser.error(
+            "--dsl goes with --output-format full or json, and neither with --update, --against nor --html"
+        )
+    err = console(sys.stderr, args.color)
+    with watching(err, live_terminal()) as progress:
+        found = dsl_matrix([Path(p) for p in args.paths], asked, config, settings, progress, args.bisect)
+    if args.output_format == "json":
+        print_json(matrix_to_json(found))
+    else:
+        print(matrix_text(found))
+        print_diagnostics(tuple(found.diagnostics), err)
+    return found.exit_code
 
 
 def settings_of(args: argparse.Namespace) -> Any:
@@ -119,7 +163,21 @@ def settings_of(args: argparse.Namespace) -> Any:
 
 def finish(report: Any, args: argparse.Namespace) -> int:
     """Write the outputs asked for and return the exit code."""
-    from porter.report import print_run
+    from porter.report import console, messages, print_diagnostics, print_run
 
-    print_run(report, args.output_format, args.color)
+    if args.html:
+        from porter.atomic import write_atomic, writing_failed
+        from porter.regression.page import page
+
+        try:
+            write_atomic(Path(args.html), page(report))
+        except OSError as error:
+            raise writing_failed(Path(args.html), error) from error
+    if args.output_format in ("full", "json"):
+        print_run(report, args.output_format, args.color)
+        return int(report.exit_code)
+    module = import_module(f"porter.regression.{args.output_format}")
+    sys.stdout.write(getattr(module, args.output_format)(report).rstrip("\n") + "\n")
+    if args.output_format != "github":  # whose annotations are the messages
+        print_diagnostics(messages(report), console(sys.stderr, args.color))
     return int(report.exit_code)

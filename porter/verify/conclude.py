@@ -62,8 +62,8 @@ def numerics_verdict(case: Case, runs: Sequence[InstanceRun], seed: int, scenari
             why = ledger.tolerance.why if ledger.tolerance else ""
             rows[name] = {
                 "verdict": verdict, "elements": ledger.elements, "different": ledger.different,
-                "max_ulp": ledger.max_ulp, "excused": ledger.excused, "rms_original": round(was, 4),
-                "rms_port": round(now, 4), "tolerance": why,
+                "max_ulp": ledger.max_ulp, "ulps": ledger.ulps, "excused": ledger.excused,
+                "rms_original": round(was, 4), "rms_port": round(now, 4), "tolerance": why,
             }  # fmt: skip
         data[label] = rows
         for f in _first_of_each(found):

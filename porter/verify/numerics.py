@@ -6,6 +6,7 @@ NaN never ends a comparison: it is compared like any other value. "Never written
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 
 import numpy as np
 
@@ -42,6 +43,7 @@ class Comparison:
     different: int = 0  # elements that are not bit-equal
     max_ulp: int = 0
     excused: int = 0  # code differences that lie on a rounding boundary, or elements closer to the reference
+    ulps: list[int] = field(default_factory=list)  # elements by distance: see ulp_histogram
     judged: int = 0  # elements that entered the sums
     square_original: float = 0.0  # squared errors against the reference, in ulp of the output type
     square_port: float = 0.0
@@ -111,6 +113,11 @@ def compare_output(
 def numbers(words: np.ndarray, dtype: str) -> np.ndarray:
     """Words as float64 numbers (64-bit integers lose low bits: use them for messages and distances only)."""
     return words_to_int(words, dtype).astype(np.float64) if is_integer(dtype) else decode(words, dtype)
+
+
+def ulp_histogram(distance: np.ndarray) -> list[int]:
+    """How many elements are 0, 1, 2 to 3, 4 to 7, 8 to 15, ... ulp away."""
+    return [int(n) for n in np.bincount(np.frexp(distance.astype(np.float64))[1])] if distance.size else []
 
 
 def check_input(before: HostBuffer, original: HostBuffer, port: HostBuffer) -> list[Finding]:
@@ -185,6 +192,7 @@ def _judge_floats(
     nan = np.isnan(a) | np.isnan(b)
     distance = np.where(nan, 0, ulp_distance(pair.original, pair.port, dtype))
     result.max_ulp = int(distance[different].max())
+    result.ulps = ulp_histogram(distance[different & ~nan])
     with np.errstate(invalid="ignore", over="ignore"):
         gap = np.abs(a - b)
         within_row = gap <= tolerance.row * _row_scale(a)
@@ -259,7 +267,9 @@ def _judge_codes(
         result.excused += int(np.count_nonzero(on_boundary))
         bad = different & ~on_boundary
     if not is_integer(dtype):
-        result.max_ulp = int(ulp_distance(pair.original, pair.port, dtype)[different].max())
+        distance = ulp_distance(pair.original, pair.port, dtype)[different]
+        result.max_ulp = int(distance.max())
+        result.ulps = ulp_histogram(distance)
     if tolerance.ulp and pre is None and not is_integer(dtype):
         bad = bad & (ulp_distance(pair.original, pair.port, dtype) > tolerance.ulp)
     if bad.any():
@@ -322,6 +332,7 @@ class Ledger:
     different: int = 0
     excused: int = 0
     max_ulp: int = 0
+    ulps: list[int] = field(default_factory=list)
     judged: int = 0
     square_original: float = 0.0
     square_port: float = 0.0
@@ -333,6 +344,7 @@ class Ledger:
         self.different += comparison.different
         self.excused += comparison.excused
         self.max_ulp = max(self.max_ulp, comparison.max_ulp)
+        self.ulps = [a + b for a, b in zip_longest(self.ulps, comparison.ulps, fillvalue=0)]
         self.judged += comparison.judged
         self.square_original += comparison.square_original
         self.square_port += comparison.square_port
