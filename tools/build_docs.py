@@ -73,9 +73,9 @@ PRT204 size of the dynamic shared array is unknown
    = help: give `smem_bytes` in softmax.case.toml, or port with a launch in the file
 ```
 
-`porter verify` has more formats and is described in [verify.md](verify.md). `--output-format json` prints one object: `schema` (1), `exit_code`, `diagnostics`, and `kernels`, each with `kernel`,
+`--output-format json` prints one object: `schema` (1), `exit_code`, `diagnostics`, and `kernels`, each with `kernel`,
 `source`, `port`, `ok`, `verified`, `instances`, `holes`, `verdicts` (`check`, `status`, `detail`, `data`),
-`diagnostics` and `seconds` by stage.
+`diagnostics` and `seconds` by stage. `porter verify`, its formats and what they hold: [verify.md](verify.md).
 """
 
 
