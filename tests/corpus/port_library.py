@@ -1,7 +1,7 @@
 """One kernel a group of library functions, for the test that pins their instructions."""
 
 import cutlass.cute as cute
-from cutlass import Boolean, Float32, Int32, Uint32
+from cutlass import BFloat16, Boolean, Float16, Float32, Int32, Uint32
 
 from porter.corpus import lib, runtime
 
@@ -88,6 +88,53 @@ def order(f: cute.Pointer, i: cute.Pointer, u: cute.Pointer):
     lib.grid_sync()
 
 
+@cute.kernel
+def packed(f: cute.Pointer, i: cute.Pointer, u: cute.Pointer):
+    t = cute.arch.thread_idx()[0]
+    lib.prefetch_line(f + 32 * t, lib.first_in_line(16))
+    a = lib.load_words(u + 4 * t, 16)
+    b = lib.load_words(u + 512 + 4 * t, 16, lib.SHARED_BY_WARPS)
+    c = lib.load_words(u + 1024 + 2 * t, 8, lib.IN_PLACE, inside=t < 9)
+    lib.store_words(u + 2048 + 4 * t, lib.mul_words(a, b, BFloat16), 16)
+    lib.store_words(u + 4096 + 4 * t, lib.mul_words(a, b, Float16), 16)
+    lib.store_words(u + 6144 + 2 * t, lib.pack(lib.unpack(c, 4, Float16), BFloat16), 8)
+    lib.store_words(u + 8192 + 2 * t, lib.pack(lib.unpack(c, 4, BFloat16), Float16), 8)
+    lib.store_words(u + 9000 + t, lib.pack_e4m3(lib.unpack(c, 4, BFloat16)), 4)
+    u[t] = lib.max_words(a[0], b[0], BFloat16)
+
+
+@cute.kernel
+def activations(f: cute.Pointer, i: cute.Pointer, u: cute.Pointer):
+    t = cute.arch.thread_idx()[0]
+    x = f[t]
+    f[t + 100] = lib.silu(x)
+    f[t + 200] = lib.sigmoid(x)
+    f[t + 300] = lib.exp2_approx_ftz(x)
+    f[t + 400] = lib.dynamic_scale(lib.absmax([x, f[t + 1]]))
+
+
+@cute.kernel
+def exact_silu(f: cute.Pointer, i: cute.Pointer, u: cute.Pointer):
+    t = cute.arch.thread_idx()[0]
+    f[t + 100] = lib.silu_exact(f[t])
+
+
+@cute.kernel
+def selections(f: cute.Pointer, i: cute.Pointer, u: cute.Pointer):
+    t = cute.arch.thread_idx()[0]
+    code, index = lib.warp_argmax(lib.ordered(f[t]), Uint32(t))
+    f[t] = lib.from_ordered(code)
+    u[t] = index
+    i[t] = lib.select(i[t + 1] > 3, i[t + 2], i[t + 3])
+
+
+@cute.kernel
+def cluster_softmax(f: cute.Pointer, i: cute.Pointer, u: cute.Pointer):
+    t = cute.arch.thread_idx()[0]
+    lib.cluster_arrive()
+    f[t], f[t + 64] = lib.join_exp_sums(f[t], f[t + 64], 2, 4)
+
+
 @cute.jit
 def _launch(
     f: cute.Pointer,
@@ -108,6 +155,11 @@ def _launch(
     memory(f, i, u).launch(grid=grid, block=block, stream=stream)
     warps(f, i, u).launch(grid=grid, block=block, stream=stream)
     order(f, i, u).launch(grid=grid, block=block, stream=stream)
+    packed(f, i, u).launch(grid=grid, block=block, stream=stream)
+    activations(f, i, u).launch(grid=grid, block=block, stream=stream)
+    exact_silu(f, i, u).launch(grid=grid, block=block, stream=stream)
+    selections(f, i, u).launch(grid=grid, block=block, stream=stream)
+    cluster_softmax(f, i, u).launch(grid=grid, block=block, cluster=(4, 1, 1), stream=stream)
 
 
 KERNEL = runtime.Kernel(

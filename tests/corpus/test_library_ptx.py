@@ -39,6 +39,19 @@ PROMISED = {
         r"ld\.acquire\.gpu\.global\.b32", r"ld\.volatile\.global\.b32", r"griddepcontrol\.wait",
         r"griddepcontrol\.launch_dependents", r"%envreg1", r"atom\.add\.release\.gpu\.global\.u32",
     ],
+    "packed": [
+        r"prefetch\.global\.L2", r"ld\.global\.nc\.L1::no_allocate\.v4\.b32", r"ld\.global\.nc\.v4\.b32",
+        r"@p ld\.global\.L1::no_allocate\.v2\.b32", r"mul\.rn\.bf16x2", r"mul\.rn\.f16x2", r"st\.global\.v4\.b32",
+        r"cvt\.f32\.f16", r"cvt\.rn\.bf16x2\.f32", r"shl\.b32", r"cvt\.rn\.f16x2\.f32",
+        r"cvt\.rn\.satfinite\.e4m3x2\.f32", r"max\.bf16x2",
+    ],
+    "activations": [r"ex2\.approx\.ftz\.f32", r"rcp\.approx\.ftz\.f32", r"fma\.rn\.f32", r"min\.f32", r"max\.f32"],
+    "exact_silu": [r"ex2\.approx\.ftz\.f32", r"div\.rn\.f32"],
+    "selections": [r"redux\.sync\.max\.u32", r"redux\.sync\.min\.u32", r"selp\.b32"],
+    "cluster_softmax": [
+        r"barrier\.cluster\.arrive\.aligned", r"barrier\.cluster\.wait\.aligned", r"mapa\.u64", r"%cluster_ctarank",
+        r"ex2\.approx\.ftz\.f32",
+    ],
 }  # fmt: skip
 
 
@@ -58,3 +71,7 @@ def test_instruction_is_there(bodies, kernel, instruction):
 @pytest.mark.parametrize("kernel", list(PROMISED))
 def test_nothing_goes_to_local_memory(bodies, kernel):
     assert not re.search(r"\b(ld|st)\.local|__local_depot", bodies[kernel])
+
+
+def test_activations_take_no_slow_path(bodies):
+    assert not re.search(r"div\.rn|rcp\.rn|\bbra\b|\bcall\b", bodies["activations"])
