@@ -12,6 +12,7 @@ import torch
 from porter import corpus
 from porter.corpus.ops import rotary_reference as reference
 from porter.corpus.ops.rotary import spread_heads
+from porter.corpus.runtime import tuning
 from porter.corpus.runtime.device import Device
 from tests.corpus.emulated import run
 
@@ -112,7 +113,13 @@ def test_little_work_reaches_many_multiprocessors():
     device = Device("sm_90a", 132)
     one, many = spread_heads(device, "bf16", 1, 40, 8), spread_heads(device, "bf16", 8192, 40, 8)
     assert one == {"lanes": 8, "splits": 5, "tokens": 1, "prefetch": True}  # five blocks of 64 threads
-    assert many == {"lanes": 8, "splits": 1, "tokens": 4, "prefetch": False}  # five heads a thread
+    assert many == {"lanes": 32, "splits": 2, "tokens": 2, "prefetch": True}
+
+
+def test_several_heads_a_thread():
+    positions, q, k, table = inputs(3, 7, 2, 64, 64)
+    with tuning.forced({"lanes": 2, "splits": 2, "tokens": 2, "prefetch": True}):
+        check(positions, q, k, 64, table, True)
 
 
 def test_a_wild_position_is_not_prefetched():

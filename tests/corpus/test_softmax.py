@@ -11,6 +11,7 @@ import torch
 
 from porter import corpus
 from porter.corpus.ops.softmax import spread_softmax
+from porter.corpus.runtime import tuning
 from porter.corpus.runtime.device import Device
 from tests.corpus.emulated import run
 from tests.corpus.test_activations import random, ulps
@@ -87,4 +88,17 @@ def test_how_rows_are_spread():
     assert spread(4096, 4096) == (128, 1, 1)
     assert spread(1024, 32768) == (512, 1, 1)
     assert spread(256, 131072) == (512, 1, 4)
-    assert spread(100000, 128) == (16, 8, 1)
+    assert spread(1, 32768) == (128, 1, 4)
+    assert spread(1, 131072) == (256, 1, 8)
+    assert spread(100000, 128) == (16, 32, 1)
+
+
+@pytest.mark.parametrize("choice", [{"keep": False}, {"ahead": 2}, {"threads": 32, "rows": 4}, {"cluster": 2}])
+def test_other_choices_give_the_same(choice):
+    x = random(9, 512)
+    out, other = torch.empty_like(x), torch.empty_like(x)
+    run(corpus.softmax, out, x)
+    with tuning.forced(choice):
+        run(corpus.softmax, other, x)
+    assert ulps(out, other).max() <= 1
+    assert ulps(other, x.double().softmax(-1).bfloat16()).max() <= 1

@@ -243,8 +243,8 @@ def spread_heads(device: Device, dtype: str, tokens: int, heads: int, slots: int
     """The tuning table's choice or a rule: threads that share the heads of a token in a block ("lanes"), blocks of a
     token ("splits"), tokens of a block ("tokens"), "prefetch".
 
-    Few tokens: one head a thread, in blocks of about 64 threads. Many: about five heads a thread, which then all wait
-    for memory at once and share one read of the angles.
+    One head a thread; blocks of about 64 threads when there are few tokens, of 256 otherwise. (Fitted to what the tuner
+    found on an H200: more heads a thread, with one read of the angles for all of them, were slower.)
     """
 
     def choice(each: int, threads: int, several: int, prefetch: bool) -> dict[str, Any]:
@@ -262,11 +262,6 @@ def spread_heads(device: Device, dtype: str, tokens: int, heads: int, slots: int
             for prefetch in (False, True)
         ]
 
-    work = tokens * heads * slots
-    each = max(1, min(5, work // (device.sm_count * 1024)))
-    if tokens * 2 <= device.sm_count:
-        default = choice(each, 64, 1, True)
-    else:
-        default = choice(each, 1024, 1, work <= device.sm_count * 2048)
-        default["tokens"] = max(1, 256 // (default["lanes"] * slots))
+    threads = 64 if tokens * 2 <= device.sm_count else 256
+    default = choice(1, threads, 2 if tokens > 4 * device.sm_count else 1, True)
     return choose(device, "rotary_embedding", f"{dtype} {heads}x{slots}", tokens, default, candidates)

@@ -51,7 +51,7 @@ def softmax(device: Device, out: Any, input: Any, temperature: Any) -> Plan:
     per_block, cluster = choice["rows"], choice["cluster"]
     kernel = Softmax(
         dtype, out_dtype, Rows(length, vec, choice["threads"] * cluster, per_block), cluster, temperature is not None,
-        choice["keep"], device.pdl, choice["prefetch"],
+        choice["keep"], device.pdl, choice["prefetch"], choice["ahead"],
     )  # fmt: skip
     blocks = -(-rows // per_block) * cluster
     direct = input.dim() == 2 and (temperature is None or temperature.dim() == 1)
@@ -68,19 +68,24 @@ def softmax(device: Device, out: Any, input: Any, temperature: Any) -> Plan:
 
 def spread_softmax(device: Device, dtype: str, rows: int, length: int, vec: int, words: int) -> Choice:
     """The tuning table's choice or a rule for rows held in registers, `words` of them an access: threads of a row in
-    a block ("threads"), rows of a block ("rows"), blocks of a row ("cluster"), "keep" (see Softmax), "prefetch".
+    a block ("threads"), rows of a block ("rows"), blocks of a row ("cluster"); "keep", "prefetch", "ahead" as Softmax.
 
-    Short rows share warps and blocks. Others take four accesses a thread, up to 512 threads, then eight; then
-    clusters. When there are fewer rows than multiprocessors a row spreads over more threads and blocks.
+    Short rows share warps and blocks. Others take four to eight accesses a thread. When there are fewer rows than
+    multiprocessors, a long row spreads over a cluster of small blocks. (Rules fitted to what the tuner found on an
+    H200.)
     """
     vectors = -(-length // vec)
     most = max(1, _MOST_WORDS // words)  # accesses of a thread
     few = rows <= device.sm_count
+    shared = 1 << (vectors - 1).bit_length()  # threads of a row that takes less than a warp
 
     def choice(threads: int, per_block: int, cluster: int, keep: bool | None = None) -> dict[str, Any]:
         accesses = -(-vectors // (threads * cluster))
         keep = accesses * vec <= 32 if keep is None else keep
-        return {"threads": threads, "rows": per_block, "cluster": cluster, "keep": keep, "prefetch": few}
+        prefetch = few or accesses <= 4 or threads * cluster <= 128
+        return {
+            "threads": threads, "rows": per_block, "cluster": cluster, "keep": keep, "prefetch": prefetch, "ahead": 0
+        }  # fmt: skip
 
     def candidates() -> list[dict[str, Any]]:
         found = []
@@ -91,14 +96,20 @@ def spread_softmax(device: Device, dtype: str, rows: int, length: int, vec: int,
                 accesses = -(-vectors // (threads * cluster))
                 if 1 <= accesses <= most and (accesses > 1 or threads * cluster < 2 * vectors):
                     found += [choice(threads, 1, cluster, keep) for keep in (False, True) if accesses * vec <= 64]
-        return [{**c, "prefetch": p} for c in found for p in (False, True)]
+        found = [{**c, "prefetch": p} for c in found for p in (False, True)]
+        if rows > 4 * device.sm_count and vectors > 32:
+            aheads = [device.sm_count * n // 4 for n in (1, 2, 4, 8, 16, 32)]
+            found += [{**c, "ahead": n} for c in found for n in aheads if not c["prefetch"] and n < rows // 2]
+        return found
 
-    shared = 1 << (vectors - 1).bit_length()
     if vectors <= 32:
-        per_block = max(1, 128 // shared)
+        per_block = max(1, (512 if rows >= 32 * device.sm_count else 128) // shared)
         while per_block > 1 and per_block * shared > 32 and -(-rows // per_block) < device.sm_count:
             per_block //= 2
         default = choice(shared, per_block, 1)
+    elif few and 1024 < vectors <= 8 * 256 * _MOST_CLUSTER and most >= 8:
+        threads = 128 if vectors <= 8 * 128 * 4 else 256
+        default = choice(threads, 1, 1 << (-(-vectors // (8 * threads)) - 1).bit_length())
     else:
         default = choice(*_long_row(vectors, 1 if few else 4, most))
     return choose(device, "softmax", f"{dtype}x{vec} {length}", rows, default, candidates)

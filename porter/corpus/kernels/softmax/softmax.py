@@ -27,6 +27,8 @@ class Softmax(Specialisation):
     rows: how a row is spread; its threads are those of all `blocks_a_row` blocks, which are a cluster.
     keep: the exponentials stay in registers as float32, else they are computed twice from the input.
     prefetch: the input is asked for in L2 before the previous kernel has finished.
+    ahead: a block asks for the row so many rows on in L2 while it waits for its own: about as many as run at once, so
+    that the block which takes its place finds its row there.
     """
 
     dtype: str
@@ -37,6 +39,7 @@ class Softmax(Specialisation):
     keep: bool = True
     pdl: bool = True
     prefetch: bool = False
+    ahead: int = 0
 
     @property
     def threads(self) -> int:
@@ -81,6 +84,8 @@ class Softmax(Specialisation):
         lib.pdl_wait()
 
         words = [self.load(mX[row, None].iterator, i, lane, there) for i in range(rows.accesses)]
+        if cutlass.const_expr(self.ahead > 0):
+            self.ask(mX[row + self.ahead, None].iterator, lane, row + self.ahead < mX.shape[0])
         scale = Float32(LOG2E)
         if cutlass.const_expr(mTemp is not None):
             scale = lib.div_rn(scale, Float32(mTemp[row]))  # type: ignore[index]
