@@ -21,6 +21,7 @@ FREE_REGISTERS = 32  # up to here every block size reaches full occupancy
 REGISTER_RATIO, SHARED_RATIO = 1.10, 1.10
 LOCAL_SLACK, SHARED_SLACK = 16, 256  # bytes a thread, bytes a block
 RMS_RATIO, ROUNDING_RMS = 1.05, 0.29  # as the verifier judges errors against float64; ulp
+COUNTS, COUNT_RATIO = ("instructions", "sectors", "bank_conflicts"), 1.10
 LEAST_SPREAD = 0.01  # of times: what is not known to be quieter is taken to be this noisy
 RESOURCES = (
     "registers", "spills", "local_bytes", "shared_bytes", "instructions", "loads", "stores", "loads_128", "stores_128",
@@ -45,6 +46,7 @@ class BaselineRun:
     checks: dict[str, str] = field(default_factory=dict)
     errors: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
     resources: dict[str, dict[str, int]] = field(default_factory=dict)
+    counts: dict[str, dict[str, int]] = field(default_factory=dict)  # of one emulated launch, original and port
     times: dict[str, dict[str, float]] = field(default_factory=dict)  # launch: port_us, original_us, ratio, spread
     device: str = ""  # that the times are of
     seconds: dict[str, float] = field(default_factory=dict)  # of the verification, by stage; nobody compares these
@@ -57,7 +59,7 @@ class BaselineRun:
 
 @dataclass(frozen=True)
 class Worse:
-    """One thing that is worse than it was. `kind`: check, errors, resources, times or revision."""
+    """One thing that is worse than it was. `kind`: check, errors, resources, counts, times or revision."""
 
     kind: str
     what: str
@@ -70,7 +72,14 @@ class Worse:
         return f"{self.what}{where}: {self.now}, was {self.was}"
 
 
-CODES = {"check": "PRT881", "errors": "PRT882", "resources": "PRT883", "times": "PRT884", "revision": "PRT879"}
+CODES = {
+    "check": "PRT881",
+    "errors": "PRT882",
+    "resources": "PRT883",
+    "counts": "PRT883",
+    "times": "PRT884",
+    "revision": "PRT879",
+}
 
 
 # ---------------------------------------------------------------- from verdicts
@@ -86,6 +95,7 @@ def baseline_run(verdicts: Sequence[Verdict], run: BaselineRun) -> BaselineRun:
         checks={v.check: v.status.value for v in verdicts},
         errors=plain(numerics.get("buffers", {})),
         resources=_resources(by_check["resources"].data) if "resources" in by_check else {},
+        counts=_counts(by_check["performance"].data) if "performance" in by_check else {},
         times=_times(by_check["performance"].data) if "performance" in by_check else {},
         device=str(by_check["performance"].data.get("device", "")) if "performance" in by_check else "",
     )
@@ -94,6 +104,13 @@ def baseline_run(verdicts: Sequence[Verdict], run: BaselineRun) -> BaselineRun:
 def _resources(data: Mapping[str, Any]) -> dict[str, dict[str, int]]:
     used = {label: v["port"] for label, v in data.items() if isinstance(v, dict) and isinstance(v.get("port"), dict)}
     return {label: {name: int(counts[name]) for name in RESOURCES if name in counts} for label, counts in used.items()}
+
+
+def _counts(data: Mapping[str, Any]) -> dict[str, dict[str, int]]:
+    """What the emulator counted in one launch of each side, where nothing was timed."""
+    rows = data.get("counts") or [{}]
+    sides = {side: rows[0].get(side) for side in ("original", "port")}
+    return {side: {k: int(n) for k, n in found.items()} for side, found in sides.items() if isinstance(found, dict)}
 
 
 def _times(data: Mapping[str, Any]) -> dict[str, dict[str, float]]:
@@ -125,8 +142,9 @@ def is_good(verdicts: Sequence[Verdict]) -> bool:
 
 
 def compare(was: BaselineRun, now: BaselineRun) -> list[Worse]:
-    """Everything that is worse than it was: checks first, then errors, resources and times."""
-    return [*worse_checks(was, now), *worse_errors(was, now), *worse_resources(was, now), *worse_times(was, now)]
+    """Everything that is worse than it was: checks first, then errors, resources, counts and times."""
+    rules = (worse_checks, worse_errors, worse_resources, worse_counts, worse_times)
+    return [worse for rule in rules for worse in rule(was, now)]
 
 
 def worse_checks(was: BaselineRun, now: BaselineRun) -> Iterator[Worse]:
@@ -190,6 +208,18 @@ def worse_resources(was: BaselineRun, now: BaselineRun) -> Iterator[Worse]:
             if count(new, *wide) < count(old, *wide) and narrow > narrow_was:
                 what = f"global {kind} of 128 bits or more"
                 yield Worse("resources", what, str(count(old, *wide)), str(count(new, *wide)), instance)
+
+
+def worse_counts(was: BaselineRun, now: BaselineRun) -> Iterator[Worse]:
+    """Counts of an emulated launch, as multiples of the original's, that grew. Other seeds count other launches."""
+    if {"original", "port"} <= set(was.counts) and {"original", "port"} <= set(now.counts):
+        for name in COUNTS:
+            a, b = (r.counts["port"].get(name, 0) / max(r.counts["original"].get(name, 0), 1) for r in (was, now))
+            if b > COUNT_RATIO * a:
+                old, new = (
+                    f"{x:.2f}x the original's ({r.counts['port'].get(name, 0)})" for x, r in ((a, was), (b, now))
+                )
+                yield Worse("counts", f"{name.replace('_', ' ')} of an emulated launch", old, new)
 
 
 def worse_times(was: BaselineRun, now: BaselineRun) -> Iterator[Worse]:

@@ -19,6 +19,7 @@ from porter.baseline import (
     run_of,
     same_inputs,
     with_run,
+    worse_counts,
     worse_errors,
 )
 from porter.case import Case
@@ -34,6 +35,9 @@ from porter.source import Span
 
 if TYPE_CHECKING:
     from porter.frontend.parse import ParsedUnit
+
+
+BY_CHANCE = ("errors", "counts")  # what may differ between two seeds
 
 
 @dataclass(frozen=True)
@@ -159,20 +163,18 @@ def _compared(
 ) -> tuple[list[Worse], list[Diagnostic]]:
     """What is worse. Errors grow by chance under other seeds: what grew is looked at again with the baseline's."""
     worse = compare(was, achieved)
-    grown = [w for w in worse if w.kind == "errors"]
+    grown = [w for w in worse if w.kind in BY_CHANCE]
     if not grown or same_inputs(was, achieved) or achieved.checks.get("numerics") != Status.PASS.value:
         return worse, []
-    rest = [w for w in worse if w.kind != "errors"]
+    rest = [w for w in worse if w.kind not in BY_CHANCE]
     if was.case_sha256 != achieved.case_sha256:
-        return rest, [_note(port, f"the case has changed since {was.name}: errors are not compared with it")]
+        return rest, [_note(port, f"the case has changed since {was.name}: errors and counts are not compared")]
     with run.stage("repeat"):
         again = answers(port, replace(port.config, seed=was.seed, thorough=was.thorough), Run(run.kernel))
     repeated = port.baseline_run(again, achieved.backend)
-    confirmed = list(worse_errors(was, replace(repeated, thorough=was.thorough)))
+    confirmed = [*worse_errors(was, repeated), *worse_counts(was, repeated)]
     if not confirmed:
-        text = (
-            f"seed {achieved.seed} shows larger errors ({grown[0]}); with the inputs of {was.name} they have not grown"
-        )
+        text = f"seed {achieved.seed} shows more ({grown[0]}); with the inputs of {was.name} nothing has grown"
         return rest, [_note(port, text)]
     return [*rest, *confirmed], []
 

@@ -36,6 +36,7 @@ WAS = BaselineRun(
     checks={"compile": "PASS", "numerics": "PASS", "performance": "PASS"},
     errors={"<8>": {"out": OUT}},
     resources={"<8>": USED},
+    counts={"original": {"instructions": 1000, "sectors": 64}, "port": {"instructions": 900, "sectors": 64}},
     times={"T=64 graph_cold": {"port_us": 10.0, "original_us": 10.0, "ratio": 1.0, "spread": 0.01}},
     device="NVIDIA H200",
 )
@@ -107,6 +108,19 @@ def test_checks_that_do_not_pass_any_more() -> None:
     assert [w.now for w in compare(WAS, replace(WAS, checks=missing))] == ["not run"]
     assert compare(WAS, replace(WAS, checks=WAS.checks | {"performance": "SKIP"})) == []
     assert compare(WAS, replace(WAS, checks=WAS.checks | {"performance": "FAIL"})) != []
+
+
+def test_counts_are_compared_as_multiples_of_the_original() -> None:
+    def counted(instructions: int, original: int = 1000, conflicts: int = 0) -> BaselineRun:
+        port = {"instructions": instructions, "sectors": 64, "bank_conflicts": conflicts}
+        return replace(WAS, counts={"original": {"instructions": original, "sectors": 64}, "port": port})
+
+    assert compare(WAS, counted(980)) == [] and compare(WAS, counted(1900, 2000)) == []
+    (worse,) = compare(WAS, counted(1000))
+    assert worse.kind == "counts" and worse.was == "0.90x the original's (900)" and "1.00x" in worse.now
+    (worse,) = compare(WAS, counted(900, conflicts=7))
+    assert "bank conflicts" in worse.what
+    assert compare(WAS, replace(WAS, counts={})) == []
 
 
 def test_times_of_another_device_are_not_compared() -> None:
