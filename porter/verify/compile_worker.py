@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from porter.corpus.runtime import ArtifactCache, Compiled, digest
-from porter.corpus.runtime.dsl import dsl_version
+from porter.corpus.runtime.dsl import FORMAT, dsl_version
 from porter.corpus.runtime.sources import source_closure
 from porter.verify.artifacts import OPTIONAL_FILES, REQUIRED_FILES, checked
 from porter.verify.dsl_environments import Toolchain
@@ -223,7 +223,7 @@ def compile_port(
 
     def key(request: CompileRequest) -> str:
         constexprs = [f"{k}={v!r}" for k, v in sorted(request.constexprs.items())]
-        return digest(["1", *sorted(sources), pool.dsl_version, kernel, flavour, request.arch, *constexprs])
+        return digest([FORMAT, *sorted(sources), pool.dsl_version, kernel, flavour, request.arch, *constexprs])
 
     def cached(request: CompileRequest) -> CompileResult | None:
         folder = cache.get(key(request))

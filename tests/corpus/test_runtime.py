@@ -168,6 +168,15 @@ def test_compile_without_a_gpu(port):
         made.load()
 
 
+def test_ptxas_does_not_see_the_word_that_changes_its_mind(port):
+    """ptxas treats kernels with "cutlass" in their name differently; the DSL's own naming is put back afterwards."""
+    from cutlass.cutlass_dsl.cutlass import CutlassBaseDSL
+
+    made = port.KERNEL.compile({"T": "f32", "VEC": 4}, "sm_90a", "ptx")
+    assert made.entries and not any("cutlass" in e for e in made.entries)
+    assert CutlassBaseDSL._name_mangling_prefix == "cutlass"
+
+
 def test_constexprs_and_arch_are_in_the_key(port):
     keys = {
         port.KERNEL.key({"T": t, "VEC": v}, a, f)

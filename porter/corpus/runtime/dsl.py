@@ -6,15 +6,17 @@ It can also crash the process: compile unverified code in a child process (porte
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.metadata
 import json
+import os
 import re
 import shlex
 import tempfile
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -23,6 +25,11 @@ from typing import Any
 from porter.corpus.runtime.cubin import read_cubin
 
 _LOCK = threading.RLock()
+# CuTeDSL puts "cutlass" into names of kernels, and ptxas decides otherwise where it finds that word. Seen in the SASS
+# of reference ports (ptxas 13.4): four registers more, a load behind a reciprocal, exponentials one after the other.
+# Names of porter's kernels say "porter"; PORTER_NAME_PREFIX=cutlass compiles as CuTeDSL would, to compare.
+NAME_PREFIX = os.environ.get("PORTER_NAME_PREFIX", "porter")
+FORMAT = f"2 {NAME_PREFIX}"  # of what `build` writes, part of every cache key; raise the number when that changes
 FUNCTION = "launch"  # name of the host function in the exported object file
 FLAVOURS = ("ffi", "ptx")  # with the host side exported for TVM-FFI; device code only
 WITHOUT_REMARKS = ("4.2.", "4.3.", "4.4.", "4.5.", "4.6.")  # versions that refuse the options; spills are then 0
@@ -62,7 +69,8 @@ def build(folder: Path, launch: Any, args: Callable[[], Sequence[Any]], arch: st
         if flavour == "ffi":
             options.append("--enable-tvm-ffi")
         try:
-            compiled = cute.compile(launch, *args(), options=shlex.join(options))
+            with _named(NAME_PREFIX):
+                compiled = cute.compile(launch, *args(), options=shlex.join(options))
         except Exception as error:
             # When ptxas rejects the code, its PTX is in the dump folder already; ptxas names lines of it.
             for dump in Path(dumps).glob("*.ptx"):
@@ -81,6 +89,21 @@ def build(folder: Path, launch: Any, args: Callable[[], Sequence[Any]], arch: st
         (folder / "meta.json").write_text(json.dumps(meta))
         if flavour == "ffi":
             compiled.export_to_c(str(folder / "kernel.o"), function_name=FUNCTION)
+
+
+@contextlib.contextmanager
+def _named(prefix: str) -> Iterator[None]:
+    """The DSL's own word in kernel names, replaced meanwhile; versions that keep it elsewhere are left as they are."""
+    base = getattr(importlib.import_module("cutlass.cutlass_dsl.cutlass"), "CutlassBaseDSL", None)
+    usual = getattr(base, "_name_mangling_prefix", None)
+    if base is None or not usual:
+        yield
+        return
+    base._name_mangling_prefix = prefix
+    try:
+        yield
+    finally:
+        base._name_mangling_prefix = usual
 
 
 def load(object_file: Path) -> Callable[..., None]:

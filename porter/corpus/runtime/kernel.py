@@ -18,8 +18,6 @@ from porter.corpus.runtime.dsl import FLAVOURS, Resources
 from porter.corpus.runtime.dtypes import DTYPES, cutlass_type, dtype
 from porter.corpus.runtime.sources import source_closure
 
-_FORMAT = "1"  # of a cache entry; raise it when what `dsl.build` writes changes
-
 
 @dataclass(frozen=True)
 class Ptr:
@@ -138,7 +136,7 @@ class Kernel:
         values = self._values(constexprs)
         return digest(
             [
-                _FORMAT,
+                dsl.FORMAT,
                 *sorted(f"{path.name} {sha}" for path, sha in self._sources),
                 getattr(self.launch_function, "__qualname__", self.name),
                 arch,

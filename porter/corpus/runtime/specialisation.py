@@ -14,7 +14,6 @@ from porter.corpus.runtime.kernel import Compiled
 from porter.corpus.runtime.signature import Argument, compile_arguments
 from porter.corpus.runtime.sources import source_closure
 
-_FORMAT = "1"  # of a cache entry; raise it when what `dsl.build` writes changes
 _CACHE = ArtifactCache("corpus")
 
 
@@ -56,7 +55,7 @@ def cache_key(kernel: Specialisation, arch: str, flavour: str) -> str:
     """Everything that the compiled code depends on."""
     kind: Any = type(kernel)
     name = f"{kind.__module__}.{kind.__qualname__}"
-    return digest([_FORMAT, *_sources(kind), name, repr(kernel), arch, dsl.dsl_version(), flavour])
+    return digest([dsl.FORMAT, *_sources(kind), name, repr(kernel), arch, dsl.dsl_version(), flavour])
 
 
 @cache
