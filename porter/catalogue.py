@@ -37,6 +37,31 @@ def corpus_entries() -> list[CorpusEntry]:
     return found
 
 
+def corpus_ops() -> list[tuple[str, str]]:
+    """(torch schema, documentation) of the operations of the corpus, by name."""
+    root = Path(porter.corpus.__path__[0])
+    found: list[tuple[str, str]] = []
+    for path in sorted((root / "ops").glob("*.py")):
+        body = ast.parse(path.read_text(encoding="utf-8")).body
+        texts = {
+            n.targets[0].id: n.value.value
+            for n in body
+            if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name) and isinstance(n.value, ast.Constant)
+        }
+        for node in body:
+            for call in node.decorator_list if isinstance(node, ast.FunctionDef) else ():
+                if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "op":
+                    found.append((_text(call.args[0], texts), ast.get_docstring(node) or ""))  # type: ignore[arg-type]
+    return sorted(found)
+
+
+def _text(node: ast.expr, constants: dict[str, object]) -> str:
+    """The value of a sum of string constants and of names of such."""
+    if isinstance(node, ast.BinOp):
+        return _text(node.left, constants) + _text(node.right, constants)
+    return str(constants[node.id] if isinstance(node, ast.Name) else ast.literal_eval(node))
+
+
 def _entries(text: str, module: str) -> list[CorpusEntry]:
     lines = text.splitlines(keepends=True)
     found = []

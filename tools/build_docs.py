@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from porter.catalogue import corpus_entries, function_rows, pattern_page
+from porter.catalogue import corpus_entries, corpus_ops, function_rows, pattern_page
 from porter.cli import build_parser
 from porter.explain import titles
 from porter.patterns.catalogue import all_patterns
@@ -99,9 +99,21 @@ def patterns_page() -> str:
     return f"{NOTE}# Patterns\n\n{pages}\n{table}"
 
 
+OPERATIONS = """## Operations
+
+`porter.corpus.NAME` and `torch.ops.porter.NAME`: out variants that launch on the current stream, allocate nothing and
+never synchronise, so that they can be captured in CUDA graphs; fake and CPU implementations for `torch.compile` and
+tests. Rows may be any distance apart, and there may be none. On sm_90 and later they are launched with programmatic
+dependent launch; `PORTER_PDL=0` turns that off, `PORTER_DISABLE=NAME` (or `all`) runs torch's operators instead.
+"""
+
+
 def corpus_page() -> str:
-    """docs/corpus.md: signatures of the library that ports import."""
-    parts = [f"{NOTE}# The corpus\n\n`porter corpus show NAME` prints the source of one.\n"]
+    """docs/corpus.md: the operations, and signatures of the kernels and of the library that ports import."""
+    head = "# The corpus\n\n`porter corpus show NAME` prints the source of a function or kernel.\n\n"
+    parts = [NOTE, head, OPERATIONS]
+    parts += [f"\n### {schema.partition('(')[0]}\n\n`{schema}`\n\n{text}\n" for schema, text in corpus_ops()]
+    parts.append("\n# Kernels and library\n")
     module = ""
     for entry in corpus_entries():
         if entry.module != module:

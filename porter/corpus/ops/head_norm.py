@@ -98,14 +98,7 @@ def _qk_norm_rope(
     q_weight: Any, k_weight: Any, cos_sin_cache: Any, is_neox: bool, position_ids: Any,
     forced_token_heads_per_warp: int,
 ) -> Plan:  # fmt: skip
-    """In place: every q and k head becomes its RMS norm, then is rotated; v heads stay as they are.
-
-    `qkv` (T, (num_heads_q + num_heads_k + num_heads_v) * head_dim), rows any distance apart; `q_weight`, `k_weight`
-    (head_dim,) of its dtype; `cos_sin_cache` (positions, rot), cosines then sines, of its dtype or float32;
-    `position_ids` (T,) int64. `is_neox` pairs elements i and i + rot/2 of a head, else 2i and 2i + 1. Computed in
-    float32, rounded once. `forced_token_heads_per_warp` is taken for the schema's sake. Raises ValueError for arguments
-    that do not fit.
-    """
+    """See qk_norm_rope."""
     from porter.corpus.kernels.norm.qk_norm_rope import QkNormRope
     from porter.corpus.lib.rows import Rows
 
@@ -183,8 +176,20 @@ def _rope_key(
     )  # fmt: skip
 
 
-_declared = [
-    op(name + _QK_NORM_ROPE, key=_rope_key, fallback=reference.qk_norm_rope)(_qk_norm_rope)
-    for name in ("qk_norm_rope", "fused_qk_norm_rope")
-]
-qk_norm_rope, fused_qk_norm_rope = _declared  # vLLM's name is the second
+@op("qk_norm_rope" + _QK_NORM_ROPE, key=_rope_key, fallback=reference.qk_norm_rope)
+def qk_norm_rope(device: Device, *args: Any) -> Plan:
+    """In place: every q and k head becomes its RMS norm, then is rotated; v heads stay as they are.
+
+    `qkv` (T, (num_heads_q + num_heads_k + num_heads_v) * head_dim), rows any distance apart; `q_weight`, `k_weight`
+    (head_dim,) of its dtype; `cos_sin_cache` (positions, rot), cosines then sines, of its dtype or float32;
+    `position_ids` (T,) int64. `is_neox` pairs elements i and i + rot/2 of a head, else 2i and 2i + 1. Computed in
+    float32, rounded once. `forced_token_heads_per_warp` is taken for the schema's sake. Raises ValueError for arguments
+    that do not fit.
+    """
+    return _qk_norm_rope(device, *args)
+
+
+@op("fused_qk_norm_rope" + _QK_NORM_ROPE, key=_rope_key, fallback=reference.qk_norm_rope)
+def fused_qk_norm_rope(device: Device, *args: Any) -> Plan:
+    """`qk_norm_rope` under vLLM's name."""
+    return _qk_norm_rope(device, *args)
