@@ -60,8 +60,8 @@ def test_a_norm(track: bool) -> None:
 def test_auto_hands_over_to_compiled_code(monkeypatch: pytest.MonkeyPatch) -> None:
     from porter.verify.ptx import accelerate, interpret
 
-    monkeypatch.setattr(accelerate, "WORTH_COMPILING", 0.0)
-    monkeypatch.setattr(accelerate, "WORTH_LOADING", 0.0)
+    monkeypatch.setattr(accelerate, "COMPILING", -1.0)
+    monkeypatch.setattr(accelerate, "LOADING", 0.0)
     monkeypatch.setattr(interpret, "WAVE_THREADS", 256)
     text = kernel(
         "mul.lo.u32 %r3, %r1, %r1; mul.wide.u32 %rd2, %r1, 4; add.u64 %rd3, %rd0, %rd2; st.global.u32 [%rd3], %r3;"

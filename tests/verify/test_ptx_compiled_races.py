@@ -163,8 +163,8 @@ def test_races_with_blocks_that_the_interpreter_has_run(
 ) -> None:
     from porter.verify.ptx import accelerate, interpret
 
-    monkeypatch.setattr(accelerate, "WORTH_COMPILING", 0.0)
-    monkeypatch.setattr(accelerate, "WORTH_LOADING", 0.0)
+    monkeypatch.setattr(accelerate, "COMPILING", -1.0)
+    monkeypatch.setattr(accelerate, "LOADING", 0.0)
     monkeypatch.setattr(interpret, "WAVE_THREADS", 64)
     body = ONE_WORD.format(block=1) + f"@%p0 {first}\n" + ONE_WORD.format(block=7) + f"@%p0 {second}"
     arguments = [None, ptx.Buffer(np.zeros(1, np.uint32))]
@@ -181,8 +181,8 @@ def test_a_kernel_is_compiled_when_its_launches_add_up(monkeypatch: pytest.Monke
     backends = []
     for launch in range(3):
         if launch == 1:
-            monkeypatch.setattr(accelerate, "WORTH_COMPILING", 0.0)
-            monkeypatch.setattr(accelerate, "WORTH_LOADING", 0.0)
+            monkeypatch.setattr(accelerate, "COMPILING", -1.0)
+            monkeypatch.setattr(accelerate, "LOADING", 0.0)
         out = ptx.Buffer(np.zeros(64, np.uint32), initialised=False)
         result = ptx.launch(module, "k", 2, 32, [out], checks=CHECKS)
         assert result.ok and (out.array == np.arange(64)).all()
@@ -193,8 +193,8 @@ def test_a_kernel_is_compiled_when_its_launches_add_up(monkeypatch: pytest.Monke
 def test_an_entry_that_compiled_code_gives_back_is_left_to_the_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
     from porter.verify.ptx import accelerate
 
-    monkeypatch.setattr(accelerate, "WORTH_COMPILING", -1.0)
-    monkeypatch.setattr(accelerate, "WORTH_LOADING", -1.0)
+    monkeypatch.setattr(accelerate, "COMPILING", -1.0)
+    monkeypatch.setattr(accelerate, "LOADING", -1.0)
     module = ptx.load(kernel("st.global.u32 [%rd1], %r1;", ("u64 out", "u64 word")))
     refusals = []
     for _ in range(3):

@@ -18,8 +18,9 @@ from porter.verify.ptx.wave import Geometry
 SNAPSHOT_LIMIT = 1 << 30  # bytes of writable buffers that may be copied, so that a bail-out can be undone
 SPILL = 16 << 20  # bytes of them that are copied in memory, the rest to a file
 STRETCH = 1 << 20
-WORTH_COMPILING = 0.2  # seconds of interpretation, spent and foreseen, that justify a compilation
-WORTH_LOADING = 0.05  # the same when the machine code is in the cache
+# CPU seconds, measured: of a compilation, for each of its instructions, of taking the code from the cache
+COMPILING, COMPILING_EACH, LOADING = 0.05, 0.0005, 0.05
+SPENT = 0.5  # what interpretation has cost counts for so much beside what it will cost: there may be no further launch
 DOUBTS = 2  # bail-outs behind which an entry is left to the interpreter
 
 
@@ -89,9 +90,14 @@ class Accelerator:
     saved: Snapshot = field(default_factory=lambda: Snapshot(SPILL))
 
     @property
+    def kind(self) -> tuple[object, ...]:
+        """What launches must share to run the same code."""
+        c = self.checks
+        return self.program.entry, c.uninitialised, c.shared_races, c.global_races
+
+    @property
     def past(self) -> Past:
-        key = ("past", self.program.entry, self.checks)
-        found = self.module.cache.setdefault(key, Past())
+        found = self.module.cache.setdefault(("past", self.kind), Past())
         assert isinstance(found, Past)
         return found
 
@@ -104,16 +110,17 @@ class Accelerator:
         past = self.past
         if past.doubts >= DOUBTS:
             return False
-        loaded = ("loaded", self.program.entry, self.checks)
-        if loaded in self.module.cache:
+        if ("loaded", self.kind) in self.module.cache:
             return True
-        seconds = past.interpreted + seconds_left
-        if seconds <= WORTH_LOADING:
+        seconds = SPENT * past.interpreted + seconds_left
+        if seconds <= LOADING:
             return False
         from porter.verify.ptx.llvm.engine import guards_of, is_cached
 
-        guards = guards_of(self.checks, self.program)
-        return seconds > WORTH_COMPILING or is_cached(self.module, self.program, guards)
+        length = sum(len(s.steps) + 1 for s in self.program.segments)
+        if seconds > COMPILING + COMPILING_EACH * length:
+            return True
+        return is_cached(self.module, self.program, guards_of(self.checks, self.program))
 
     def run(self, blocks: np.ndarray, budget: Budget, seen: dict[object, object]) -> bool:
         """Runs blocks with compiled code. False: nothing has happened (memory is as it was), and `refusal` says why.
@@ -127,7 +134,7 @@ class Accelerator:
             self.snapshot()
             guards = guards_of(self.checks, self.program)
             kernel = compile_program(self.module, self.program, guards)
-            self.module.cache["loaded", self.program.entry, self.checks] = True
+            self.module.cache["loaded", self.kind] = True
         except Refused as refusal:
             self.refusal = str(refusal)
             self.past.doubts = DOUBTS

@@ -180,7 +180,7 @@ def run(
         return budget, accelerator.crossed, False
     with np.errstate(all="ignore"):
         while (blocks := grid.take(resident)).size:
-            started = time.perf_counter()
+            started = time.thread_time()
             wave = Wave(geometry, program, blocks, params, space, checks, recorder, envregs)
             wave.random = rng
             wave.taps = taps
@@ -203,7 +203,7 @@ def run(
             if accelerator is None:
                 continue
             left = grid.rest().size
-            taken = time.perf_counter() - started
+            taken = time.thread_time() - started
             accelerator.past.interpreted += taken
             if recorder.found:
                 continue
