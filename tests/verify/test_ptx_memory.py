@@ -453,3 +453,44 @@ def test_atomics_of_blocks_that_are_no_multiple_of_a_warp() -> None:
     out = np.zeros(99, np.uint32)
     assert run(text, out, data, grid=3, block=33).ok
     assert np.array_equal(out, np.arange(99)) and np.array_equal(data, np.arange(99) + np.arange(99) % 33)
+
+
+@pytest.mark.parametrize("lanes", [1, 32])
+@pytest.mark.parametrize(
+    ("space", "flushes"), [("global", True), ("shared", False), ("generic", True), ("generic shared", False)]
+)
+def test_f32_additions_in_global_memory_flush_subnormals(space: str, flushes: bool, lanes: int) -> None:
+    """Inputs and results, with their sign; what is read is the memory as it was."""
+    tiny, least = np.float32(1e-40), np.finfo(np.float32).tiny
+    starts = np.array([tiny, -tiny, 0.0, least, 1.0], np.float32)
+    added = np.array([1.0, -tiny, tiny, -least * np.float32(1.5), tiny], np.float32)
+    at = "[%rd8]" if space in ("global", "generic") else "[%r9]" if space == "shared" else "[%rd9]"
+    op = f"atom.{space}" if space in ("global", "shared") else "atom"
+    body = (
+        """
+        .shared .align 4 .b32 s[5]; mov.u32 %r9, s; mul.wide.u32 %rd7, %r8, 4; cvt.u32.u64 %r7, %rd7; add.u32 %r9, %r9, %r7;
+        cvt.u64.u32 %rd9, %r9; cvta.shared.u64 %rd9, %rd9; add.u64 %rd8, %rd1, %rd7; add.u64 %rd6, %rd2, %rd7;
+        ld.global.f32 %f1, [%rd6]; ld.global.f32 %f2, [%rd8]; st.shared.f32 [%r9], %f2; bar.sync 0;
+    """
+        + f"{op}.add.f32 %f3, {at}, %f1; bar.sync 0; ld.f32 %f4, {'[%rd8]' if at == '[%rd8]' else '[%rd9]'}; mov.b32 %r3, %f3; mov.b32 %r4, %f4;"
+    )
+    body = f"mov.u32 %r8, 0; L: {body} setp.ne.u32 %p0, %r0, 0; @!%p0 st.global.v2.u32 [%rd0], {{%r3, %r4}}; add.u64 %rd0, %rd0, 8; add.u32 %r8, %r8, 1; setp.lt.u32 %p1, %r8, 5; @%p1 bra L;"
+    out = np.zeros((5, 2), np.uint32)
+    result = run(
+        kernel(body, ("u64 out", "u64 words", "u64 added")),
+        out,
+        starts.copy(),
+        added,
+        block=lanes,
+        checks=ptx.Checks(shared_races=False),
+    )
+    assert result.ok, result.violations
+
+    def flush(x: np.float32) -> np.float32:
+        return np.float32(np.copysign(np.float32(0), x)) if flushes and abs(x) < least else x
+
+    for k in range(5):
+        total, first = starts[k], starts[k]
+        for _ in range(lanes):
+            total = flush(flush(total) + flush(added[k]))
+        assert out[k].view(np.float32).tobytes() == np.array([first, total], np.float32).tobytes(), k

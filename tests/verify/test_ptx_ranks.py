@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from porter.verify import ptx
+from porter.verify.ptx.lower import lower
+from porter.verify.ptx.program import Multimem
 from tests.verify.ptx_micro import HEADER, REGISTERS, kernel, store32
 
 RACES = ptx.Checks(shared_races=True, global_races=True)
@@ -231,6 +233,35 @@ def test_multimem_st_and_red() -> None:
     assert result.ok and [int(a[0]) for a in arrays] == [5, 6, 7, 8]
     result, _ = multicast(AT + "multimem.st.relaxed.sys.global.u32 [%rd3], %r0;", arrays)
     assert result.ok and all(a.tolist() == [0, 1, 2, 3] for a in arrays)
+
+
+@pytest.mark.parametrize(
+    ("text", "order", "scope"),
+    [
+        ("multimem.ld_reduce.global.add.u32 %r3, [%rd3];", "weak", "sys"),
+        ("multimem.st.global.u32 [%rd3], %r0;", "weak", "sys"),
+        ("multimem.red.global.add.u32 [%rd3], 5;", "relaxed", "sys"),
+        ("multimem.red.relaxed.gpu.global.add.u32 [%rd3], 5;", "relaxed", "gpu"),
+        ("multimem.ld_reduce.acquire.sys.global.add.u32 %r3, [%rd3];", "acquire", "sys"),
+    ],
+)
+def test_the_order_of_multimem(text: str, order: str, scope: str) -> None:
+    """Without qualifiers ld_reduce and st are weak, red is relaxed; the scope is the system's."""
+    program = lower(ptx.load(kernel(AT + text, ("u64 out", "u64 group"))), "k")
+    (step,) = [s for segment in program.segments for s in segment.steps if isinstance(s, Multimem)]
+    assert (step.access.order, step.access.scope) == (order, scope)
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        "multimem.ld_reduce.global.add.e4m3x4 %r3, [%rd3];",
+        "multimem.ld_reduce.global.add.acc::f16.v2.e5m2x4 {%r3, %r4}, [%rd3];",
+    ],
+)
+def test_multimem_of_fp8_is_refused_by_name(operation: str) -> None:
+    with pytest.raises(ptx.UnsupportedPtx, match=r"multimem\.ld_reduce.*e[45]m"):
+        ptx.launch(ptx.load(kernel(AT + operation, ("u64 out", "u64 group"))), "k", 1, 4, [None, None])
 
 
 def test_wrong_uses_of_a_multicast_address() -> None:

@@ -27,6 +27,8 @@ def combiner(op: str, t: PtxType, b: NumpyAlgebra) -> Combine:
     signed = np.dtype(f"i{raw.itemsize}") if t.bits <= 64 else raw
     if op == "exch":
         return lambda old, x: x
+    if t.kind == "x" and t.name not in ("f16x2", "bf16x2"):
+        raise KeyError(op)  # fp8 has multimem only, where the rounding of a sum of more than two is not specified
     if op in _ACCUMULATE:
         return _ACCUMULATE[op]
     if op == "inc":
@@ -58,6 +60,21 @@ def combiner(op: str, t: PtxType, b: NumpyAlgebra) -> Combine:
         assert fn2 is not None
         return lambda old, x: fn2.fn(b, old, x)
     raise KeyError(op)
+
+
+def flushed(x: np.ndarray) -> np.ndarray:
+    """f32 bits with subnormals as zeros of their sign."""
+    return np.where((x & np.uint32(0x7F800000)) == 0, x & np.uint32(0x80000000), x)
+
+
+def _normal(x: np.ndarray) -> bool:
+    return np.array_equal(flushed(x), x)
+
+
+def flushing_add(old: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """f32 addition of atom and red in global memory, on raw bits: it flushes subnormal inputs and results, while that
+    in shared memory keeps them (PTX ISA, atom and red). A sum of normal numbers is exact where it is subnormal."""
+    return flushed(recast(flushed(old).view(np.float32) + flushed(x).view(np.float32), np.dtype(np.uint32)))
 
 
 def _half_add(t: PtxType) -> Callable[..., Any]:
@@ -104,6 +121,9 @@ def run_atomic(
             chain[0] = region_view[address]
             chain[1:] = operand[where]
             running = recast(ufunc.accumulate(chain.view(dtype), dtype=dtype), region_view.dtype)
+            if combine is flushing_add and not (_normal(chain) and _normal(running)):
+                for k in range(length):
+                    running[k + 1 : k + 2] = flushing_add(running[k : k + 1], chain[k + 1 : k + 2])
             old[where] = running[:-1]
             region_view[address] = running[-1]
         return old
@@ -160,6 +180,7 @@ def compile_atomic(step: Atomic, b: NumpyAlgebra, resolver: Resolver | None = No
     except KeyError as error:
         raise UnsupportedPtx(step.source.opcode, step.source.line) from error
     fast = _sequential_ufunc(step.op, t)
+    flushes = step.op == "add" and t.name == "f32" and step.source.base != "multimem"
     ones = (np.uint64(0x0101010101010101) >> np.uint64(64 - 8 * width)) if width <= 8 else None
 
     def run(e: Env) -> None:
@@ -182,6 +203,7 @@ def compile_atomic(step: Atomic, b: NumpyAlgebra, resolver: Resolver | None = No
     ) -> None:
         wave, region = e.wave, piece.region
         where = piece.positions
+        combined = flushing_add if flushes and region.space == "global" else combine
         for k in range(count):
             index = (piece.offsets >> _SHIFT[width]) + k
             view = region.view(width)
@@ -201,11 +223,11 @@ def compile_atomic(step: Atomic, b: NumpyAlgebra, resolver: Resolver | None = No
                     index[order],
                     operand[order],
                     None if expected is None else expected[order],
-                    combine,
+                    combined,
                     fast,
                 )
             else:
-                got = run_atomic(view, index, operand, expected, combine, fast)
+                got = run_atomic(view, index, operand, expected, combined, fast)
             after = view[index]
             if not _same(after, got).all():
                 wave.memory_version += 1

@@ -196,7 +196,8 @@ def multimem(site: Site, frame: Frame, i: Instr) -> list[Step]:
         raise UnsupportedPtx(i.opcode, i.line, "type or size")
     address, data = (i.operands[1], i.operands[0]) if kind == "ld_reduce" else (i.operands[0], i.operands[1])
     place = site.place(frame, i, address, "global")
-    order, scope = m.order or "relaxed", m.scope or "sys"
+    # without qualifiers only red is strong; its scope is the system's
+    order, scope = m.order or ("relaxed" if kind == "red" else "weak"), m.scope or "sys"
     if len(_items(data)) != m.count:
         raise UnsupportedPtx(i.opcode, i.line, "vector size and registers differ")
     if kind == "ld_reduce":

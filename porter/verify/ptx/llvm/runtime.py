@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from porter.verify.ptx.layout import SHARED_WINDOW
+
 # The context is an array of 64-bit words, one per name.
 CONTEXT = (
     "regions", "region_count", "params", "params_size", "smem", "smem_size", "smem_shadow", "local", "local_shadow",
@@ -329,6 +331,23 @@ _ATOMIC_OPS = {
 }  # fmt: skip
 
 
+def _flushed(to: str, x: str) -> str:
+    """Lines that give %<to>: the f32 bits %<x>, without subnormals if %flush."""
+    return (
+        f"  %{to}.e = and i32 %{x}, {0x7F800000}\n  %{to}.0 = icmp eq i32 %{to}.e, 0\n  %{to}.s = and i32 %{x}, {-1 << 31}\n"
+        f"  %{to}.f = and i1 %{to}.0, %flush\n  %{to} = select i1 %{to}.f, i32 %{to}.s, i32 %{x}\n"
+    )
+
+
+# the add of f32 flushes subnormals in global memory, see atomics.flushing_add
+_FLUSHED_INPUTS = (
+    f"  %isglobal = icmp eq i32 %kind, {GLOBAL}\n  %isgeneric = icmp eq i32 %kind, {GENERIC}\n"
+    f"  %below = icmp ult i64 %addr, {SHARED_WINDOW}\n  %generic.flush = and i1 %isgeneric, %below\n"
+    "  %flush = or i1 %isglobal, %generic.flush\n" + _flushed("fi", "old") + _flushed("fj", "x")
+)
+_FLUSHED_RESULT = _flushed("fr", "fb")
+
+
 def lane_atomic(op: str, kind: str, width: int, mark: int | None) -> tuple[str, str]:
     """(name, text) of the function that does one atomic lane by lane. Raises KeyError for what is not done here."""
     t = f"i{8 * width}"
@@ -336,9 +355,14 @@ def lane_atomic(op: str, kind: str, width: int, mark: int | None) -> tuple[str, 
     if kind in ("f32", "f64") and op == "add":
         f = "float" if width == 4 else "double"
         nan = 0x7FFFFFFF if width == 4 else 0x7FF8000000000000
-        body = (f"  %fo = bitcast {t} %old to {f}\n  %fx = bitcast {t} %x to {f}\n  %fs = fadd {f} %fo, %fx\n"
-                f"  %fb = bitcast {f} %fs to {t}\n  %fn = fcmp uno {f} %fs, %fs\n")  # fmt: skip
-        body += f"  %new = select i1 %fn, {t} {nan}, {t} %fb\n" if width == 4 else f"  %new = add {t} %fb, 0\n"
+        body = _FLUSHED_INPUTS if kind == "f32" else f"  %fi = add {t} %old, 0\n  %fj = add {t} %x, 0\n"
+        body += (f"  %fo = bitcast {t} %fi to {f}\n  %fx = bitcast {t} %fj to {f}\n  %fs = fadd {f} %fo, %fx\n"
+                 f"  %fb = bitcast {f} %fs to {t}\n  %fn = fcmp uno {f} %fs, %fs\n")  # fmt: skip
+        body += (
+            f"{_FLUSHED_RESULT}  %new = select i1 %fn, {t} {nan}, {t} %fr\n"
+            if width == 4
+            else f"  %new = add {t} %fb, 0\n"
+        )
     elif op in ("min", "max") and kind[0] in "us":
         order = ("s" if kind[0] == "s" else "u") + ("lt" if op == "min" else "gt")
         body = f"  %q1 = icmp {order} {t} %x, %old\n  %new = select i1 %q1, {t} %x, {t} %old\n"
