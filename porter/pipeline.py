@@ -280,7 +280,7 @@ def judge(
         seed=config.seed,
         thorough=config.thorough,
         jobs=worker_count(config),
-        backend=choose(config.backend),
+        backend=choose(config.backend, config.arch[0]),
         oracle=oracle,
         on_progress=lambda check, done, total: run.progress(
             StageEvent(run.kernel, check, "running", f"{done}/{total}")

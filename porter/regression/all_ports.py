@@ -38,7 +38,7 @@ def verify_ports(
     ports = find_ports(paths)
     from porter.verify.backends import choose
 
-    if choose(config.backend).name != "emulator" and not config.jobs:
+    if choose(config.backend, config.arch[0]).name != "emulator" and not config.jobs:
         config = replace(config, jobs=1)  # ports that share a GPU would disturb each other's times
     record = RunRecord(config, settings)
     if settings.fresh:

@@ -124,7 +124,7 @@ def backend_of(verdicts: Sequence[Verdict], config: PortConfig) -> str:
         return str(named)
     from porter.verify.backends import choose
 
-    return choose(config.backend).name
+    return choose(config.backend, config.arch[0]).name
 
 
 def _answers(port: OpenPort, settings: Settings, run: Run) -> tuple[Verdict, ...]:

@@ -7,17 +7,18 @@ from porter.model import Diagnostic, PorterError
 from porter.verify.backend import Backend
 
 
-def choose(name: str = "auto") -> Backend:
+def choose(name: str = "auto", arch: str = "") -> Backend:
     """The backend of a name; "auto" takes the first GPU where there is one, "gpu:1" is the second.
 
-    Raises PorterError PRT878 where it cannot run, PRT952 for another name.
+    With `arch` ("sm_90a"), a GPU that does not run its cubins is as good as none. Raises PorterError PRT878
+    where it cannot run, PRT952 for another name.
     """
     base, _, number = name.partition(":")
     if base not in BACKENDS or (number and (base != "gpu" or not number.isdecimal())):
         raise PorterError(Diagnostic("PRT952", f"`backend` is {name!r}", help=f"give one of {', '.join(BACKENDS)}"))
     if name == "emulator":
         return _emulator()
-    found, why = _gpu(int(number or 0))
+    found, why = _gpu(int(number or 0), arch)
     if found is not None:
         return found
     if base == "gpu":
@@ -32,7 +33,7 @@ def _emulator() -> Backend:
     return EmulatorBackend()
 
 
-def _gpu(index: int) -> tuple[Backend | None, str]:
+def _gpu(index: int, arch: str) -> tuple[Backend | None, str]:
     """The GPU backend, or why it cannot run."""
     from porter.verify.gpu import GpuBackend, has_driver
 
@@ -40,7 +41,9 @@ def _gpu(index: int) -> tuple[Backend | None, str]:
         return None, "no NVIDIA driver (libcuda.so.1) on this machine"
     backend = GpuBackend(index)
     try:
-        _ = backend.facts
+        facts = backend.facts
     except PorterError as error:
         return None, error.diagnostics[0].message
+    if arch and not facts.runs(arch):
+        return None, f"{facts.name} is {facts.arch} and runs no cubins for {arch}"
     return backend, ""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -35,6 +36,17 @@ class DeviceFacts:
     l2_bytes: int
     memory_bytes: int
     driver: str
+
+    def runs(self, arch: str) -> bool:
+        """Does it take cubins of an architecture? Those of its own major version, as high as its own at most; with an
+        "a" only those of exactly its own."""
+        found = re.fullmatch(r"sm_(\d+)(\d)([af]?)", arch)
+        if found is None:
+            return False
+        major, minor = int(found.group(1)), int(found.group(2))
+        if found.group(3) == "a":
+            return (major, minor) == self.capability
+        return major == self.capability[0] and minor <= self.capability[1]
 
     @property
     def arch(self) -> str:

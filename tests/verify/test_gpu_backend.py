@@ -20,7 +20,7 @@ from porter.verify.buffers import GUARD_BYTES, HostBuffer
 from porter.verify.emulator import EmulatorBackend
 from porter.verify.gpu import GpuBackend, GpuProcess
 from porter.verify.gpu_child import answer
-from porter.verify.gpu_driver import Device, GpuError
+from porter.verify.gpu_driver import Device, DeviceFacts, GpuError
 from porter.verify.gpu_timing import Neighbours, TimingJob
 from porter.verify.gpu_work import Image, Pointer, RunJob, call_of, image_of, store
 from tests.verify.fake_driver import CUresult, FakeDriver
@@ -258,6 +258,19 @@ def test_without_a_driver_auto_is_the_emulator(monkeypatch):
     for name in ("cpu", "gpu:x", "emulator:1"):
         with pytest.raises(PorterError):
             backends.choose(name)
+
+
+def test_a_gpu_of_another_architecture_is_none(monkeypatch):
+    facts = DeviceFacts(0, "Fake", (9, 0), 132, 1, 1, "13.0")
+    assert facts.runs("sm_90a") and facts.runs("sm_90")
+    assert not any(facts.runs(a) for a in ("sm_100a", "sm_89", "sm_80", "compute_90"))
+    assert DeviceFacts(0, "Fake", (8, 9), 1, 1, 1, "13.0").runs("sm_80")
+    monkeypatch.setattr(gpu, "has_driver", lambda: True)
+    monkeypatch.setattr(GpuProcess, "facts", facts)
+    assert isinstance(backends.choose("auto", "sm_90a"), GpuBackend)
+    assert isinstance(backends.choose("auto", "sm_100a"), EmulatorBackend)
+    with pytest.raises(PorterError, match="Fake is sm_90a and runs no cubins for sm_100a"):
+        backends.choose("gpu", "sm_100a")
 
 
 @pytest.mark.skipif(gpu.has_driver(), reason="for machines without a driver")
