@@ -1,14 +1,14 @@
 """Executes originals of public kernels in the emulator: `python -m tools.emulator_sweep` (PORTER_REAL_SOURCES set).
 
-Every kernel that NVRTC compiles, two instances of a template, one small launch each: on its case of tests/real where
-there is one, else on arguments made up from the signature. Executed means: to the end, without an instruction that is
-not modelled, a deadlock or a spent budget. Accesses that made-up arguments send astray are counted apart.
-Writes bench/results/emulator_sweep.json.
+Every kernel that NVRTC compiles, two instances of a template, one small launch each: on its case where there is one,
+else on arguments made up from the signature. Executed means that every thread came to the end: nothing refused, stuck,
+trapped or ended at a bad access. Goes on where it was stopped; writes bench/results/emulator_sweep.json at the end.
 """
 
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
 import re
 import signal
@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from porter.atomic import write_atomic
 from porter.case import Case, load_case
 from porter.cxx_types import pointee, scalar_name
 from porter.expr import Value
@@ -41,9 +42,12 @@ from porter.verify.inputs import make_inputs
 from porter.verify.original import OriginalBuild, build_original
 from porter.verify.ptx.lower import lower
 from tests.real.port_public import CASES, DEFINE, INCLUDE, VARIABLE, sources_folder
+from tools.kept_lines import KeptLines, commit
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULT = ROOT / "bench/results/emulator_sweep.json"
+STATE = ROOT / ".porter/emulator_sweep"  # what is known of each file, for a sweep that was stopped
+REFERENCE = "reference_kernels"
 ARCH = "sm_90a"
 FILES = (
     "flashinfer/include/flashinfer/norm.cuh",
@@ -78,6 +82,9 @@ BUFFER_BYTES = 1 << 20
 BUDGET = 30_000_000  # thread-instructions, about
 SECONDS = 60  # a launch
 FILE_SECONDS = 1800
+ENOUGH = 0.7  # of a kernel's instructions reached by a launch: then other arguments are not tried
+LEAST_REACHED = 0.2  # below: every thread left at a first test, which executes nothing
+ENDING = ("out-of-bounds", "misaligned", "read-only-write")  # violations that end the thread
 # Sizes and least integers in memory that are tried in turn, until a launch goes well. With least 1 (no row is empty, no
 # k is 0) floats in memory are as small as the probabilities of a row. Some blocks have several dimensions.
 TRIES: tuple[tuple[int, int, tuple[int, ...]], ...] = (
@@ -96,22 +103,24 @@ ZERO = re.compile(r"offset|start|begin|rank|seed|^is_|^has_|^use_|pos$", re.I)
 
 @dataclass
 class Run:
-    """One instance. `outcome`: clean, astray (bad accesses: made-up arguments), stopped (by its own trap or
-    assertion), refused, stuck, slow, failed."""
+    """One instance. `outcome`: clean, reported (a race and the like; all threads came to the end), astray (a thread was
+    ended at a bad access), stopped (its own trap or assertion), idle (LEAST_REACHED), refused, stuck, slow, failed."""
 
     file: str
-    kernel: str
+    kernel: str  # with the line of its definition: files have several of one name
     instance: str
     outcome: str
     how: str = ""  # case or made-up arguments
     detail: str = ""
     opcode: str = ""
-    instructions: int = 0
+    template: bool = False
+    instructions: int = 0  # of all threads
+    reached: float = 0.0  # share of the entry's instructions that some thread reached
     violations: dict[str, int] = field(default_factory=dict)
 
     @property
     def executed(self) -> bool:
-        return self.outcome in ("clean", "astray")
+        return self.outcome in ("clean", "reported")
 
 
 class _Slow(Exception):
@@ -122,9 +131,16 @@ def _alarm(*_: object) -> None:
     raise _Slow
 
 
-def sweep_file(path: Path, sources: Path, kernel: str = "") -> Iterator[Run]:
-    """Every kernel that is defined in a file, or those whose name contains `kernel`."""
-    name = str(path.relative_to(sources))
+def base_of(path: Path, sources: Path) -> Path:
+    """The folder that names of files are relative to."""
+    return ROOT if path.is_relative_to(ROOT / REFERENCE) else sources
+
+
+def sweep_file(
+    path: Path, sources: Path, kernel: str = "", skip: frozenset[str] = frozenset()
+) -> Iterator[tuple[str, Iterator[Run]]]:
+    """Every kernel that is defined in a file, or those whose name contains `kernel`: (kernel:line, its runs)."""
+    name = str(path.relative_to(base_of(path, sources)))
     repository = name.split("/")[0]
     include = tuple(str(sources / repository / folder) for folder in INCLUDE.get(repository, ()))
     options = ParseOptions(include_dirs=include, defines=(*DEFINE.get(repository, ()), *DEFINES), arch=ARCH)
@@ -133,24 +149,38 @@ def sweep_file(path: Path, sources: Path, kernel: str = "") -> Iterator[Run]:
     if added:
         source = replace(source, text=source.text + "".join(added))
     unit = parse_source(source, options)
-    cases = {c.kernel.split("::")[-1]: c for c in map(load_case, sorted(CASES.glob("*.toml"))) if c.source == name}
+    if repository == REFERENCE:
+        cases = [load_case(path.with_suffix(".case.toml"))]
+    else:
+        cases = [c for c in map(load_case, sorted(CASES.glob("*.toml"))) if c.source == name]
+    by_kernel = {c.kernel.split("::")[-1]: c for c in cases}
     for info in (k for k in unit.kernels if kernel in k.name):
-        case = cases.get(info.name)
+        label = f"{info.name}:{info.span.line}"
+        if label not in skip:
+            yield label, _labelled(label, info, _runs(name, info, by_kernel.get(info.name), unit, options))
+
+
+def _labelled(label: str, info: KernelInfo, runs: Iterator[Run]) -> Iterator[Run]:
+    for run in runs:
+        run.kernel, run.template = label, info.is_template
+        yield run
+
+
+def _runs(name: str, info: KernelInfo, case: Case | None, unit: ParsedUnit, options: ParseOptions) -> Iterator[Run]:
+    try:
+        instances = _instances(unit, info, case)
+    except PorterError as error:
+        yield Run(name, info.name, "", "not compiled", detail=str(error)[:300])
+        return
+    if not instances:
+        yield Run(name, info.name, "", "not compiled", detail="no instance is known")
+    for instance in instances:
         try:
-            instances = _instances(unit, info, case)
-            if not instances:
-                yield Run(name, info.name, "", "not compiled", detail="no instance is known")
-                continue
+            (build,) = build_original(unit.source, options, info, (instance,), unit=unit)
         except PorterError as error:
-            yield Run(name, info.name, "", "not compiled", detail=str(error)[:300])
+            yield Run(name, info.name, str(instance), "not compiled", detail=str(error)[:300])
             continue
-        for instance in instances:
-            try:
-                (build,) = build_original(unit.source, options, info, (instance,), unit=unit)
-            except PorterError as error:
-                yield Run(name, info.name, str(instance), "not compiled", detail=str(error)[:300])
-                continue
-            yield run_instance(name, info, case, build)
+        yield run_instance(name, info, case, build)
 
 
 def _instances(unit: ParsedUnit, info: KernelInfo, case: Case | None) -> Sequence[Instance]:
@@ -178,7 +208,7 @@ def run_instance(name: str, info: KernelInfo, case: Case | None, build: Original
     except Exception as error:  # whatever the emulator does wrong is what the sweep is for
         run.detail = f"{type(error).__name__}: {error}"
         return run
-    order = ("clean", "astray", "stopped", "failed", "stuck", "slow", "refused")
+    order = ("clean", "reported", "idle", "astray", "stopped", "failed", "stuck", "slow", "refused")
     best: Run | None = None
     deadline = time.monotonic() + 2 * SECONDS
     for how, launch in _launches(info, case, build, module):
@@ -191,7 +221,13 @@ def run_instance(name: str, info: KernelInfo, case: Case | None, build: Original
             this.violations = dict(found)
             this.instructions = int(result.counts.get("thread_instructions", 0))
             stuck, stopped = found["deadlock"] or found["budget"], found["trap"] or found["assert"]
-            this.outcome = "stuck" if stuck else "stopped" if stopped else "astray" if found else "clean"
+            this.reached = round(result.counts.get("instructions_reached", 0) / result.counts.get("instructions", 1), 3)
+            astray = any(found[kind] for kind in ENDING)
+            idle = this.reached < LEAST_REACHED
+            this.outcome = (
+                "stuck" if stuck else "stopped" if stopped else "astray" if astray else "idle" if idle
+                else "reported" if found else "clean"
+            )  # fmt: skip
             this.detail = str(result.violations[0])[:300] if found else ""
         except ptx.UnsupportedPtx as error:
             this.outcome, this.detail, this.opcode = "refused", str(error), error.opcode
@@ -201,9 +237,10 @@ def run_instance(name: str, info: KernelInfo, case: Case | None, build: Original
             this.detail = f"{type(error).__name__}: {error}"[:300]
         finally:
             signal.alarm(0)
-        if best is None or order.index(this.outcome) < order.index(best.outcome):
+        if best is None or (order.index(this.outcome), -this.reached) < (order.index(best.outcome), -best.reached):
             best = this
-        if best.outcome == "clean" or this.outcome == "refused" or time.monotonic() > deadline:
+        well = best.outcome == "clean" and (best.reached >= ENOUGH or best.how == "case")
+        if well or this.outcome == "refused" or time.monotonic() > deadline:
             break
     assert best is not None
     return best
@@ -299,81 +336,131 @@ def _argument(type_: str, name: str, parameter: Any, values: Mapping[str, Value]
 # ---------------------------------------------------------------- the sweep
 
 
-def record(runs: Sequence[Run]) -> dict[str, Any]:
-    """The numbers that matter, then every instance that is not clean."""
+def record(runs: Sequence[Run], commits: Sequence[str] = ()) -> dict[str, Any]:
+    """The numbers that matter, then every instance that is not clean. A kernel counts once, when all its instances are
+    executed; what has an instance that NVRTC compiles is a kernel."""
     compiled = [r for r in runs if r.outcome != "not compiled"]
     executed = [r for r in compiled if r.executed]
-    kernels = {(r.file, r.kernel) for r in compiled}
-    good = {k for k in kernels if all(r.executed for r in compiled if (r.file, r.kernel) == k)}
+    by_kernel: dict[tuple[str, str], list[Run]] = {}
+    for r in compiled:
+        by_kernel.setdefault((r.file, r.kernel), []).append(r)
+    good = [k for k, these in by_kernel.items() if all(r.executed for r in these)]
+    single = [f"{f} {k}" for (f, k), these in by_kernel.items() if these[0].template and len(these) < INSTANCES]
+    reached = sorted(r.reached for r in executed)
+    by_repository: dict[str, list[int]] = {}
+    for kernel in by_kernel:
+        counts = by_repository.setdefault(kernel[0].split("/")[0], [0, 0])
+        counts[0] += 1
+        counts[1] += kernel in good
+    names = {(r.file, r.kernel) for r in runs}
     return {
-        "schema": 1,
+        "schema": 2,
         "arch": ARCH,
-        "kernels": len(kernels),
+        "date": datetime.date.today().isoformat(),
+        "commits": sorted(set(commits)),
+        "kernels": len(by_kernel),
         "kernels_executed": len(good),
+        "share": round(len(good) / max(1, len(by_kernel)), 4),
+        "kernels_not_compiled": len(names - set(by_kernel)),
+        "by_repository": {
+            name: dict(zip(("kernels", "executed"), n, strict=True)) for name, n in by_repository.items()
+        },
         "instances": len(compiled),
         "executed": len(executed),
-        "share": round(len(executed) / max(1, len(compiled)), 4),
         "clean": sum(r.outcome == "clean" for r in executed),
-        "astray": sum(r.outcome == "astray" for r in executed),
+        "reported": sum(r.outcome == "reported" for r in executed),
         "on_cases": sum(r.how == "case" for r in executed),
+        "median_reached": reached[len(reached) // 2] if reached else 0.0,
+        "reached_less_than_half": sum(r < 0.5 for r in reached),
         "refused_by_opcode": dict(Counter(r.opcode for r in compiled if r.outcome == "refused").most_common()),
+        "templates_with_one_instance": single,
         "not_executed": [asdict(r) for r in compiled if not r.executed],
-        "astray_runs": [asdict(r) for r in executed if r.outcome == "astray"],
+        "reported_runs": [asdict(r) for r in executed if r.outcome == "reported"],
         "not_compiled": [asdict(r) for r in runs if r.outcome == "not compiled"],
-        "clean_runs": [[r.file, r.kernel, r.instance, r.how, r.instructions] for r in executed if r.outcome == "clean"],
+        "clean_runs": [
+            [r.file, r.kernel, r.instance, r.how, r.instructions, r.reached] for r in executed if r.outcome == "clean"
+        ],
     }
 
 
 def paths(sources: Path, only: str = "") -> list[Path]:
-    found = dict.fromkeys(p for pattern in FILES for p in sorted(sources.glob(pattern)))
-    return [p for p in found if only in str(p)]
+    found = sorted((ROOT / REFERENCE).glob("*/*.cu"))
+    found += [p for pattern in FILES for p in sorted(sources.glob(pattern))]
+    return [p for p in dict.fromkeys(found) if only in str(p)]
 
 
-def sweep(sources: Path, only: str = "", kernel: str = "") -> list[Run]:
-    """Each file in a process of its own: what crashes the compiler or the emulator ends that file only."""
+def sweep(sources: Path, state: Path, only: str = "", kernel: str = "") -> tuple[list[Run], list[str]]:
+    """Runs, and the commits that they were made at. Each file in a process of its own; a kernel that crashes it, or
+    takes too long, is `failed`, and a new process goes on behind it. What `state` holds is not run again."""
     runs: list[Run] = []
+    commits: set[str] = set()
     for path in paths(sources, only):
+        name = str(path.relative_to(base_of(path, sources)))
+        kept = kept_lines(state, name)
         start = time.monotonic()
-        with tempfile.NamedTemporaryFile("r") as result:
-            command = [sys.executable, "-m", "tools.emulator_sweep", "--file", str(path), "--output", result.name]
-            command += ["--kernel", kernel]
+        while not kept.finished:
+            command = [sys.executable, "-m", "tools.emulator_sweep", "--file", str(path), "--state", str(state)]
             try:
-                done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=FILE_SECONDS)
-                trouble = "" if done.returncode == 0 else done.stderr[-500:]
+                done = subprocess.run(
+                    [*command, "--kernel", kernel], cwd=ROOT, capture_output=True, text=True, timeout=FILE_SECONDS
+                )
+                trouble = done.stderr[-500:] or f"exit code {done.returncode}"
             except subprocess.TimeoutExpired:
                 trouble = f"not done after {FILE_SECONDS} s"
-            these = [Run(**json.loads(line)) for line in result.read().splitlines()]
-        if trouble:
-            these.append(Run(str(path.relative_to(sources)), "(file)", "", "failed", detail=trouble))
+            if kept.finished:
+                break
+            begun = kept.begun  # "": not one kernel's fault, the file cannot be read
+            kept.end(begun, [asdict(Run(name, begun or "(file)", "", "failed", detail=trouble))])
+            if not begun:
+                kept.finish()
+        these = [Run(**line) for line in kept.results]
+        commits |= kept.commits
         told = dict(Counter(r.outcome for r in these))
-        print(f"{path.relative_to(sources)}: {told}, {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
+        print(f"{name}: {told}, {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
         runs += these
-    return runs
+    return runs, sorted(commits)
+
+
+def kept_lines(state: Path, name: str) -> KeptLines:
+    return KeptLines(state / (name.replace("/", "!") + ".jsonl"))
+
+
+def one_file(path: Path, sources: Path, kernel: str, state: Path) -> None:
+    """The work of a file's process: goes on behind the last kernel that was done."""
+    kept = kept_lines(state, str(path.relative_to(base_of(path, sources))))
+    at = commit()
+    for label, runs in sweep_file(path, sources, kernel, kept.done):
+        kept.begin(label, at)
+        kept.end(label, [asdict(run) for run in runs])
+    kept.finish()
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.emulator_sweep", description=__doc__)
     parser.add_argument("--only", default="", help="files whose path contains this; nothing is recorded then")
-    parser.add_argument("--kernel", default="", help="kernels whose name contains this; nothing is recorded then")
+    parser.add_argument("--kernel", default="", help="kernels whose name contains this; nothing is kept or recorded")
+    parser.add_argument("--again", action="store_true", help="run again what an earlier sweep has run")
+    parser.add_argument("--state", type=Path, default=STATE, help="where a sweep that is stopped goes on")
     parser.add_argument("--file", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--output", type=Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
     sources = sources_folder()
     if sources is None:
         print(f"set {VARIABLE}: see tools/real_sources.py", file=sys.stderr)
         return 2
     if args.file:
-        with args.output.open("w") as out:
-            for run in sweep_file(args.file, sources, args.kernel):
-                out.write(json.dumps(asdict(run)) + "\n")
-                out.flush()
+        one_file(args.file, sources, args.kernel, args.state)
         return 0
-    found = record(sweep(sources, args.only, args.kernel))
+    if args.again and not args.kernel:
+        for path in paths(sources, args.only):
+            kept_lines(args.state, str(path.relative_to(base_of(path, sources)))).path.unlink(missing_ok=True)
+    with tempfile.TemporaryDirectory() as fresh:
+        found = record(*sweep(sources, Path(fresh) if args.kernel else args.state, args.only, args.kernel))
     if not args.only and not args.kernel:
-        RESULT.write_text(json.dumps(found, indent=1) + "\n")
-    for r in [*found["not_executed"], *found["not_compiled"], *found["astray_runs"]]:
+        write_atomic(RESULT, json.dumps(found, indent=1) + "\n")
+    for r in [*found["not_executed"], *found["not_compiled"], *found["reported_runs"]]:
         print(f"{r['file']} {r['kernel']}{r['instance']}: {r['outcome']} {r['opcode']} {r['detail'][:200]}")
-    print(json.dumps({k: v for k, v in found.items() if not isinstance(v, list)}, indent=1))
+    lists = ("not_executed", "not_compiled", "reported_runs", "clean_runs", "templates_with_one_instance")
+    print(json.dumps({k: v for k, v in found.items() if k not in lists}, indent=1))
     return 0
 
 

@@ -74,14 +74,27 @@ def _end_kind(segment: Segment) -> str:
 
 
 def summary(program: Program, executions: list[int], crossed: int) -> dict[str, Any]:
-    """`thread_instructions` (a guarded one counts for every thread that reaches it), `by_kind`, `barriers`."""
+    """`thread_instructions` (a guarded one counts for every thread that reaches it), `by_kind`, `barriers`.
+
+    `instructions` are those of the program as decoded, `instructions_reached` those that any thread reached.
+    """
     kinds: Counter[str] = Counter()
+    instructions = reached = 0
     for segment, threads in zip(program.segments, executions, strict=True):
+        size = len(segment.steps) + bool(_end_kind(segment))
+        instructions += size
         if not threads:
             continue
+        reached += size
         for step in segment.steps:
             kinds[kind_of(step)] += threads
         end = _end_kind(segment)
         if end:
             kinds[end] += threads
-    return {"thread_instructions": sum(kinds.values()), "by_kind": dict(sorted(kinds.items())), "barriers": crossed}
+    return {
+        "thread_instructions": sum(kinds.values()),
+        "by_kind": dict(sorted(kinds.items())),
+        "barriers": crossed,
+        "instructions": instructions,
+        "instructions_reached": reached,
+    }
