@@ -1,7 +1,8 @@
 """docs/coverage.md and bench/results/coverage.json: how many kernels of public files porter ports, by repository.
 
-`python tools/coverage_table.py SOURCES` runs `porter port --analyze --compile` over FILES below SOURCES (laid out as
-tools/real_sources.py says) and writes both; `--from-json` rebuilds the page from the kept results.
+`python -m tools.coverage_table SOURCES` runs `porter port --analyze --compile` over FILES below SOURCES (laid out as
+tools/real_sources.py says), one at a time, goes on where it was stopped, and writes both at the end; `--from-json`
+rebuilds the page from the results.
 """
 
 from __future__ import annotations
@@ -12,14 +13,18 @@ import importlib.metadata
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from porter import __version__
+from porter.atomic import write_atomic
+from tools.kept_lines import KeptLines, commit
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "coverage.md"
@@ -31,6 +36,8 @@ DEFINES: dict[str, tuple[str, ...]] = {
     "DeepSpeed": ("BF16_AVAILABLE",),
 }
 SECONDS = 60  # for a kernel, compilation apart
+FILE_SECONDS = 3600
+STATE = ROOT / ".porter" / "coverage"  # what is known of each file
 
 # Chosen for what the kernels do (normalisation, softmax, activation, rotary, quantisation, routing, caches, sampling,
 # optimisers) before porter could port any of them.
@@ -77,43 +84,68 @@ FILES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
-def analyse(sources: Path, jobs: int) -> dict[str, Any]:
-    """Run porter over the files that are there. The kernels are the command's own JSON, file names below `sources`."""
+def analyse(sources: Path, state: Path, jobs: int, only: str = "") -> dict[str, Any]:
+    """Run porter over the files that are there and have `only` in their name; files that `state` holds are not run again.
+
+    The kernels are the command's own JSON, file names below `sources`.
+    """
     kernels: list[dict[str, Any]] = []
     missing: list[str] = []
+    failed: dict[str, str] = {}
+    commits: set[str] = set()
     for repository, files in FILES.items():
-        missing += [f"{repository}/{n}" for n in files if not (sources / repository / n).is_file()]
-        here = [sources / repository / n for n in files if (sources / repository / n).is_file()]
-        if here:
-            kernels += run_porter(sources.resolve(), here, DEFINES.get(repository, ()), jobs)
+        for name in (f"{repository}/{n}" for n in files if only in f"{repository}/{n}"):
+            if not (sources / name).is_file():
+                missing.append(name)
+                continue
+            kept = KeptLines(state / (name.replace("/", "!") + ".jsonl"))
+            if not kept.finished:
+                start = time.monotonic()
+                kept.begin(name, commit())
+                found, trouble = run_porter(sources.resolve(), name, DEFINES.get(repository, ()), jobs)
+                kept.end(name, found if not trouble else [{"failed": trouble}])
+                kept.finish()
+                print(f"{name}: {len(found)} kernels {trouble}, {time.monotonic() - start:.0f} s", file=sys.stderr)
+            commits |= kept.commits
+            for result in kept.results:
+                if "failed" in result:
+                    failed[name] = result["failed"]
+                else:
+                    kernels.append(result)
     return {
         "date": datetime.date.today().isoformat(),
+        "commits": sorted(commits),
         "porter": __version__,
         "dsl": importlib.metadata.version("nvidia-cutlass-dsl"),
         "defines": DEFINES,
-        "files": sum(map(len, FILES.values())) - len(missing),
+        "files": sum(map(len, FILES.values())) - len(missing) - len(failed),
         "missing": missing,
+        "failed": failed,
         "kernels": kernels,
     }
 
 
-def run_porter(sources: Path, files: list[Path], defines: tuple[str, ...], jobs: int) -> list[dict[str, Any]]:
-    """The kernels of some files as `porter port --analyze --compile` tells them, without paths of this machine."""
+def run_porter(sources: Path, name: str, defines: tuple[str, ...], jobs: int) -> tuple[list[dict[str, Any]], str]:
+    """The kernels of a file as `porter port --analyze --compile` tells them, without paths of this machine; or why it
+    told nothing."""
     command = [sys.executable, "-m", "porter.cli", "port", "--analyze", "--compile", "--output-format", "json"]
     command += ["--jobs", str(jobs), "--time-limit", str(SECONDS), *(f"-D{d}" for d in defines)]
     with tempfile.TemporaryDirectory(prefix="porter-coverage-") as folder:
-        run = subprocess.run(
-            [*command, *(str(f.resolve()) for f in files)],
-            stdout=subprocess.PIPE, cwd=folder, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=False,
-        )  # fmt: skip
+        try:
+            run = subprocess.run(
+                [*command, str(sources / name)], cwd=folder, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=False,
+                capture_output=True, timeout=FILE_SECONDS,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return [], f"not done after {FILE_SECONDS} s"
     if not run.stdout:
-        raise SystemExit(f"porter port --analyze ended with exit code {run.returncode}")
+        return [], f"exit code {run.returncode}: {run.stderr.decode()[-300:]}"
     text = run.stdout.decode().replace(f"{sources}{os.sep}", "").replace(f"{ROOT}{os.sep}", "")
     text = re.sub(r"/[\w./-]*?/porter-analyze-\w+/", "", text)
     found: list[dict[str, Any]] = json.loads(text)["kernels"]
     for kernel in found:
         kernel.pop("seconds", None)
-    return found
+    return found, ""
 
 
 def flags(defines: dict[str, Any]) -> str:
@@ -174,16 +206,11 @@ def page(results: dict[str, Any]) -> str:
         lines += ["| code | kernels | for example |", "|---|---|---|"]
         for code, n in sorted(codes.items(), key=lambda item: (-item[1], item[0])):
             lines.append(f"| {code} | {n} | {examples[code]} |")
+    if results.get("failed"):
+        lines += ["", "Files for which the command told nothing: " + "; ".join(results["failed"]) + "."]
     if results["missing"]:
         lines += ["", f"Not measured, not in the folder: {', '.join(results['missing'])}."]
     return "\n".join(lines) + "\n"
-
-
-def write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(path.suffix + ".tmp")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)
 
 
 def main() -> int:
@@ -191,15 +218,21 @@ def main() -> int:
     parser.add_argument("sources", nargs="?", type=Path, default=os.environ.get("PORTER_REAL_SOURCES"))
     parser.add_argument("--from-json", action="store_true", help="rebuild the page from bench/results/coverage.json")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--only", default="", help="files whose name contains this; then nothing is written yet")
+    parser.add_argument("--again", action="store_true", help="run again the files that an earlier call has run")
     args = parser.parse_args()
     if args.from_json:
         results = json.loads(RESULTS.read_text(encoding="utf-8"))
     elif args.sources is None:
         parser.error("name the folder of the sources (tools/real_sources.py says how to lay it out)")
     else:
-        results = analyse(Path(args.sources), args.jobs)
-        write(RESULTS, json.dumps(results, indent=1, sort_keys=True) + "\n")
-    write(PAGE, page(results))
+        if args.again:
+            shutil.rmtree(STATE, ignore_errors=True)
+        results = analyse(Path(args.sources), STATE, args.jobs, args.only)
+        if args.only:
+            return 0
+        write_atomic(RESULTS, json.dumps(results, indent=1, sort_keys=True) + "\n")
+    write_atomic(PAGE, page(results))
     return 0
 
 
