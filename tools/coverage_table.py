@@ -85,7 +85,7 @@ FILES: dict[str, tuple[str, ...]] = {
 
 
 def analyse(sources: Path, state: Path, jobs: int, only: str = "") -> dict[str, Any]:
-    """Run porter over the files that are there and have `only` in their name; files that `state` holds are not run again.
+    """Run porter over the files that are there and have `only` in their name, not again over those in `state`.
 
     The kernels are the command's own JSON, file names below `sources`.
     """
