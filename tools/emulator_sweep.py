@@ -73,8 +73,13 @@ EXTRA = {  # templates over functions that no file of FlashInfer defines: text t
     "act_and_mul_kernel": (SILU, (("float", "sweep_silu", "4"), ("__nv_bfloat16", "sweep_silu", "8"))),
     "act_and_mul_split_kernel": (SILU, (("float", "sweep_silu", "4", "2"), ("__nv_bfloat16", "sweep_silu", "8", "1"))),
 }
+EDITS = {  # NVRTC refuses what nvcc takes as gcc does: an operator of which one conversion is worse than the built-in's
+    "flashinfer/include/flashinfer/norm/fused_qk_rmsnorm_rope.cuh": (
+        ("tokenIdx % seq_len", "static_cast<int>(tokenIdx) % seq_len"),
+    ),
+}
 DEFINES = (
-    "__builtin_ctz(x)=(__ffs(x)-1)",
+    "__builtin_ctz(x)=((x)&1?0:(x)&2?1:(x)&4?2:(x)&8?3:(x)&16?4:(x)&32?5:(x)&64?6:(x)&128?7:(x)&256?8:9)",  # < 1024
     "__builtin_huge_valf()=((float)(1e300*1e300))",
 )  # host builtins that NVRTC lacks
 INSTANCES = 2
@@ -148,6 +153,8 @@ def sweep_file(
     added = {text for kernel, (text, _) in EXTRA.items() if f" {kernel}(" in source.text and repository == "flashinfer"}
     if added:
         source = replace(source, text=source.text + "".join(added))
+    for old, new in EDITS.get(name, ()):
+        source = replace(source, text=source.text.replace(old, new))
     unit = parse_source(source, options)
     if repository == REFERENCE:
         cases = [load_case(path.with_suffix(".case.toml"))]

@@ -1,6 +1,6 @@
 """Correct kernels under many schedules: `python -m tools.false_reports` runs every reference kernel and its port.
 
-Each is verified as usual; small launches of several blocks and warps run under more schedules on copies of their
+Each is verified as usual; small launches of several blocks or warps run under more schedules on copies of their
 buffers. Writes bench/results/no_false_reports.json after each kernel and goes on there when started again.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
+import math
 import subprocess
 import sys
 import tempfile
@@ -33,7 +34,7 @@ from tools.kept_lines import commit
 ROOT = Path(__file__).resolve().parents[1]
 RESULT = ROOT / "bench/results/no_false_reports.json"
 SCHEDULES = 20
-LAUNCHES = 4  # of each instance, of the original and of the port, that run under all schedules
+LAUNCHES = 3  # of each instance, of one block and of several, original and port, that run under all schedules
 SMALL = 2_000_000  # thread-instructions of such a launch, at most
 
 
@@ -42,7 +43,8 @@ class ManySchedules(EmulatorBackend):
 
     def __init__(self, schedules: int, seed: int, launches: int = LAUNCHES, small: int = SMALL):
         self.schedules, self.seed, self.most, self.small = schedules, seed, launches, small
-        self.repeated: Counter[tuple[str, str]] = Counter()  # (original or port, entry): launches under all schedules
+        # Launches that ran under all schedules, by (original or port, entry, has several blocks).
+        self.repeated: Counter[tuple[str, str, bool]] = Counter()
         self.launches = self.instructions = 0
 
     def run(
@@ -54,15 +56,16 @@ class ManySchedules(EmulatorBackend):
         checks: bool = True,
         fill: int = 0,
     ) -> RunResult:
-        before = (
-            [a.copy() if isinstance(a, HostBuffer) else a for a in arguments] if self._wanted(build, checks) else []
-        )
+        several = max(shape.grid) > 1
+        key = build.label, build.entry, several
+        shows = several or math.prod(shape.block) > 32
+        wanted = checks and shows and self.schedules > 0 and self.repeated[key] < self.most
+        before = [a.copy() if isinstance(a, HostBuffer) else a for a in arguments] if wanted else []
         result = super().run(build, shape, arguments, schedule, checks, fill)
         self.instructions += result.instructions
-        shows = result.instructions <= self.small and max(shape.grid) > 1 and not result.error
-        if not before or not shows:
+        if not wanted or result.instructions > self.small or result.error:
             return result
-        self.repeated[build.label, build.entry] += 1
+        self.repeated[key] += 1
         found = {(v.kind, v.ptx_line): v for v in result.violations}
         for seed in range(1, self.schedules + 1):
             copies = [a.copy() if isinstance(a, HostBuffer) else a for a in before]
@@ -73,9 +76,6 @@ class ManySchedules(EmulatorBackend):
             if again.error:
                 return again
         return replace(result, violations=tuple(found.values()))
-
-    def _wanted(self, build: Build, checks: bool) -> bool:
-        return checks and self.schedules > 0 and self.repeated[build.label, build.entry] < self.most
 
 
 def measure(name: str, schedules: int, seed: int, launches: int = LAUNCHES, usual: int = 8) -> dict[str, Any]:
@@ -95,13 +95,14 @@ def measure(name: str, schedules: int, seed: int, launches: int = LAUNCHES, usua
             checks=("compile", "numerics", "sanitizer"),
         )  # fmt: skip
         verdicts = {v.check: v for v in verify_port(request)}
-    sides = Counter(side for side, _ in backend.repeated)
+    sides = Counter(side for side, _ in {(side, entry) for side, entry, _ in backend.repeated})
     return {
         "kernel": name,
         "instances": len(instances),
         "instances_repeated": {side: sides[side] for side in ("original", "port")},
         "schedules": schedules,
         "launches": backend.launches,
+        "of_several_blocks": schedules * sum(n for (_, _, several), n in backend.repeated.items() if several),
         "thread_instructions": backend.instructions,
         "verdicts": {c: v.status.name for c, v in verdicts.items()},
         "reports": [str(d) for d in verdicts["sanitizer"].diagnostics],
