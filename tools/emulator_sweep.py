@@ -43,6 +43,8 @@ from porter.verify.original import OriginalBuild, build_original
 from porter.verify.ptx.lower import lower
 from tests.real.port_public import CASES, DEFINE, INCLUDE, VARIABLE, sources_folder
 from tools.kept_lines import KeptLines, commit
+from tools.sweep_launches import GIVEN
+from tools.sweep_launches import INSTANCES as MORE
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULT = ROOT / "bench/results/emulator_sweep.json"
@@ -88,7 +90,7 @@ BUDGET = 30_000_000  # thread-instructions, about
 SECONDS = 60  # a launch
 FILE_SECONDS = 1800
 ENOUGH = 0.7  # of a kernel's instructions reached by a launch: then other arguments are not tried
-LEAST_REACHED = 0.2  # below: every thread left at a first test, which executes nothing
+WRITING = ("store.global", "store.generic", "atomic", "copy")  # without any, every thread left at a first test
 ENDING = ("out-of-bounds", "misaligned", "read-only-write")  # violations that end the thread
 # Sizes and least integers in memory that are tried in turn, until a launch goes well. With least 1 (no row is empty, no
 # k is 0) floats in memory are as small as the probabilities of a row. Some blocks have several dimensions.
@@ -109,7 +111,7 @@ ZERO = re.compile(r"offset|start|begin|rank|seed|^is_|^has_|^use_|pos$", re.I)
 @dataclass
 class Run:
     """One instance. `outcome`: clean, reported (a race and the like; all threads came to the end), astray (a thread was
-    ended at a bad access), stopped (its own trap or assertion), idle (LEAST_REACHED), refused, stuck, slow, failed."""
+    ended at a bad access), stopped (its own trap or assertion), idle (wrote nothing), refused, stuck, slow, failed."""
 
     file: str
     kernel: str  # with the line of its definition: files have several of one name
@@ -193,6 +195,9 @@ def _runs(name: str, info: KernelInfo, case: Case | None, unit: ParsedUnit, opti
 def _instances(unit: ParsedUnit, info: KernelInfo, case: Case | None) -> Sequence[Instance]:
     if info.name in EXTRA and "sweep_silu" in unit.source.text:
         return [Instance(args) for args in EXTRA[info.name][1]]
+    known = MORE.get(info.name) or (GIVEN[info.name].instances if info.name in GIVEN else ())
+    if known:
+        return [Instance(args) for args in known]
     found = [i.instance for i in case.instances] if case else list(instances_from_launches(unit, info))
     if not found:
         found = list(default_instances(info, unit))
@@ -230,7 +235,7 @@ def run_instance(name: str, info: KernelInfo, case: Case | None, build: Original
             stuck, stopped = found["deadlock"] or found["budget"], found["trap"] or found["assert"]
             this.reached = round(result.counts.get("instructions_reached", 0) / result.counts.get("instructions", 1), 3)
             astray = any(found[kind] for kind in ENDING)
-            idle = this.reached < LEAST_REACHED
+            idle = not any(result.counts.get("by_kind", {}).get(kind) for kind in WRITING)
             this.outcome = (
                 "stuck" if stuck else "stopped" if stopped else "astray" if astray else "idle" if idle
                 else "reported" if found else "clean"
@@ -246,7 +251,7 @@ def run_instance(name: str, info: KernelInfo, case: Case | None, build: Original
             signal.alarm(0)
         if best is None or (order.index(this.outcome), -this.reached) < (order.index(best.outcome), -best.reached):
             best = this
-        well = best.outcome == "clean" and (best.reached >= ENOUGH or best.how == "case")
+        well = best.outcome == "clean" and best.reached >= ENOUGH
         if well or this.outcome == "refused" or time.monotonic() > deadline:
             break
     assert best is not None
@@ -279,8 +284,10 @@ def _launches(info: KernelInfo, case: Case | None, build: OriginalBuild, module:
         chosen = next((i for i in case.instances if i.instance == build.instance), case.instances[0])
         points = case.instance_points(chosen, values)
         fit = [p for p in points if not case.launch_at(p, values).is_empty and p.elements >= 64]
-        for point in fit[:2]:
-            yield "case", lambda point=point: on_case(case, point)
+        for point in dict.fromkeys((0, len(fit) // 2)) if fit else ():
+            yield "case", lambda point=fit[point]: on_case(case, point)
+        if fit:
+            return
 
     def made_up(size: int, least: int, shape: tuple[int, ...]) -> ptx.Result:
         args = [
@@ -307,6 +314,13 @@ def _launches(info: KernelInfo, case: Case | None, build: OriginalBuild, module:
             cluster=cluster, cooperative=cooperative,
         )  # fmt: skip
 
+    if info.name in GIVEN:
+        given = GIVEN[info.name]
+        yield "given", lambda: ptx.launch(
+            module, build.entry, given.grid, given.block, given.arguments(), smem_bytes=given.smem, checks=checks,
+            budget=BUDGET, cluster=lower(module, build.entry).directives.get("reqnctapercluster") or (1, 1, 1),
+        )  # fmt: skip
+        return
     for size, least, shape in TRIES:
         yield f"made-up {size}, {least}", lambda size=size, least=least, shape=shape: made_up(size, least, shape)
 

@@ -166,6 +166,27 @@ def test_grid_barrier_by_spinning() -> None:
     assert "deadlock" in kinds(result)
 
 
+def test_a_spin_wait_lets_others_in_the_same_outer_loop_go_on() -> None:
+    # block 0 spins above the code in which block 1 works, both in one loop over rounds
+    rounds = """
+        mov.u32 %r3, %ctaid.x; mov.u32 %r4, 0;
+        ROUND: setp.ne.u32 %p0, %r3, 0; @%p0 bra WORK;
+        SPIN: ld.acquire.gpu.global.u32 %r5, [%rd1]; setp.le.u32 %p1, %r5, %r4; @%p1 bra SPIN;
+        bra NEXT;
+        WORK: mov.u32 %r6, 0;
+        STEP: add.u32 %r6, %r6, 1; setp.lt.u32 %p2, %r6, 100; @%p2 bra STEP;
+        add.u32 %r7, %r4, 1; RELEASE
+        NEXT: add.u32 %r4, %r4, 1; setp.lt.u32 %p3, %r4, 3; @%p3 bra ROUND;
+        """
+    for release, ends in (("st.release.gpu.global.u32 [%rd1], %r7;", True), ("mov.u32 %r7, 0;", False)):
+        text = kernel(rounds.replace("RELEASE", release) + store32("%r4"), ("u64 out", "u64 flag"))
+        out = np.zeros(64, np.uint32)
+        result = run(text, out, np.zeros(1, np.uint32), grid=2, block=32)
+        assert result.ok is ends, result.violations
+        assert out.tolist() == ([3] * 64 if ends else [0] * 32 + [3] * 32)
+        assert result.deadlock is not ends
+
+
 def test_a_waiting_block_may_depend_on_one_that_has_not_started() -> None:
     # block 0 ends, the others wait for the last one, which gets block 0's place
     text = kernel(

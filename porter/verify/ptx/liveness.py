@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from porter.verify.ptx.program import (
     Atomic,
     Barrier,
@@ -125,13 +127,31 @@ def mark_liveness(segments: list[Segment]) -> None:
                 segment.live_out |= _uses(id_, count, value)
 
 
+MOST_LOOPS = 16  # nested; what lies deeper counts as one loop
+
+
 def mark_loops(segments: list[Segment]) -> None:
-    """Strongly connected components (Tarjan, iterative); a component that reads volatile memory or atomics may spin."""
+    """Gives each segment its innermost loop; a loop that reads volatile memory or atomics may spin.
+
+    Loops are strongly connected components; without their first segment, their header, the loops inside are found.
+    """
+    work = [(1, c) for c in _components(segments, range(len(segments)))]
+    while work:
+        depth, component = work.pop()
+        _mark_component(segments, component)
+        inside = set(component) - {min(component)}
+        if inside and depth < MOST_LOOPS:
+            work += [(depth + 1, c) for c in _components(segments, inside)]
+
+
+def _components(segments: list[Segment], among: Collection[int]) -> list[list[int]]:
+    """Strongly connected components of some segments that are loops (Tarjan, iterative)."""
+    found: list[list[int]] = []
     index: dict[int, int] = {}
     low: dict[int, int] = {}
     stack: list[int] = []
     on_stack: set[int] = set()
-    for root in range(len(segments)):
+    for root in among:
         if root in index:
             continue
         work: list[tuple[int, int]] = [(root, 0)]
@@ -145,6 +165,8 @@ def mark_loops(segments: list[Segment]) -> None:
             descended = False
             for position in range(edge, len(successors)):
                 target = successors[position]
+                if target not in among:
+                    continue
                 if target not in index:
                     work.append((node, position + 1))
                     work.append((target, 0))
@@ -162,15 +184,15 @@ def mark_loops(segments: list[Segment]) -> None:
                     component.append(member)
                     if member == node:
                         break
-                _mark_component(segments, component)
+                if len(component) > 1 or node in segments[node].successors:
+                    found.append(component)
             if work:
                 parent = work[-1][0]
                 low[parent] = min(low[parent], low[node])
+    return found
 
 
 def _mark_component(segments: list[Segment], component: list[int]) -> None:
-    if len(component) == 1 and component[0] not in segments[component[0]].successors:
-        return
     spins = any(
         (isinstance(step, Load) and step.order != "weak") or isinstance(step, (Atomic, Mbarrier, Multimem))
         for member in component

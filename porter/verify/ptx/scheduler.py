@@ -61,6 +61,7 @@ class Scheduler:
         self.avoid: set[int] = set()
         self.seen_states: set[int] = set()
         self.seen_version = -1
+        self.turns: set[int] = set()  # segments that ran since then
         self.deadlocked = False
         self.picked = 0
 
@@ -113,10 +114,11 @@ class Scheduler:
                 index = min(others)
             else:
                 self.avoid.clear()
-                self.everyone_spins()
+                first = self.everyone_spins()
                 if not self.ready:
                     return -1
-                index = min(self.ready)
+                index = first if first in self.ready else min(self.ready)
+        self.turns.add(index)
         segment = segments[index]
         if segment.loop < 0:
             self.streak = 0
@@ -367,12 +369,14 @@ class Scheduler:
         return moved
 
     # spinning and deadlock
-    def everyone_spins(self) -> None:
-        """All runnable threads sit in loops. If the machine was in exactly this state before, it always will be."""
+    def everyone_spins(self) -> int:
+        """All runnable threads sit in loops. If the machine was in exactly this state before, and each of them had a
+        turn since, it always will be. Returns the segment whose turn it is, -1 for any."""
         wave = self.wave
         if self.seen_version != wave.memory_version:
             self.seen_version = wave.memory_version
             self.seen_states.clear()
+            self.turns.clear()
         live = 0
         for index in self.ready:
             live |= self.program.segments[index].live_in
@@ -385,12 +389,14 @@ class Scheduler:
             live >>= 1
             index += 1
         state = hash(tuple(parts))
-        if state not in self.seen_states:
+        waiting = [s for s in self.ready if s not in self.turns]
+        if state not in self.seen_states or waiting:
             self.seen_states.add(state)
-            return
+            return min(waiting, default=-1)
         if self.start_more():
-            return
+            return -1
         self.report_deadlock("it spins, and nothing else can run that would change what it waits for")
+        return -1
 
     def start_more(self) -> bool:
         """Blocks of the grid that have not started take the places of finished ones."""

@@ -1,0 +1,116 @@
+"""Launches for the emulator sweep that no signature tells: kernels that take structs of pointers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from porter.verify import ptx
+
+Instances = tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Given:
+    """One launch of a kernel; without `instances` they are guessed. `smem` is in bytes."""
+
+    arguments: Callable[[], list[object]]
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    smem: int = 0
+    instances: Instances = ()
+
+
+def _two(low: int, high: int) -> int:
+    """Two 32-bit members side by side."""
+    return low | high << 32
+
+
+def _filled(name: str, value: object, dtype: str, count: int = 1 << 18) -> ptx.Buffer:
+    return ptx.Buffer(np.full(count, value, dtype), name)
+
+
+HALF_BF16 = 0x3F00  # 0.5
+
+
+def _scores(lengths: list[int]) -> tuple[ptx.Buffer, ptx.Buffer, ptx.Buffer, int]:
+    """Input, output and lengths of a selection in ragged rows, and the rows' stride in elements."""
+    stride = -(-max(lengths) // 32) * 32
+    scores = np.random.default_rng(7).standard_normal((len(lengths), stride)).astype(np.float32)
+    out = np.zeros((len(lengths), 2048), np.int32)
+    return (
+        ptx.Buffer(scores, "input"),
+        ptx.Buffer(out, "output"),
+        ptx.Buffer(np.array(lengths, np.int32), "lengths"),
+        stride,
+    )
+
+
+def _cooperative_topk() -> list[object]:
+    """Rows of each path: padding only, one block's histogram, the whole cluster."""
+    scores, out, lengths, stride = _scores([100, 9000, 60000])
+    return [(scores, out, lengths, _filled("tie_ws", 0, "u4"), _two(3, stride))]
+
+
+def _persistent_topk() -> list[object]:
+    """Rows of each path: padding, short, medium, two blocks together."""
+    scores, out, lengths, stride = _scores([100, 5000, 20000, 40000])
+    return [(scores, out, lengths, _filled("row_states", 0, "u4"), _two(4, stride), _two(2048, 20000), _two(2, 40000))]
+
+
+def _fused_layernorm() -> list[object]:
+    """Two rows of one batch, epsilon 1e-6."""
+    bf16 = {n: _filled(n, HALF_BF16, "u2") for n in ("output", "input", "residual", "gate", "scale", "shift")}
+    f32 = {n: _filled(n, 0.5, "f4") for n in ("gamma", "beta", "gate_bias", "scale_bias", "shift_bias", "sf", "in_sf")}
+    epsilon = int(np.float32(1e-6).view(np.uint32))
+    return [(
+        _filled("normed_output", 0, "u4"), bf16["output"], bf16["input"], bf16["residual"], _two(1, 2), epsilon,
+        f32["gamma"], f32["beta"], bf16["gate"], f32["gate_bias"], bf16["scale"], f32["scale_bias"], bf16["shift"],
+        f32["shift_bias"], f32["sf"], f32["in_sf"], _filled("sf_out", 0, "u4"), 3072,
+    )]  # fmt: skip
+
+
+def _rope_append() -> list[object]:
+    """Four tokens of two sequences, two query heads, one key head, pages of eight tokens, 64 rotated of 128."""
+    page = (_two(8, 0), _two(0, 3), _two(8, 1), _two(128, 2), _two(8 * 128, 128), _two(128, 8 * 128), _two(128, 128))
+    cache = (_filled("k_data", 0, "u1"), _filled("v_data", 0, "u1"), ptx.Buffer(np.array([1, 0], np.int64), "indices"),
+             ptx.Buffer(np.array([0, 1, 2], np.int64), "indptr"), _filled("last_page_len", 2, "i8", 2), 0)  # fmt: skip
+    ones = int(np.float32(1).view(np.uint32))
+    strides = (128, 64) * 4 + (64, 64) * 2 + (128, 128)
+    return [
+        *(_filled(n, HALF_BF16, "u2") for n in ("q_rope_in", "k_rope_in", "q_nope_in", "k_nope_in", "v_in")),
+        _filled("q_rope_out", 0, "u1"),
+        _filled("q_nope_out", 0, "u1"),
+        (*page, *cache),
+        ptx.Buffer(np.array([0, 0, 1, 1], np.int64), "batch_indices"),
+        ptx.Buffer(np.array([0, 1, 0, 1], np.int64), "positions"),
+        _filled("cos_sin_cache", 0.5, "f4"),
+        ptx.Buffer(np.array([0, 1, 0, 1], np.int64), "pos_ids"),
+        (_two(4, 2), _two(1, 64), 64, *strides, _two(ones, ones)),
+    ]
+
+
+_TRUE_FALSE = ("true", "false")
+_CACHE = "flashinfer::paged_kv_t<__nv_fp8_e4m3, long>"
+GIVEN: dict[str, Given] = {
+    **{
+        f"cooperative_topk_cs{n}": Given(
+            _cooperative_topk, (3, n, 1), (1024, 1, 1), 227 << 10, (("512",), ("2048",))
+        )
+        for n in (2, 4, 8, 16)
+    },
+    "persistent_topk_kernel": Given(_persistent_topk, (4, 1, 1), (1024, 1, 1), 96 << 10, (("2048", "1"), ("512", "4"))),
+    "meta_fused_layernorm": Given(_fused_layernorm, (2, 1, 1), (384, 1, 1)),
+    "RopeQuantizeAppendPagedKVCacheKernel": Given(
+        _rope_append, (1, 7, 1), (4, 32, 1), 0,
+        tuple((turn, "16", "4", "__nv_bfloat16", "long", "long", "__nv_fp8_e4m3", _CACHE) for turn in _TRUE_FALSE),
+    ),
+}  # fmt: skip
+# The file launches more than these kernels take: its float instances only fill the padding.
+INSTANCES: dict[str, Instances] = {
+    "situ_and_mul_quant_group_pipelined_kernel": tuple(
+        (dtype, "c10::Float8_e4m3fn", "256", "4", "128", "1056", "3072") for dtype in ("c10::BFloat16", "c10::Half")
+    ),
+}
