@@ -12,10 +12,12 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def commit() -> str:
-    """The commit of the working tree, with a + when files of porter differ from it."""
-    told = subprocess.run(["git", "rev-parse", "--short=10", "HEAD"], cwd=ROOT, capture_output=True, text=True)
-    changed = subprocess.run(["git", "status", "--porcelain", "porter"], cwd=ROOT, capture_output=True, text=True)
-    return told.stdout.strip() + ("+" if changed.stdout.strip() else "")
+    """The commit of main that the working tree is based on, with a + when files of porter differ from it."""
+    told = subprocess.run(["git", "merge-base", "HEAD", "main"], cwd=ROOT, capture_output=True, text=True)
+    base = told.stdout.strip() or "HEAD"
+    name = subprocess.run(["git", "rev-parse", "--short=10", base], cwd=ROOT, capture_output=True, text=True)
+    changed = subprocess.run(["git", "diff", "--quiet", base, "--", "porter"], cwd=ROOT, capture_output=True)
+    return name.stdout.strip() + ("+" if changed.returncode else "")
 
 
 class KeptLines:
