@@ -43,7 +43,7 @@ from porter.verify.original import OriginalBuild, build_original
 from porter.verify.ptx.lower import lower
 from tests.real.port_public import CASES, DEFINE, INCLUDE, VARIABLE, sources_folder
 from tools.kept_lines import KeptLines, commit
-from tools.sweep_launches import GIVEN
+from tools.sweep_launches import EDITS, GIVEN
 from tools.sweep_launches import INSTANCES as MORE
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -74,11 +74,6 @@ SILU = "\n__device__ __forceinline__ float sweep_silu(const float& v) { return v
 EXTRA = {  # templates over functions that no file of FlashInfer defines: text to add, and instances
     "act_and_mul_kernel": (SILU, (("float", "sweep_silu", "4"), ("__nv_bfloat16", "sweep_silu", "8"))),
     "act_and_mul_split_kernel": (SILU, (("float", "sweep_silu", "4", "2"), ("__nv_bfloat16", "sweep_silu", "8", "1"))),
-}
-EDITS = {  # NVRTC refuses what nvcc takes as gcc does: an operator of which one conversion is worse than the built-in's
-    "flashinfer/include/flashinfer/norm/fused_qk_rmsnorm_rope.cuh": (
-        ("tokenIdx % seq_len", "static_cast<int>(tokenIdx) % seq_len"),
-    ),
 }
 DEFINES = (
     "__builtin_ctz(x)=((x)&1?0:(x)&2?1:(x)&4?2:(x)&8?3:(x)&16?4:(x)&32?5:(x)&64?6:(x)&128?7:(x)&256?8:9)",  # < 1024

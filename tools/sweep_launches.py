@@ -1,4 +1,4 @@
-"""Launches for the emulator sweep that no signature tells: kernels that take structs of pointers."""
+"""What the emulator sweep must be told of some kernels: structs of pointers, instances, text that a build generates."""
 
 from __future__ import annotations
 
@@ -92,6 +92,15 @@ def _rope_append() -> list[object]:
     ]
 
 
+def _rms_silu() -> list[object]:
+    """Three rows of 1024 columns, one batch, epsilon 1e-6."""
+    x, z, gamma = (_filled(n, HALF_BF16, "u2") for n in ("x", "z", "gamma"))
+    flags = 1 | 1 << 16 | 1 << 32  # isRMSNorm, noBias, isBatchFirst, of five bytes
+    epsilon = int(np.float32(1e-6).view(np.uint32))
+    base = (_two(3, 3), _two(1024, 1), 3, x, 0, _filled("rs", 0, "f4"), gamma, 0, 0, flags)
+    return [(*base, z, 0, epsilon, 0, 0, 0, 0, 0, 0, 0), np.array([1 << 31, 0, 2], np.uint32).tobytes()]
+
+
 _TRUE_FALSE = ("true", "false")
 _CACHE = "flashinfer::paged_kv_t<__nv_fp8_e4m3, long>"
 GIVEN: dict[str, Given] = {
@@ -103,6 +112,7 @@ GIVEN: dict[str, Given] = {
     },
     "persistent_topk_kernel": Given(_persistent_topk, (4, 1, 1), (1024, 1, 1), 96 << 10, (("2048", "1"), ("512", "4"))),
     "meta_fused_layernorm": Given(_fused_layernorm, (2, 1, 1), (384, 1, 1)),
+    "ln_fwd_kernel": Given(_rms_silu, (3, 1, 1), (128, 1, 1), 16 << 10),
     "RopeQuantizeAppendPagedKVCacheKernel": Given(
         _rope_append, (1, 7, 1), (4, 32, 1), 0,
         tuple((turn, "16", "4", "__nv_bfloat16", "long", "long", "__nv_fp8_e4m3", _CACHE) for turn in _TRUE_FALSE),
@@ -113,4 +123,23 @@ INSTANCES: dict[str, Instances] = {
     "situ_and_mul_quant_group_pipelined_kernel": tuple(
         (dtype, "c10::Float8_e4m3fn", "256", "4", "128", "1056", "3072") for dtype in ("c10::BFloat16", "c10::Half")
     ),
+}
+# Text replaced in files before they are parsed.
+_LN_CONFIG = """
+#include <flashinfer/norm/ln_silu_headers.cuh>
+using Ktraits = Kernel_traits<__nv_bfloat16, __nv_bfloat16, __nv_bfloat16, float, __nv_bfloat16, uint32_t, 1024, 1, 1,
+                              1, 4, 16, true, false, true, true, false, false>;
+constexpr int DESIRED_OCCUPANCY = 1;
+constexpr bool isFP8Out = false, isFP4Out = false, isBlockScaleOut = false, isBlockScale_1D2X2X = false,
+               isBlockScale_1D2X2X_Transpose = false, useBlockScaleColwiseKernel = false, isZeroCenteredGamma = false,
+               isZeroCenteredGammaCastBeforeAdd = false, hasAmax = false, hasScaleInv = false,
+               GAMMA_ON_DEMAND = false;
+"""
+EDITS: dict[str, tuple[tuple[str, str], ...]] = {
+    # NVRTC refuses what nvcc takes as gcc does: an operator of which one conversion is worse than the built-in's.
+    "flashinfer/include/flashinfer/norm/fused_qk_rmsnorm_rope.cuh": (
+        ("tokenIdx % seq_len", "static_cast<int>(tokenIdx) % seq_len"),
+    ),
+    # Its build writes a file of these.
+    "flashinfer/include/flashinfer/norm/ln_fwd_silu_kernel.cuh": (("#pragma once\n", _LN_CONFIG),),
 }

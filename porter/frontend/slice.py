@@ -31,8 +31,8 @@ _CLASSES = {
 _OPEN = {CursorKind.NAMESPACE, CursorKind.LINKAGE_SPEC}
 _DEVICE = {CursorKind.CUDADEVICE_ATTR, CursorKind.CUDAGLOBAL_ATTR}
 _LEAD = re.compile(  # specifiers that clang leaves out of a declaration's extent
-    r"(?:(?:extern[ \t]+\"C\"|\[\[[^\]\n]*\]\]|(?:__launch_bounds__|__attribute__|__align__|alignas|__cluster_dims__"
-    r"|__maxnreg__)\s*\((?:[^()]|\([^()]*\))*\)|[A-Za-z_]\w*)\s+)+$"
+    r"(?:(?:extern[ \t]+\"C\"|template\s*<\s*>|\[\[[^\]\n]*\]\]|(?:__launch_bounds__|__attribute__|__align__|alignas"
+    r"|__cluster_dims__|__maxnreg__)\s*\((?:[^()]|\([^()]*\))*\)|[A-Za-z_]\w*)\s+)+$"
 )
 
 

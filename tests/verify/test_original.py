@@ -215,6 +215,17 @@ def test_what_does_not_compile_and_is_not_needed_is_left_out(tmp_path):
     assert ".entry" in build.ptx
 
 
+def test_a_member_template_of_a_specialised_class_keeps_both_template_heads(tmp_path):
+    path = tmp_path / "get.cu"
+    path.write_text(
+        "template <int I> struct Get { template <typename T> static __device__ float of(const T& v); };\n"
+        "template <>\ntemplate <typename T>\n__device__ float Get<0>::of(const T& v) { return v.x; }\n"
+        "__global__ void k(float* p, float2 v) { p[0] = Get<0>::of(v); }\n"
+    )
+    (build,) = build_original(Source.read(path), ParseOptions(), "k")
+    assert "st.global" in build.ptx
+
+
 def test_a_second_build_comes_from_the_cache(source, monkeypatch):
     first = build_original(source, ParseOptions(arch="sm_100a"), "plain")
     monkeypatch.setattr(original, "compile_program", lambda *a: pytest.fail("compiled again"))
