@@ -219,6 +219,8 @@ def run_instance(name: str, info: KernelInfo, case: Case | None, build: Original
     best: Run | None = None
     deadline = time.monotonic() + 2 * SECONDS
     for how, launch in _launches(info, case, build, module):
+        if best is not None and best.how == "case" != how and best.executed:
+            break
         this = Run(name, info.name, str(build.instance), "failed", how)
         signal.signal(signal.SIGALRM, _alarm)
         signal.alarm(SECONDS)
@@ -279,10 +281,9 @@ def _launches(info: KernelInfo, case: Case | None, build: OriginalBuild, module:
         chosen = next((i for i in case.instances if i.instance == build.instance), case.instances[0])
         points = case.instance_points(chosen, values)
         fit = [p for p in points if not case.launch_at(p, values).is_empty and p.elements >= 64]
-        for point in dict.fromkeys((0, len(fit) // 2)) if fit else ():
+        fit.sort(key=lambda p: p.elements)
+        for point in dict.fromkeys((0, len(fit) // 2, len(fit) - 1)) if fit else ():
             yield "case", lambda point=fit[point]: on_case(case, point)
-        if fit:
-            return
 
     def made_up(size: int, least: int, shape: tuple[int, ...]) -> ptx.Result:
         args = [

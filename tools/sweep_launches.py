@@ -60,6 +60,16 @@ def _persistent_topk() -> list[object]:
     return [(scores, out, lengths, _filled("row_states", 0, "u4"), _two(4, stride), _two(2048, 20000), _two(2, 40000))]
 
 
+def _filtered_topk() -> list[object]:
+    scores, out, lengths, stride = _scores([100, 5000, 40000])
+    return [scores, out, lengths, 3, 2048, stride]
+
+
+def _sampled_topk() -> list[object]:
+    scores, out, lengths, stride = _scores([100, 5000, 70000])
+    return [scores, lengths, out, stride, 70000]
+
+
 def _fused_layernorm() -> list[object]:
     """Two rows of one batch, epsilon 1e-6."""
     bf16 = {n: _filled(n, HALF_BF16, "u2") for n in ("output", "input", "residual", "gate", "scale", "shift")}
@@ -111,6 +121,10 @@ GIVEN: dict[str, Given] = {
         for n in (2, 4, 8, 16)
     },
     "persistent_topk_kernel": Given(_persistent_topk, (4, 1, 1), (1024, 1, 1), 96 << 10, (("2048", "1"), ("512", "4"))),
+    "FilteredTopKUnifiedKernel": Given(
+        _filtered_topk, (3, 1, 1), (1024, 1, 1), 128 << 10, (("float", "int", "4"), ("float", "int", "1"))
+    ),
+    "sampled_topk_kernel": Given(_sampled_topk, (3, 1, 1), (1024, 1, 1), 128 << 10, (("512",), ("2048",))),
     "meta_fused_layernorm": Given(_fused_layernorm, (2, 1, 1), (384, 1, 1)),
     "ln_fwd_kernel": Given(_rms_silu, (3, 1, 1), (128, 1, 1), 16 << 10),
     "RopeQuantizeAppendPagedKVCacheKernel": Given(

@@ -311,14 +311,13 @@ class SliceUnit:
 
         while todo:
             name = todo.pop()
-            if name in names:
-                continue
-            names.add(name)
-            reach(identifiers(macros.get(name, "")))
-            for item in by_name.get(name, ()):
-                if item.key not in kept:
-                    kept[item.key] = item
-                    reach(identifiers(self._kept_code(item, drop)))
+            if name not in names:
+                names.add(name)
+                reach(identifiers(macros.get(name, "")))
+                for item in by_name.get(name, ()):
+                    if item.key not in kept:
+                        kept[item.key] = item
+                        reach(identifiers(self._kept_code(item, drop)))
             if todo:
                 continue
             for item in usable:  # nobody names an operator: it goes with the types it works on

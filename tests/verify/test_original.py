@@ -226,6 +226,20 @@ def test_a_member_template_of_a_specialised_class_keeps_both_template_heads(tmp_
     assert "st.global" in build.ptx
 
 
+def test_operators_go_with_their_types_in_whatever_order_names_are_met(tmp_path):
+    path = tmp_path / "operators.cu"
+    path.write_text(
+        "struct S { int v; };\n"
+        "__device__ int operator/(int a, S s) { return a / s.v; }\n"
+        "__device__ int g(int n, S s, int* p);\n"
+        "__device__ int f(int n, S s, int* p) { return n ? g(n - 1, s, p) : n / s; }\n"
+        "__device__ int g(int n, S s, int* p) { return n ? f(n - 1, s, p) : n / s; }\n"
+        "__global__ void k(int* p, S s, int n) { p[0] = f(n, s, p) + g(n, s, p); }\n"
+    )
+    cut = SliceUnit(parse_source(Source.read(path), ParseOptions())).cut({"k"}, lambda include, code: "")
+    assert "operator/" in cut.code
+
+
 def test_a_second_build_comes_from_the_cache(source, monkeypatch):
     first = build_original(source, ParseOptions(arch="sm_100a"), "plain")
     monkeypatch.setattr(original, "compile_program", lambda *a: pytest.fail("compiled again"))
