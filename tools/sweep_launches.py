@@ -70,6 +70,13 @@ def _sampled_topk() -> list[object]:
     return [scores, lengths, out, stride, 70000]
 
 
+def _grouped_topk() -> list[object]:
+    """Three tokens, 256 experts in eight groups, of which four are taken; eight experts a token."""
+    words = np.random.default_rng(7).integers(0x3000, 0x3C00, 3 * 256).astype(np.uint16)  # small as f16 and as bf16
+    scores, bias = ptx.Buffer(words, "scores"), ptx.Buffer(words[::-1].copy(), "bias")
+    return [scores, _filled("values", 0, "f4"), _filled("indices", 0, "i4"), bias, 3, 256, 8, 4, 8, 1, 1.0]
+
+
 def _fused_layernorm() -> list[object]:
     """Two rows of one batch, epsilon 1e-6."""
     bf16 = {n: _filled(n, HALF_BF16, "u2") for n in ("output", "input", "residual", "gate", "scale", "shift")}
@@ -125,6 +132,7 @@ GIVEN: dict[str, Given] = {
         _filtered_topk, (3, 1, 1), (1024, 1, 1), 128 << 10, (("float", "int", "4"), ("float", "int", "1"))
     ),
     "sampled_topk_kernel": Given(_sampled_topk, (3, 1, 1), (1024, 1, 1), 128 << 10, (("512",), ("2048",))),
+    "grouped_topk_fused_kernel": Given(_grouped_topk, (3, 1, 1), (256, 1, 1), 16 << 10),
     "meta_fused_layernorm": Given(_fused_layernorm, (2, 1, 1), (384, 1, 1)),
     "ln_fwd_kernel": Given(_rms_silu, (3, 1, 1), (128, 1, 1), 16 << 10),
     "RopeQuantizeAppendPagedKVCacheKernel": Given(
