@@ -42,7 +42,7 @@ class ManySchedules(EmulatorBackend):
     """Runs small checked launches under more schedules, on copies; what any of them reports is reported."""
 
     def __init__(self, schedules: int, seed: int, launches: int = LAUNCHES, small: int = SMALL):
-        self.schedules, self.seed, self.most, self.small = schedules, seed, launches, small
+        self.many, self.seed, self.most, self.small = schedules, seed, launches, small
         # Launches that ran under all schedules, by (original or port, entry, has several blocks).
         self.repeated: Counter[tuple[str, str, bool]] = Counter()
         self.launches = self.instructions = 0
@@ -59,7 +59,7 @@ class ManySchedules(EmulatorBackend):
         several = max(shape.grid) > 1
         key = build.label, build.entry, several
         shows = several or math.prod(shape.block) > 32
-        wanted = checks and shows and self.schedules > 0 and self.repeated[key] < self.most
+        wanted = checks and shows and self.many > 0 and self.repeated[key] < self.most
         before = [a.copy() if isinstance(a, HostBuffer) else a for a in arguments] if wanted else []
         result = super().run(build, shape, arguments, schedule, checks, fill)
         self.instructions += result.instructions
@@ -67,7 +67,7 @@ class ManySchedules(EmulatorBackend):
             return result
         self.repeated[key] += 1
         found = {(v.kind, v.ptx_line): v for v in result.violations}
-        for seed in range(1, self.schedules + 1):
+        for seed in range(1, self.many + 1):
             copies = [a.copy() if isinstance(a, HostBuffer) else a for a in before]
             again = super().run(build, shape, copies, self.seed * 1000 + seed, True, fill)
             found |= {(v.kind, v.ptx_line): v for v in again.violations}
