@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.real.port_public import VARIABLE, sources_folder
-from tools.emulator_sweep import RESULT, ROOT, paths, record, sweep
+from tools.emulator_sweep import RESULT, paths, record, sweep
 
 LEAST = 0.97  # of the kernels that NVRTC compiles
 SOME = (
