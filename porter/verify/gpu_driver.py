@@ -146,7 +146,8 @@ class Device:
         context = self.check("cuDevicePrimaryCtxRetain", d.cuDevicePrimaryCtxRetain(handle))
         self.check("cuCtxSetCurrent", d.cuCtxSetCurrent(context))
         self.facts = self._facts(index, handle)
-        flags = d.CUstream_flags.CU_STREAM_NON_BLOCKING
+        # Not a non-blocking one: launches have to wait for uploads, which may still be under way when they return.
+        flags = d.CUstream_flags.CU_STREAM_DEFAULT
         self.stream = self.check("cuStreamCreate", d.cuStreamCreate(flags))
         event = d.CUevent_flags.CU_EVENT_DEFAULT
         self.start = self.check("cuEventCreate", d.cuEventCreate(event))

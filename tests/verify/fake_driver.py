@@ -39,7 +39,7 @@ class FakeDriver:
         "CU_LAUNCH_ATTRIBUTE_", "COOPERATIVE", "CLUSTER_DIMENSION", "PROGRAMMATIC_STREAM_SERIALIZATION"
     )
     CUdevice_attribute = _names("CU_DEVICE_ATTRIBUTE_", *FACTS)
-    CUstream_flags = _names("CU_STREAM_", "NON_BLOCKING")
+    CUstream_flags = _names("CU_STREAM_", "DEFAULT")
     CUevent_flags = _names("CU_EVENT_", "DEFAULT")
     CUstreamCaptureMode = _names("CU_STREAM_CAPTURE_MODE_", "THREAD_LOCAL")
 
