@@ -12,9 +12,9 @@ from porter.corpus.runtime import dsl
 from porter.corpus.runtime.cache import ArtifactCache, digest
 from porter.corpus.runtime.kernel import Compiled
 from porter.corpus.runtime.signature import Argument, compile_arguments
-from porter.corpus.runtime.sources import source_closure
 
 _CACHE = ArtifactCache("corpus")
+_LIBRARY = Path(__file__).resolve().parent.parent / "lib"
 
 
 class Specialisation:
@@ -53,9 +53,10 @@ def compiled(kernel: Specialisation, arch: str, flavour: str = "ffi") -> Compile
 
 def cache_key(kernel: Specialisation, arch: str, flavour: str) -> str:
     """Everything that the compiled code depends on."""
-    kind: Any = type(kernel)
+    kind = type(kernel)
     name = f"{kind.__module__}.{kind.__qualname__}"
-    return digest([dsl.FORMAT, *_sources(kind), name, repr(kernel), arch, dsl.dsl_version(), flavour])
+    what = (repr(kernel), repr(kernel.arguments()))
+    return digest([dsl.FORMAT, *_sources(kind.__module__), name, *what, arch, dsl.dsl_version(), flavour])
 
 
 @cache
@@ -69,11 +70,11 @@ def loaded(kernel: Specialisation, arch: str) -> Callable[..., None]:
 
 
 @cache
-def _sources(kind: Any) -> tuple[str, ...]:
-    # read once: the file as it was imported, and as it is while the process lives
-    file = sys.modules[kind.__module__].__file__
+def _sources(module: str) -> tuple[bytes, ...]:
+    """The text of the library and of the kernel's folder, which is what a kernel may be made of."""
+    file = sys.modules[module].__file__
     assert file is not None
-    return tuple(sorted(f"{path.name} {sha}" for path, sha in source_closure(Path(file))))
+    return tuple(f.read_bytes() for folder in (_LIBRARY, Path(file).parent) for f in sorted(folder.glob("*.py")))
 
 
 def _arguments(kernel: Specialisation) -> list[Any]:

@@ -1,0 +1,148 @@
+"""Ahead-of-time builds: compiles the kernels of a list of configurations into the cache, without a GPU.
+
+`python -m porter.corpus.build configurations.json --arch sm_90a --sms 132`. A service starts with these in its image.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import re
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from porter.corpus.runtime.device import Device
+from porter.corpus.runtime.ops import OPS, Unsupported
+from porter.corpus.runtime.specialisation import Specialisation, compiled
+
+_TENSOR = re.compile(r"(\w+)\[([\d,\s]*)(?::([\d,\s]*))?\]")
+
+
+def tensor(text: str) -> Any:
+    """A tensor without memory from its description: dtype, shape, and strides where it is not contiguous.
+
+    "bf16[8,4096]", "bf16[8,4096:12288,1]", "f32[1]". Raises ValueError for other texts.
+    """
+    import torch
+
+    from porter.corpus.runtime.dtypes import torch_type
+
+    found = _TENSOR.fullmatch(text.strip())
+    if found is None:
+        raise ValueError(f"{text!r} describes no tensor; write dtype[shape] or dtype[shape:strides]")
+    shape, strides = (
+        [int(n) for n in part.split(",") if n.strip()] if part is not None else None for part in found.groups()[1:]
+    )
+    dtype = torch_type(found[1])
+    if strides is None:
+        return torch.empty(shape, dtype=dtype, device="meta")
+    return torch.empty_strided(shape, strides, dtype=dtype, device="meta")
+
+
+def plans(configuration: Mapping[str, Any], device: Device) -> Iterable[Specialisation]:
+    """The kernels of one configuration: {"op": name, "args": {...}}, tensors as text, and "T" in a text replaced by
+    each number of "tokens". Raises ValueError for a configuration that the op refuses."""
+    import porter.corpus.ops  # noqa: F401 (declares them)
+
+    name = configuration.get("op")
+    if name not in OPS:
+        raise ValueError(f"there is no op {name!r}; known: {', '.join(sorted(OPS))}")
+    for tokens in configuration.get("tokens", [0]):
+        given = {}
+        for key, value in configuration.get("args", {}).items():
+            given[key] = tensor(re.sub(r"\bT\b", str(tokens), value)) if _is_tensor(value) else value
+        try:
+            plan = OPS[name].plan(device, *OPS[name].bind((), given))
+        except Unsupported:
+            continue  # the fallback runs: nothing to build
+        except TypeError as error:
+            raise ValueError(f"{name}: {error}") from error
+        if plan is not None:
+            yield plan[0]
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, str) and "[" in value
+
+
+def workload_plans(names: Sequence[str], tokens: Sequence[int], device: Device) -> Iterable[Specialisation]:
+    """The kernels of the sizes that engines use, in bfloat16."""
+    import torch
+
+    from porter.corpus.ops.workloads import WORKLOADS
+
+    for name in names or WORKLOADS:
+        for dims in WORKLOADS[name].dims:
+            for count in tokens:
+                plan = OPS[name].plan(device, *WORKLOADS[name].make(count, torch.bfloat16, "meta", **dims))
+                if plan is not None:
+                    yield plan[0]
+
+
+def build(kernels: Iterable[Specialisation], arch: str, jobs: int) -> tuple[int, list[str]]:
+    """Compile into the cache in `jobs` processes; (how many kernels there are, what failed)."""
+    todo = [(k, arch) for k in dict.fromkeys(kernels)]
+    if jobs <= 1 or len(todo) <= 1:
+        failures = [_compile(each) for each in todo]
+    else:
+        with multiprocessing.get_context("spawn").Pool(min(jobs, len(todo))) as pool:
+            failures = pool.map(_compile, todo, chunksize=4)
+    return len(todo), [f for f in failures if f]
+
+
+def _compile(key: tuple[Specialisation, str]) -> str:
+    try:
+        compiled(*key)
+        return ""
+    except Exception as error:
+        return f"{key[0]}: {type(error).__name__}: {error}"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command line of ahead-of-time builds; returns its exit code."""
+    parser = argparse.ArgumentParser(prog="porter build", description=(__doc__ or "").split("\n")[0])
+    add_arguments(parser)
+    return run(parser.parse_args(argv))
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the command."""
+    parser.add_argument(
+        "configurations", nargs="?", type=Path,
+        help="JSON list of {op, args, tokens}; default: the sizes that engines use, of every op",
+    )  # fmt: skip
+    parser.add_argument("--op", action="append", default=[], help="without a list: this op only (may be repeated)")
+    parser.add_argument("--arch", default="sm_90a", help="architecture to compile for (default: %(default)s)")
+    parser.add_argument("--sms", type=int, default=132, help="SMs of the device (default: %(default)s)")
+    parser.add_argument("--device", default="", help="name of the device, for its tuning table")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes that compile")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Build what the arguments say; 0: everything compiled, 1: something did not, 2: wrong configurations."""
+    device, start = Device(args.arch, args.sms, args.device), time.monotonic()
+    try:
+        if args.configurations is None:
+            import porter.corpus.ops  # noqa: F401 (declares them)
+
+            kernels = list(workload_plans(args.op, (1, 16, 128, 1024, 8192), device))
+        else:
+            listed = json.loads(args.configurations.read_text())
+            kernels = [kernel for each in listed for kernel in plans(each, device)]
+    except (OSError, ValueError, AttributeError, TypeError, KeyError) as error:
+        print(f"porter build: {error}", file=sys.stderr)
+        return 2
+    count, failures = build(kernels, args.arch, args.jobs)
+    for failure in failures:
+        print(failure, file=sys.stderr)
+    print(f"{count - len(failures)} of {count} kernels for {args.arch} in {time.monotonic() - start:.1f} s")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
