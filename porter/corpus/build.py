@@ -120,7 +120,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--arch", default="sm_90a", help="architecture to compile for (default: %(default)s)")
     parser.add_argument("--sms", type=int, default=132, help="SMs of the device (default: %(default)s)")
     parser.add_argument("--device", default="", help="name of the device, for its tuning table")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes that compile")
+    parser.add_argument("--jobs", type=int, help="processes that compile (default: one a core)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -137,7 +137,7 @@ def run(args: argparse.Namespace) -> int:
     except (OSError, ValueError, AttributeError, TypeError, KeyError) as error:
         print(f"porter build: {error}", file=sys.stderr)
         return 2
-    count, failures = build(kernels, args.arch, args.jobs)
+    count, failures = build(kernels, args.arch, args.jobs or os.cpu_count() or 1)
     for failure in failures:
         print(failure, file=sys.stderr)
     print(f"{count - len(failures)} of {count} kernels for {args.arch} in {time.monotonic() - start:.1f} s")

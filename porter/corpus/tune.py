@@ -152,22 +152,32 @@ def versions() -> dict[str, str]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command line of the tuner; returns its exit code."""
+    parser = argparse.ArgumentParser(prog="porter tune", description=(__doc__ or "").split("\n")[0])
+    add_arguments(parser)
+    return run(parser.parse_args(argv))
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the command."""
+    parser.add_argument("ops", nargs="*", metavar="OP", help="ops to tune (default: all)")
+    parser.add_argument("--tokens", metavar="N,N,...", type=_numbers, default=TOKENS, help="default: 1 to 8192")
+    parser.add_argument("--dtype", default="bf16", help="scalar name of the rows (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=9, help="timed replays of each candidate (default: %(default)s)")
+    parser.add_argument("--jobs", type=int, help="processes that compile (default: one a core)")
+    parser.add_argument("--output", type=Path, help="file to write (default: the package's table of this device)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Tune what the arguments say; 0, or 2 where there is no GPU or no such op."""
     import torch
 
     from porter.corpus.ops.workloads import WORKLOADS
     from porter.corpus.runtime.device import device_of
 
-    parser = argparse.ArgumentParser(prog="porter tune", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("ops", nargs="*", metavar="OP", help=f"ops to tune (default: all): {', '.join(WORKLOADS)}")
-    parser.add_argument("--tokens", type=_numbers, default=TOKENS, help="comma-separated (default: %(default)s)")
-    parser.add_argument("--dtype", default="bf16", help="scalar name of the rows (default: %(default)s)")
-    parser.add_argument("--rounds", type=int, default=9, help="timed replays of each candidate (default: %(default)s)")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes that compile")
-    parser.add_argument("--output", type=Path, help="file to write (default: the package's table of this device)")
-    args = parser.parse_args(argv)
     unknown = [name for name in args.ops if name not in WORKLOADS]
     if unknown:
-        parser.error(f"no workload for {', '.join(unknown)}")
+        print(f"porter tune: no workload for {', '.join(unknown)}; known: {', '.join(WORKLOADS)}", file=sys.stderr)
+        return 2
     if not torch.cuda.is_available():
         print("porter tune needs an NVIDIA GPU and a torch that sees it", file=sys.stderr)
         return 2
@@ -178,7 +188,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         for dims in WORKLOADS[name].dims
         for tokens in args.tokens
     ]
-    entries = tune(cases, device, args.jobs, args.rounds)
+    entries = tune(cases, device, args.jobs or os.cpu_count() or 1, args.rounds)
     output = args.output or tuning.FOLDER / f"{tuning.slug(device.name)}.json"
     tuning.write(output, device, versions(), entries)
     print(output)

@@ -1,0 +1,66 @@
+"""Ahead-of-time builds: configurations become the kernels that a launch would use, and are in the cache afterwards."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("cutlass")
+
+import torch
+
+from porter.cli import main
+from porter.corpus import build
+from porter.corpus.runtime import dsl
+from porter.corpus.runtime.device import Device
+from porter.corpus.runtime.ops import OPS
+from porter.corpus.runtime.specialisation import compiled
+
+H200 = Device("sm_90a", 132)
+NORM = {
+    "op": "rms_norm",
+    "tokens": [1, 128, 4096],
+    "args": {"result": "bf16[T,512]", "input": "bf16[T,512:1536,1]", "weight": "bf16[512]", "epsilon": 1e-6},
+}
+
+
+def test_texts_of_tensors():
+    t = build.tensor("bf16[8, 512:1536,1]")
+    assert (t.dtype, tuple(t.shape), t.stride()) == (torch.bfloat16, (8, 512), (1536, 1))
+    assert tuple(build.tensor("f32[]").shape) == () and build.tensor("e4m3[4]").dtype == torch.float8_e4m3fn
+    with pytest.raises(ValueError, match="describes no tensor"):
+        build.tensor("bf16 8x512")
+
+
+def test_a_configuration_is_the_kernel_that_a_launch_uses():
+    x = torch.empty(4096, 1536, device="meta", dtype=torch.bfloat16)[:, :512]
+    call = (torch.empty(4096, 512, device="meta", dtype=torch.bfloat16), x, x[0], 1e-6, 0.0, "vllm")
+    assert OPS["rms_norm"].plan(H200, *call)[0] == list(build.plans(NORM, H200))[-1]
+
+
+def test_build_fills_the_cache(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("PORTER_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "list.json").write_text(json.dumps([{**NORM, "tokens": [1]}]))
+    assert main(["build", str(tmp_path / "list.json"), "--jobs", "1"]) == 0
+    assert "1 of 1 kernels for sm_90a" in capsys.readouterr().out
+    monkeypatch.setattr(dsl, "build", lambda *a: pytest.fail("compiled again"))
+    assert compiled(next(iter(build.plans(NORM, H200))), "sm_90a").object_path.is_file()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [('[{"op": "no"}]', "no op 'no'"), ("{", "Expecting"), ('[{"op": "rms_norm", "args": {}}]', "missing a required")],
+)
+def test_wrong_configurations(tmp_path, capsys, text, message):
+    (tmp_path / "list.json").write_text(text)
+    assert main(["build", str(tmp_path / "list.json")]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_tune_says_that_it_needs_a_gpu(capsys):
+    if torch.cuda.is_available():
+        pytest.skip("there is one")
+    assert main(["tune", "rms_norm"]) == 2 and "needs an NVIDIA GPU" in capsys.readouterr().err
+    assert main(["tune", "nothing"]) == 2 and "no workload" in capsys.readouterr().err
