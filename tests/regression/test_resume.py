@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from porter.config import PortConfig
+from porter.model import KernelReport
 from porter.provenance import read_record
 from porter.regression.all_ports import verify_ports
 from porter.regression.run_record import RunRecord, kernel_from_json
@@ -21,7 +23,7 @@ from porter.report import kernel_to_json
 from tests.cli.conftest import default_sigint
 from tests.cli.test_parallel import marked
 
-from .conftest import NAMES, edit
+from .conftest import NAMES
 
 
 def records(ports: Path) -> list[Path]:
@@ -87,46 +89,60 @@ def test_a_killed_run_is_gone_on_with(porter, ports: Path, how: signal.Signals) 
     assert records(ports) == []
 
 
-def left_by_an_interruption(ports: Path) -> None:
+@pytest.fixture
+def noted(ports: Path, kernel: KernelReport) -> RunRecord:
     """The run record as a kill after the first port leaves it."""
     record = RunRecord(PortConfig(jobs=1), Settings())
-    report = verify_ports([ports / "first.py"], PortConfig(jobs=1), Settings())
-    record.add(ports / "first.py", report.kernels[0])
+    record.add(ports / "first.py", kernel)
+    return record
 
 
-def begun_ports(ports: Path, config: PortConfig | None = None, settings: Settings | None = None) -> set[str]:
-    """The ports that a run works on."""
-    found: set[str] = set()
-    verify_ports(
-        [ports],
-        config or PortConfig(jobs=1),
-        settings or Settings(),
-        lambda e: found.add(e.kernel) if e.stage == "parse" else None,
+@pytest.fixture(scope="module")
+def kernel(made: Path) -> KernelReport:
+    """A report of the first port."""
+    with contextlib.chdir(made):
+        return verify_ports([Path("out/first.py")], PortConfig(jobs=1), Settings(record=False)).kernels[0]
+
+
+def taken_over(ports: Path, config: PortConfig | None = None, settings: Settings | None = None) -> list[str]:
+    """The ports that a run with these parameters would not verify again."""
+    record = RunRecord(config or PortConfig(jobs=1), settings or Settings())
+    return [name for name in NAMES if record.finished(ports / f"{name}.py")]
+
+
+def test_what_is_taken_over(ports: Path, noted: RunRecord) -> None:
+    assert taken_over(ports) == ["first"]
+    assert taken_over(ports, PortConfig(jobs=8), Settings(timeout=5, fresh=True)) == ["first"]  # the same question
+    for config in (PortConfig(seed=5), PortConfig(thorough=True), PortConfig(backend="emulator")):
+        assert taken_over(ports, config) == []
+    assert taken_over(ports, settings=Settings(against="original")) == []
+    noted.drop([ports / "first.py"])
+    assert taken_over(ports) == [] and records(ports) == []
+
+
+@pytest.mark.parametrize("changed", ["out/first.py", "first.cu", "first.case.toml", "out/first.port.json"])
+def test_what_has_changed_is_verified_again(ports: Path, noted: RunRecord, changed: str) -> None:
+    path = ports.parent / changed
+    text = path.read_text()
+    path.write_text(
+        text.replace('"arches": [', '"arches": [\n  "sm_100a",') if changed.endswith("json") else text + "\n"
     )
-    return found
+    assert path.read_text() != text and taken_over(ports) == []
 
 
-def test_what_is_not_taken_over(ports: Path) -> None:
-    left_by_an_interruption(ports)
-    assert begun_ports(ports, settings=Settings(fresh=True)) == {"first", "second"}
-    left_by_an_interruption(ports)
-    assert begun_ports(ports, PortConfig(jobs=1, seed=5)) == {"first", "second"}  # other parameters
-    edit(ports / "first.py", "* factor", "* factor * 1.0")
-    assert begun_ports(ports) == {"first", "second"}  # another text
-
-
-def test_a_line_that_was_cut_off_costs_its_port_only(ports: Path) -> None:
-    left_by_an_interruption(ports)
+def test_a_line_that_was_cut_off_costs_its_port_only(ports: Path, noted: RunRecord) -> None:
     (path,) = records(ports)
     path.write_bytes(path.read_bytes() + b'{"port": "second.py", "fingerp')
-    assert begun_ports(ports) == {"second"}
-    left_by_an_interruption(ports)
-    (path,) = records(ports)
-    os.utime(path, (0, 0))  # of last week
-    assert begun_ports(ports) == {"first", "second"}
+    assert taken_over(ports) == ["first"]
+    path.write_bytes(path.read_bytes()[:200])
+    assert taken_over(ports) == []
 
 
-def test_a_report_survives_json(ports: Path) -> None:
-    report = verify_ports([ports / "first.py"], PortConfig(jobs=1))
-    (kernel,) = report.kernels
+def test_a_run_of_last_week_is_over(ports: Path, noted: RunRecord) -> None:
+    os.utime(records(ports)[0], (0, 0))
+    assert taken_over(ports) == [] and records(ports) == []
+
+
+def test_a_report_survives_json(made: Path, kernel: KernelReport, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(made)
     assert kernel_to_json(kernel_from_json(kernel_to_json(kernel))) == kernel_to_json(kernel)
