@@ -494,3 +494,28 @@ def test_f32_additions_in_global_memory_flush_subnormals(space: str, flushes: bo
         for _ in range(lanes):
             total = flush(flush(total) + flush(added[k]))
         assert out[k].view(np.float32).tobytes() == np.array([first, total], np.float32).tobytes(), k
+
+
+@pytest.mark.parametrize("room", [4, 8, 16])
+def test_asynchronous_copies_of_any_size_in_compiled_code(room: int) -> None:
+    text = kernel(
+        f"""
+        .shared .align 16 .b8 s[512]; mov.u32 %r3, s; shl.b32 %r4, %r0, 4; add.u32 %r5, %r3, %r4; cvt.u64.u32 %rd2, %r4;
+        add.u64 %rd3, %rd1, %rd2; st.shared.v4.u32 [%r5], {{9, 9, 9, 9}}; rem.u32 %r6, %r0, {room + 1}; bar.sync 0;
+        setp.ne.u32 %p0, %r0, 30; @%p0 cp.async.ca.shared.global [%r5], [%rd3], {room}, %r6; cp.async.wait_all; bar.sync 0;
+        ld.shared.v4.u32 {{%r10, %r11, %r12, %r13}}, [%r5]; add.u64 %rd4, %rd0, %rd2; st.global.v4.u32 [%rd4], {{%r10, %r11, %r12, %r13}};
+        """,
+        ("u64 out", "u64 in"),
+    )
+    data = np.random.default_rng(0).integers(1, 256, (32, 16), dtype=np.uint8)
+    expected = np.full((32, 4), 9, np.uint32).view(np.uint8)
+    for lane in [k for k in range(32) if k != 30]:
+        size = lane % (room + 1)
+        expected[lane, :room] = [*data[lane, :size], *[0] * (room - size)]
+    checks = ptx.Checks(shared_races=True, global_races=True)
+    for backend in ("numpy", "llvm"):
+        out = np.zeros((32, 4), np.uint32)
+        args = [ptx.Buffer(out, initialised=False), ptx.Buffer(data)]
+        result = ptx.launch(ptx.load(text), "k", 1, 32, args, checks=checks, backend=backend)
+        assert result.ok and result.backend == backend, result
+        assert (out.view(np.uint8) == expected).all()

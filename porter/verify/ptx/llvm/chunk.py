@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from porter.verify.ptx.llvm import runtime
+from porter.verify.ptx.llvm.copies import emit_copy
 from porter.verify.ptx.llvm.records import LANES, STRONG
 from porter.verify.ptx.llvm.text import BITS, Refused, Value
 from porter.verify.ptx.ordering import GPU, level_of
 from porter.verify.ptx.program import (
     Atomic,
     Const,
+    Copy,
     Dst,
     Guard,
     HostCall,
@@ -31,7 +33,7 @@ _TABLES = {"tid.x": "tid_x", "tid.y": "tid_y", "tid.z": "tid_z"}
 _SCALARS = {f"{name}.{axis}": f"{name}_{axis}" for name in ("ctaid", "ntid", "nctaid") for axis in "xyz"}
 _SCALARS |= {"dynamic_smem_size": "dynamic_smem", "nwarpid": "warps"}
 
-Work = Pure | Load | Store | Atomic | HostCall
+Work = Pure | Load | Store | Atomic | Copy | HostCall
 
 
 class Chunk:
@@ -178,6 +180,8 @@ class Chunk:
             self.load(step, guard)
         elif isinstance(step, Store):
             self.store(step, guard)
+        elif isinstance(step, Copy):
+            emit_copy(self, step, guard)
         else:
             self.atomic(step, guard)
 
@@ -379,27 +383,34 @@ class Chunk:
         return STRONG if level >= GPU or (level and step.place.space == "shared") else 0
 
     def load(self, step: Load, guard: str | None) -> None:
-        w, t = self.w, step.type
+        t = step.type
         if t.bits > 64:
             raise Refused("128-bit loads")
         count, part = len(step.dsts), t.bytes
         width = min(part * count, 16)
         loads, per = part * count // width, width // part
         lanes = self.lanes_of(guard)
-        n = w.lanes
         kind = f"i{8 * part}"
         for k in range(loads):
             align = part * count if k == 0 else width
             items = self.access(step.place, k * width, part, per, align, lanes, None, self.mark_of(step))
-            for j in range(per):
-                value = items or ""
-                if per > 1:
-                    order = ", ".join(f"i32 {lane * per + j}" for lane in range(n))
-                    wide = f"<{n * per} x {kind}>"
-                    value = w.op(f"shufflevector {wide} {items}, {wide} poison, <{n} x i32> <{order}>")
-                # lanes that did not load must not carry poison into what they share with others
-                safe = w.op(f"freeze {w.vec(kind)} {value}")
-                self.put(step.dsts[k * per + j], Value(safe, kind), t, guard)
+            assert items is not None
+            for j, value in enumerate(self.parts(items, per, kind)):
+                self.put(step.dsts[k * per + j], value, t, guard)
+
+    def parts(self, items: str, per: int, kind: str) -> list[Value]:
+        """The `per` vectors that hold each lane's first, second... element of what `access` loaded."""
+        w, n = self.w, self.w.lanes
+        found = []
+        for j in range(per):
+            value = items
+            if per > 1:
+                order = ", ".join(f"i32 {lane * per + j}" for lane in range(n))
+                wide = f"<{n * per} x {kind}>"
+                value = w.op(f"shufflevector {wide} {items}, {wide} poison, <{n} x i32> <{order}>")
+            # lanes that did not load must not carry poison into what they share with others
+            found.append(Value(w.op(f"freeze {w.vec(kind)} {value}"), kind))
+        return found
 
     def store(self, step: Store, guard: str | None) -> None:
         t = step.type

@@ -22,6 +22,7 @@ from porter.verify.ptx.program import (
     Barrier,
     Branch,
     Const,
+    Copy,
     Exit,
     Fence,
     Goto,
@@ -231,12 +232,12 @@ class Emitter:
         for step in steps:
             if isinstance(step, (Hint, Fence)) or (isinstance(step, Pure) and step.needless):
                 continue
-            if not isinstance(step, (Pure, Load, Store, Atomic, HostCall)):
+            if not isinstance(step, (Pure, Load, Store, Atomic, Copy, HostCall)):
                 raise Refused(step.source.opcode)
             work.append(step)
             if isinstance(step, Load) and step.order != "weak" and stored:
                 raise Refused("a strong load behind a store of the same segment")
-            stored = stored or isinstance(step, Store)
+            stored = stored or isinstance(step, (Store, Copy))
         if work:
             self.chunks(segment, work, mask)
         self.end(segment, mask)

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import tempfile
+import time
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,9 @@ from porter.verify.ptx.ordering import GPU
 from porter.verify.ptx.program import Program
 from porter.verify.ptx.races import Shadow, granule_of, lazily_zeroed
 from porter.verify.ptx.wave import Geometry
+
+
+SLICE = 64  # blocks that run before Python looks for Ctrl-C, at first
 
 
 class Kernel:
@@ -252,16 +256,22 @@ class Machine:
         """Runs blocks (linear numbers) in order. Returns how many were completed: fewer than all means a bail-out."""
         self.order = np.ascontiguousarray(blocks, np.int64)
         self.words[runtime.SLOT["order"]] = _address(self.order)
-        done = 0
-        while True:
-            done = int(self.kernel.run(_address(self.words), done, blocks.size))
+        done, step = 0, SLICE
+        while done < blocks.size:
+            end, started = min(done + step, blocks.size), time.perf_counter()
+            done = int(self.kernel.run(_address(self.words), done, end))
+            if time.perf_counter() - started < 0.1:
+                step *= 2
             if not self.words[runtime.SLOT["renumber"]]:
-                return done
+                if done < end:
+                    return done
+                continue
             self.words[runtime.SLOT["renumber"]], self.words[runtime.SLOT["epoch0"]] = 0, 2
             for records in self.records:
                 renumber(records)
             if self.words[runtime.SLOT["smem_race"]]:
                 self.records[0][:] = 0
+        return done
 
     @property
     def crossed(self) -> int:
