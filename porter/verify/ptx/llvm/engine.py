@@ -27,7 +27,6 @@ from porter.verify.ptx.program import Program
 from porter.verify.ptx.races import Shadow, granule_of, lazily_zeroed
 from porter.verify.ptx.wave import Geometry
 
-
 SLICE = 64  # blocks that run before Python looks for Ctrl-C, at first
 
 
