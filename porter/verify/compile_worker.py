@@ -28,7 +28,9 @@ from porter.verify.dsl_environments import Toolchain
 from porter.verify.fork_client import Child, Died, ForkServer
 
 # What the server may see of the environment: enough to find Python and libraries; no keys, no proxies.
-_ENV = re.compile(r"PATH|HOME|LANG|LC_\w+|TMPDIR|PYTHON\w*|VIRTUAL_ENV|LD_LIBRARY_PATH|CUDA_\w+|CUTE_DSL_\w+")
+_ENV = re.compile(
+    r"PATH|HOME|LANG|LC_\w+|TMPDIR|PYTHON\w*|VIRTUAL_ENV|LD_LIBRARY_PATH|CUDA_\w+|CUTE_DSL_\w+|PORTER_NAME_PREFIX"
+)
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 _WORTH_A_SECOND_CHILD = 4  # requests; below, importing the port once more takes longer than it saves
 _IDLE = 8  # children that wait, for the ports used last
