@@ -105,6 +105,15 @@ OPERATIONS = """## Operations
 never synchronise, so that they can be captured in CUDA graphs; fake and CPU implementations for `torch.compile` and
 tests. Rows may be any distance apart, and there may be none. On sm_90 and later they are launched with programmatic
 dependent launch; `PORTER_PDL=0` turns that off, `PORTER_DISABLE=NAME` (or `all`) runs torch's operators instead.
+
+A kernel is compiled for its static choices (types, row length, alignment, threads) when it is first needed, in about
+half a second, and kept in porter's cache; `porter build` fills the cache ahead of time. Choices that were measured on
+a device are in `porter/corpus/tuning`, made by `porter tune`; elsewhere rules from row length, rows and number of SMs
+decide. After a change of these variables or tables in a running process, call
+`porter.corpus.runtime.ops.forget_plans()`.
+
+With programmatic dependent launch a kernel may start before the previous one has finished. It waits for it before it
+reads or writes anything; only `prefetch` instructions, which fetch no value, stand before.
 """
 
 
