@@ -1,20 +1,23 @@
 """Which ports a `porter verify` has finished: kept beside them until the run is over, so that a killed run resumes.
 
 A file of lines, one JSON object a port, only ever appended to: a line that a kill cut off costs its port, nothing else.
+Each line is signed with a key in the cache folder: verdicts that came with a checkout are not taken for one's own.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hmac
 import json
 import os
+import secrets
 import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from porter.config import PortConfig
-from porter.corpus.runtime import digest
+from porter.corpus.runtime import cache_root, digest
 from porter.corpus.runtime.sources import source_closure
 from porter.model import Instance, KernelReport
 from porter.provenance import read_record, tool_versions
@@ -53,10 +56,11 @@ class RunRecord:
 
     def add(self, port: Path, report: KernelReport) -> None:
         """Note that a port is finished."""
-        row = {"port": port.name, "fingerprint": fingerprint(port), "kernel": kernel_to_json(report)}
-        line = json.dumps(row, ensure_ascii=False).encode() + b"\n"
+        row: dict[str, Any] = {"port": port.name, "fingerprint": fingerprint(port), "kernel": kernel_to_json(report)}
         path = self.file(port)
         with contextlib.suppress(OSError):
+            row["signature"] = signature(row)
+            line = json.dumps(row, ensure_ascii=False).encode() + b"\n"
             path.parent.mkdir(parents=True, exist_ok=True)
             handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
             try:
@@ -70,6 +74,18 @@ class RunRecord:
         for path in {self.file(p) for p in ports}:
             with contextlib.suppress(OSError):
                 path.unlink(missing_ok=True)
+
+
+def signature(row: dict[str, Any]) -> str:
+    """Of a line, by this user on this machine. Raises OSError when the key can be neither read nor made."""
+    path = cache_root() / "run.key"
+    if not path.exists():
+        with contextlib.suppress(FileExistsError):  # another process was quicker
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            os.write(handle, secrets.token_bytes(32))
+            os.close(handle)
+    text = json.dumps(row, sort_keys=True, ensure_ascii=False)
+    return hmac.new(path.read_bytes(), text.encode(), "sha256").hexdigest()
 
 
 def fingerprint(port: Path) -> str:
@@ -112,7 +128,8 @@ def _lines(path: Path) -> dict[str, dict[str, Any]]:
     except OSError:
         return {}
     for line in text.split("\n"):
-        with contextlib.suppress(ValueError, KeyError, TypeError):
+        with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError, OSError):
             row = json.loads(line)
-            found[row["port"]] = row
+            if hmac.compare_digest(row.pop("signature"), signature(row)):
+                found[row["port"]] = row
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import signal
@@ -136,6 +137,20 @@ def test_a_line_that_was_cut_off_costs_its_port_only(ports: Path, noted: RunReco
     assert taken_over(ports) == ["first"]
     path.write_bytes(path.read_bytes()[:200])
     assert taken_over(ports) == []
+
+
+def test_verdicts_of_somebody_else_are_not_taken_over(ports: Path, noted: RunRecord) -> None:
+    (path,) = records(ports)
+    text = path.read_text()
+    assert '"status": "PASS"' in text
+    path.write_text(text.replace("bit-equal", "bit-equaI", 1))
+    assert taken_over(ports) == []
+    row = json.loads(text)
+    del row["signature"]
+    path.write_text(json.dumps(row) + "\n" + json.dumps(row | {"signature": "0" * 64}) + "\n[1]\n")
+    assert taken_over(ports) == []
+    path.write_text(text)
+    assert taken_over(ports) == ["first"]
 
 
 def test_a_run_of_last_week_is_over(ports: Path, noted: RunRecord) -> None:
