@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.real.port_public import VARIABLE, sources_folder
-from tools.emulator_sweep import RESULT, paths, record, sweep
+from tools.emulator_sweep import RESULT, ROOT, paths, record, sweep
 
 LEAST = 0.97  # of the kernels that NVRTC compiles
 SOME = (
@@ -18,6 +18,20 @@ SOME = (
     "flashinfer/include/flashinfer/quantization.cuh",
     "vllm/csrc/moe/moe_align_sum_kernels.cu",
 )
+
+
+def test_the_record_holds_what_it_says() -> None:
+    found = json.loads(RESULT.read_text())
+    assert found["kernels_executed"] >= LEAST * found["kernels"] >= 150
+    assert found["executed"] + len(found["not_executed"]) == found["instances"]
+    assert found["executed"] == len(found["clean_runs"]) + len(found["reported_runs"])
+    missed = {(r["file"], r["kernel"]) for r in found["not_executed"]}
+    assert found["kernels"] - found["kernels_executed"] == len(missed)
+    assert all(r["opcode"] or r["detail"] for r in found["not_executed"])
+    assert sum(found["refused_by_opcode"].values()) == sum(r["outcome"] == "refused" for r in found["not_executed"])
+    page = (ROOT / "docs/emulator.md").read_text()
+    for name, counts in found["by_repository"].items():
+        assert f"| {name} | {counts['kernels']} | {counts['executed']} |" in page
 
 
 @pytest.mark.real
