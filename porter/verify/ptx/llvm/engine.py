@@ -245,10 +245,9 @@ class Machine:
         earlier = None if shared else seen.get(region.base)
         if isinstance(earlier, Shadow):
             n = earlier.writer.size
-            writes, reads = records[:n], records[granules : granules + n]
-            fill_foreign(writes, earlier.writer > 0, earlier.write_strong >= GPU)
-            others = earlier.other_reader > 0
-            fill_foreign(reads, (earlier.reader > 0) | others, (earlier.read_strong >= GPU) & ~others)
+            fill_foreign(records[:n], [earlier.writer], earlier.write_strong, GPU)
+            readers = [earlier.reader, earlier.other_reader]
+            fill_foreign(records[granules : granules + n], readers, earlier.read_strong, GPU)
         return _address(records), 4 * granules, shift | (256 if shared else 0)
 
     def run(self, blocks: np.ndarray) -> int:

@@ -26,16 +26,30 @@ FOREIGN = 1 << SHIFT | WARPS
 RENUMBER = 1 << 17  # no block starts at a later epoch
 
 
+STRETCH = 1 << 20  # records that are looked at in one go
+
+
 def renumber(records: np.ndarray) -> None:
     """Turns all records of a region of global memory into those of other blocks, so that epochs may start anew."""
-    for start in range(0, records.size, 1 << 20):
-        part = records[start : start + (1 << 20)]
+    for start in range(0, records.size, STRETCH):
+        part = records[start : start + STRETCH]
         where = np.flatnonzero(part)
         if where.size:
             part[where] = FOREIGN | np.where(part[where] & AFTER_WEAK, 0, part[where] & STRONG)
 
 
-def fill_foreign(records: np.ndarray, used: np.ndarray, strong: np.ndarray) -> None:
-    """Records of granules that other blocks have `used`, `strong` where all of their accesses were strong."""
-    where = np.flatnonzero(used)
-    records[where] = FOREIGN | np.where(strong[where], STRONG, 0)
+def fill_foreign(records: np.ndarray, threads: list[np.ndarray], strong: np.ndarray, level: int) -> None:
+    """Records of granules that blocks have used whose `threads` are not 0.
+
+    They are strong where only the first thread is known, and its scope in `strong` is `level` or wider.
+    """
+    for start in range(0, strong.size, STRETCH):
+        part = slice(start, start + STRETCH)
+        first, *others = (t[part] > 0 for t in threads)
+        known = first & (strong[part] >= level)
+        for other in others:
+            known &= ~other
+            first = first | other
+        where = np.flatnonzero(first)
+        if where.size:
+            records[part][where] = FOREIGN | np.where(known[where], STRONG, 0)
