@@ -54,6 +54,7 @@ def test_wide_accesses_registers_and_local_memory_are_kept(name, tmp_path):
     from porter.verify.compile_worker import CompileRequest, compile_port
     from porter.verify.nvrtc import require_nvrtc
     from porter.verify.original import build_original
+    from porter.verify.resources import FREE_REGISTERS
 
     try:
         require_nvrtc()
@@ -73,7 +74,8 @@ def test_wide_accesses_registers_and_local_memory_are_kept(name, tmp_path):
             assert (len(re.findall(access, made.ptx)) > 0) == (wide > 0)
         assert made.local_bytes == 0
         assert not re.search(r"\b(ld|st)\.local|__local_depot", made.ptx)
-        assert made.registers <= 1.25 * original.registers, (original.instance, made.registers, original.registers)
+        allowed = max(FREE_REGISTERS, 1.25 * original.registers)
+        assert made.registers <= allowed, (original.instance, made.registers, original.registers)
 
 
 def original_entry(ptx, entry):
