@@ -40,6 +40,7 @@ class BaselineRun:
     source_sha256: str = ""
     case_sha256: str = ""
     seed: int = 0
+    inputs: str = ""  # a checksum of the bytes of all launches: the seed gives the same ones to the same porter only
     thorough: bool = False
     arches: tuple[str, ...] = ()
     versions: dict[str, str] = field(default_factory=dict)
@@ -92,6 +93,7 @@ def baseline_run(verdicts: Sequence[Verdict], run: BaselineRun) -> BaselineRun:
     return replace(
         run,
         seed=int(numerics.get("seed", run.seed)),
+        inputs=str(numerics.get("inputs", "")),
         checks={v.check: v.status.value for v in verdicts},
         errors=plain(numerics.get("buffers", {})),
         resources=_resources(by_check["resources"].data) if "resources" in by_check else {},
@@ -238,7 +240,7 @@ def worse_times(was: BaselineRun, now: BaselineRun) -> Iterator[Worse]:
 
 def same_inputs(was: BaselineRun, now: BaselineRun) -> bool:
     """Whether both runs saw the same bytes, so that grown errors are the port's doing."""
-    return (was.seed, was.thorough, was.case_sha256) == (now.seed, now.thorough, now.case_sha256)
+    return was.inputs == now.inputs
 
 
 def _pairs(was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str, dict[str, Any], dict[str, Any]]]:

@@ -172,6 +172,9 @@ def _compared(
     with run.stage("repeat"):
         again = answers(port, replace(port.config, seed=was.seed, thorough=was.thorough), Run(run.kernel))
     repeated = port.baseline_run(again, achieved.backend)
+    if not same_inputs(was, repeated):
+        text = f"{grown[0]}; but porter makes other inputs now than for {was.name}, so that cannot be compared"
+        return rest, [_note(port, text, Severity.WARNING)]
     confirmed = [*worse_errors(was, repeated), *worse_counts(was, repeated)]
     if not confirmed:
         text = f"seed {achieved.seed} shows more ({grown[0]}); with the inputs of {was.name} nothing has grown"
@@ -179,8 +182,9 @@ def _compared(
     return [*rest, *confirmed], []
 
 
-def _note(port: OpenPort, text: str) -> Diagnostic:
-    return Diagnostic("PRT882", text, Span(str(port.path), 0), Severity.NOTE)
+def _note(port: OpenPort, text: str, severity: Severity = Severity.NOTE) -> Diagnostic:
+    help_ = "`porter verify --update` records a new baseline" if severity is Severity.WARNING else ""
+    return Diagnostic("PRT882", text, Span(str(port.path), 0), severity, help_)
 
 
 def _keep(port: OpenPort, verdicts: tuple[Verdict, ...], achieved: BaselineRun, settings: Settings) -> list[Diagnostic]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -79,6 +80,9 @@ def numerics_verdict(case: Case, runs: Sequence[InstanceRun], seed: int, scenari
             undecided.append(Diagnostic("PRT808", f"{label}: no launch wrote anything that could be compared"))
     notes = loosened(case)
     facts = {"seed": seed, "launches": launches, "scenarios": list(scenarios), "buffers": data}
+    facts["inputs"] = (
+        f"{zlib.crc32(' '.join(f'{r.trial} {r.inputs:08x}' for run in runs for r in run.results).encode()):08x}"
+    )
     if diagnostics:
         detail = f"{len(diagnostics)} differences ({_worst(answers)}); seed {seed}"
         return Verdict("numerics", Status.FAIL, detail, (*_most(diagnostics), *notes), facts)

@@ -12,7 +12,7 @@ import pytest
 
 from porter.baseline import run_of, with_run
 from porter.config import PortConfig
-from porter.model import KernelReport, Status, Verdict
+from porter.model import KernelReport, Severity, Status, Verdict
 from porter.provenance import read_record, record_path, update_record
 from porter.regression.all_ports import required, verify_ports
 from porter.regression.one_port import verify_file
@@ -92,12 +92,18 @@ def test_errors_that_other_inputs_explain_are_a_note(ports: Path, monkeypatch: p
     port = ports / "first.py"
     figures = {7: 0, 8: 5}
     asked: list[int | None] = []
+    made_by = "this porter"
 
     def answers(port: Any, config: PortConfig, run: Any) -> tuple[Verdict, ...]:
         asked.append(config.seed)
         ulp = figures[config.seed or 0]
         row = {"verdict": "within-bound", "elements": 9, "different": 3, "max_ulp": ulp, "rms_port": 0.1}
-        data = {"seed": config.seed, "buffers": {"": {"out": row}}, "backend": "emulator"}
+        data = {
+            "seed": config.seed,
+            "inputs": f"{made_by} {config.seed}",
+            "buffers": {"": {"out": row}},
+            "backend": "emulator",
+        }
         return (Verdict("numerics", Status.PASS, data=data),)
 
     monkeypatch.setattr(one_port, "answers", answers)
@@ -109,6 +115,10 @@ def test_errors_that_other_inputs_explain_are_a_note(ports: Path, monkeypatch: p
     figures[7] = 4  # now the port itself is worse
     found = regression(verify(port, seed=8))
     assert found.status is Status.FAIL and "max_ulp: 4, was 0" in found.detail
+    made_by = "another porter"
+    found = regression(verify(port, seed=8))
+    assert found.status is Status.PASS and found.diagnostics[0].severity is Severity.WARNING
+    assert "porter makes other inputs now" in found.diagnostics[0].message
 
 
 def test_against_original_compares_nothing_and_against_recorded_needs_a_baseline(ports: Path) -> None:
