@@ -92,6 +92,7 @@ def order(f: cute.Pointer, i: cute.Pointer, u: cute.Pointer):
 def packed(f: cute.Pointer, i: cute.Pointer, u: cute.Pointer):
     t = cute.arch.thread_idx()[0]
     lib.prefetch_line(f + 32 * t, lib.first_in_line(16))
+    i[t + 9] = lib.peek(i + t, Int32)
     a = lib.load_words(u + 4 * t, 16)
     b = lib.load_words(u + 512 + 4 * t, 16, lib.SHARED_BY_WARPS)
     c = lib.load_words(u + 1024 + 2 * t, 8, lib.IN_PLACE, inside=t < 9)

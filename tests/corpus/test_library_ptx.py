@@ -40,7 +40,8 @@ PROMISED = {
         r"griddepcontrol\.launch_dependents", r"%envreg1", r"atom\.add\.release\.gpu\.global\.u32",
     ],
     "packed": [
-        r"prefetch\.global\.L2", r"ld\.global\.nc\.L1::no_allocate\.v4\.b32", r"ld\.global\.nc\.v4\.b32",
+        r"ld\.relaxed\.gpu\.global\.b32", r"prefetch\.global\.L2", r"ld\.global\.nc\.L1::no_allocate\.v4\.b32",
+        r"ld\.global\.nc\.v4\.b32",
         r"@p ld\.global\.L1::no_allocate\.v2\.b32", r"mul\.rn\.bf16x2", r"mul\.rn\.f16x2", r"st\.global\.v4\.b32",
         r"cvt\.f32\.f16", r"cvt\.rn\.bf16x2\.f32", r"shl\.b32", r"cvt\.rn\.f16x2\.f32",
         r"cvt\.rn\.satfinite\.e4m3x2\.f32", r"max\.bf16x2",

@@ -58,6 +58,14 @@ def prefetch_line(ptr, inside=True):
         asm(text, (), [address(ptr), Int32(inside)], volatile=True)
 
 
+def peek(ptr, dtype):
+    """An integer of 32 or 64 bits that another kernel may be writing, for a guess (`ld.relaxed.gpu.global`).
+
+    It comes from L2 and leaves nothing in L1, where a load after `pdl_wait` could find it again.
+    """
+    return asm(f"ld.relaxed.gpu.global.b{dtype.width} $0, [$1];", (dtype,), [address(ptr)], volatile=True)
+
+
 def first_in_line(nbytes):
     """Whether this thread is the first of those whose vectors of `nbytes` share 128 bytes, Boolean."""
     return cute.arch.thread_idx()[0] % max(1, 128 // nbytes) == 0

@@ -75,19 +75,21 @@ class Embedding(Specialisation):
         lib.pdl_launch_dependents()
         if cutlass.const_expr(self.prefetch):
             for r in cutlass.range_constexpr(self.rows):
-                gW, held = self.row(mI, mW, first, count, lib.clamped_row(token, r, mO))
+                guess = lib.peek(mI.iterator + lib.clamped_row(token, r, mO), cutlass_type(self.index))
+                gW, held = self.row(mW, first, count, guess)
                 lib.prefetch_line(gW + column, lib.first_in_line(self.nbytes) & inside & held)
         lib.pdl_wait()
         loaded = []
         for r in cutlass.range_constexpr(self.rows):
-            gW, held = self.row(mI, mW, first, count, lib.clamped_row(token, r, mO))
+            index = cutlass_type(self.index)(mI[lib.clamped_row(token, r, mO)])
+            gW, held = self.row(mW, first, count, index)
             loaded.append(lib.load_words(gW + column, self.nbytes, inside=held))
         for r in cutlass.range_constexpr(self.rows):
             if inside & (token + r < mO.shape[0]):
                 lib.store_words(mO[token + r, None].iterator + col, loaded[r], self.nbytes)
 
-    def row(self, mI, mW, first, count, token):
-        """(start of the table's row for a token, whether the table holds it)."""
-        local = Int64(cutlass_type(self.index)(mI[token])) - first
+    def row(self, mW, first, count, index):
+        """(start of the table's row for an index, whether the table holds it)."""
+        local = Int64(index) - first
         held = (local >= 0) & (local < count)
         return mW[lib.select(held, local, Int64(0)), None].iterator, held

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import cutlass
 import cutlass.cute as cute
-from cutlass import Int32, Uint32
+from cutlass import Int32, Int64, Uint32
 
 from porter.corpus import lib
 from porter.corpus.runtime.dtypes import cutlass_type
@@ -146,7 +146,8 @@ class Rotary(Specialisation):
             if self.neox:
                 lib.prefetch_line(spot + self.rot // 2, wanted)
         # the position may be of an earlier step, or anything: it is read again after the wait
-        position = lib.imax(lib.imin(Int32(mPos[token]), mCS.shape[0] - 1), Int32(0))
+        position = Int32(lib.peek(mPos.iterator + token, Int64))
+        position = lib.imax(lib.imin(position, mCS.shape[0] - 1), Int32(0))
         gC = mCS[position, None].iterator
         lib.prefetch_line(gC + first, wanted)
         lib.prefetch_line(gC + self.rot // 2 + first, wanted)
