@@ -13,6 +13,7 @@ from porter.verify.artifacts import checked
 from porter.verify.compile_worker import CompileRequest, CompileWorkers, compile_port, launch_shapes
 from porter.verify.fence import available_layers
 from porter.verify.fence.landlock import landlock_version
+from porter.verify.fence.raising import installed
 from porter.verify.fence.seccomp import has_seccomp
 from tests.verify.test_compile_worker import TEMPLATE, line_of
 
@@ -240,3 +241,16 @@ def test_paths_of_the_project_are_not_read(workers, tmp_path):
     secret = Path(__file__).parents[2] / "README.md"  # stands for a .env beside the project's packages
     result = compile_with(f"open({str(secret)!r}).read()", workers, tmp_path)
     assert not result.ok and "ports read nothing" in result.error
+
+
+def test_what_pip_installed_into_a_folder_is_read_and_a_project_is_not(tmp_path, monkeypatch):
+    """`pip install --target FOLDER` with FOLDER in PYTHONPATH, as on machines without a network."""
+    target, project = tmp_path / "target", tmp_path / "project"
+    record = target / "some-1.0.dist-info" / "RECORD"
+    record.parent.mkdir(parents=True)
+    record.write_text("")
+    project.mkdir()
+    monkeypatch.syspath_prepend(str(target))
+    monkeypatch.syspath_prepend(str(project))
+    assert target.resolve() in installed()
+    assert project.resolve() not in installed()

@@ -72,8 +72,13 @@ def installed() -> tuple[Path, ...]:
     found = [sys.prefix, sys.base_prefix, sys.exec_prefix, *sysconfig.get_paths().values(), *_SYSTEM]
     packages = [getattr(sys.modules.get(name), "__path__", ()) for name in ("porter", "cutlass", "numpy")]
     found += [str(path) for paths in packages for path in paths]
-    found += [p for p in sys.path if Path(p).name in ("site-packages", "dist-packages")]
+    found += [p for p in sys.path if Path(p).name in ("site-packages", "dist-packages") or _pip_target(p)]
     found += [p for p in sys.path if p.endswith(".zip") or "nvidia_cutlass_dsl" in p]
     found += os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)
     real = (Path(os.path.realpath(p)) for p in dict.fromkeys(found) if p and os.path.isabs(p))
     return tuple(dict.fromkeys(p for p in real if p.exists() and len(p.parts) > 1))
+
+
+def _pip_target(folder: str) -> bool:
+    """Whether pip installed into this folder (`pip install --target`): the packages' records lie in it."""
+    return bool(folder) and next(Path(folder).glob("*.dist-info/RECORD"), None) is not None
