@@ -1,4 +1,4 @@
-"""Activations, rotary embedding, softmax, top-k and embedding over the full grid of sizes, dtypes and inputs, emulated.
+"""Activations, rotary embedding, softmax, top-k and embedding over sizes, dtypes and kinds of inputs, emulated.
 
 `python -m tests.corpus.sweep_elements` writes elements_sweep.json: for each op, dtype and architecture the number of
 launches and outputs, how many outputs differ from the reference that rounds as the kernel does, and by how many units
@@ -23,8 +23,8 @@ from tests.corpus.test_activations import ulps
 RESULT = Path(__file__).with_name("elements_sweep.json")
 ARCHS = ("sm_90a", "sm_100a")
 DTYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
-TOKENS = (1, 3, 7, 31)
-WIDTHS = (64, 96, 128, 576, 768, 769, 1536, 2048, 2880, 4096, 5125, 7168)
+TOKENS = (1, 3, 31)
+WIDTHS = (64, 128, 576, 769, 2880, 5125, 7168)
 HEADS = (64, 80, 96, 128, 192, 256)
 LENGTHS = (1, 64, 77, 128, 1000, 4096, 5125, 32768)
 INPUTS = ("normal", "small", "large", "outlier", "special")
@@ -124,7 +124,7 @@ def rotary(row: Row, dtype: torch.dtype) -> None:
 
 def softmax(row: Row, dtype: torch.dtype) -> None:
     for length in LENGTHS:
-        for kind in INPUTS:
+        for kind in INPUTS if length < 5000 else INPUTS[:1]:
             x = numbers(kind, dtype, 2, length)
             got = torch.empty_like(x)
             row.launches += len(run(corpus.softmax, got, x, arch=row.arch))

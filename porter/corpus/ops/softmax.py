@@ -94,12 +94,12 @@ def spread_softmax(device: Device, dtype: str, rows: int, length: int, vec: int,
         for cluster in (1, 2, 4, 8):
             for threads in (32, 64, 128, 256, 512, 1024):
                 accesses = -(-vectors // (threads * cluster))
-                if 1 <= accesses <= most and (accesses > 1 or threads * cluster < 2 * vectors):
-                    found += [choice(threads, 1, cluster, keep) for keep in (False, True) if accesses * vec <= 64]
+                if (1 if few else 2) <= accesses <= min(most, 8 * cluster) and accesses * vec <= 64:
+                    found += [choice(threads, 1, cluster, keep) for keep in (False, True)]
         found = [{**c, "prefetch": p} for c in found for p in (False, True)]
         if rows > 4 * device.sm_count and vectors > 32:
-            aheads = [device.sm_count * n // 4 for n in (1, 2, 4, 8, 16, 32)]
-            found += [{**c, "ahead": n} for c in found for n in aheads if not c["prefetch"] and n < rows // 2]
+            aheads = [device.sm_count * n for n in (1, 2, 8) if device.sm_count * n < rows // 2]
+            found += [{**c, "ahead": n} for c in found for n in aheads]
         return found
 
     if vectors <= 32:
