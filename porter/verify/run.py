@@ -141,7 +141,7 @@ def _rest(state: _Verification, reason: str) -> list[Verdict]:
 def _honesty(state: _Verification) -> Verdict:
     start = time.perf_counter()
     path = state.request.port_path
-    found = check_honesty(path.read_text(encoding="utf-8"), path)
+    found = check_honesty(path.read_text(encoding="utf-8"), path, [values for _, values in state.instances])
     if found:
         detail = found[0].message if len(found) == 1 else f"{len(found)} objections; first: {found[0].message}"
         return state.add(Verdict("honesty", Status.FAIL, detail, tuple(found)), start)

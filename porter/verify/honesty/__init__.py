@@ -7,7 +7,7 @@ the list cannot know (what a name of a library really is) the check `names` look
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from porter.model import Diagnostic
@@ -15,7 +15,7 @@ from porter.source import Span
 from porter.verify.honesty.finding import PLAIN, Finding, host_functions, walk
 from porter.verify.honesty.imports import check_imports
 from porter.verify.honesty.language import check_host_methods, check_language
-from porter.verify.honesty.launches import check_launches
+from porter.verify.honesty.launches import check_launches, offered_instances
 from porter.verify.honesty.state import check_state
 from porter.verify.honesty.tensors import check_tensors
 from porter.verify.honesty.text import check_text
@@ -25,16 +25,21 @@ CODE = "PRT830"
 __all__ = ["CODE", "check_honesty"]
 
 
-def check_honesty(text: str, path: Path) -> list[Diagnostic]:
+def check_honesty(text: str, path: Path, verified: Sequence[Mapping[str, object]] | None = None) -> list[Diagnostic]:
     """Everything that stands against the port, each a diagnostic at its line; empty when it is honest.
 
-    A file that is not Python gives one diagnostic.
+    `verified`: the template values of the instances that are being verified; the port may offer no others. A file that
+    is not Python gives one diagnostic.
     """
     found = list(check_text(text))
     if not found or len(text) < (1 << 20):
         try:
             tree = ast.parse(text)
             found += _checks(tree, text)
+            for line, values in offered_instances(tree) if verified is not None else ():
+                if values not in [dict(v) for v in verified or ()]:
+                    help = "an instance that the case (or .port.json) does not name is not verified"
+                    found.append(Finding(line, f"offers an instance that is not verified: {values}", help))
         except SyntaxError as error:
             found.append(Finding(error.lineno or 1, f"the port is not Python: {error.msg}", ""))
         except (RecursionError, MemoryError, ValueError) as error:

@@ -174,3 +174,14 @@ def _about_nothing(test: ast.expr) -> bool:
         or (isinstance(op, ast.In) and zero[0])
         or (isinstance(op, ast.LtE) and zero[1])
     )
+
+
+def offered_instances(tree: ast.Module) -> list[tuple[int, dict[str, object]]]:
+    """(line, template values) of the instances that the torch-facing function chooses from, where written out."""
+    found = []
+    for node in walk(tree):
+        if isinstance(node, ast.Assign) and [dotted(t) for t in node.targets] == ["constexprs"]:
+            table = node.value
+            if isinstance(table, ast.Dict) and all(isinstance(v, ast.Constant) for v in (*table.keys, *table.values)):
+                found.append((node.lineno, ast.literal_eval(table)))
+    return found

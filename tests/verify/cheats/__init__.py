@@ -1,0 +1,1 @@
+"""Ports that cheat, made of true ports, and which check has to say so."""
