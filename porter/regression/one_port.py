@@ -29,6 +29,7 @@ from porter.model import Diagnostic, Hole, KernelInfo, KernelReport, Severity, S
 from porter.outputs import changed_since, hole_is_open, moved_map, now, recorded, recorded_config
 from porter.pipeline import Run, judge, placed
 from porter.provenance import PortRecord, current_line_map, sha256_text, tool_versions, update_record
+from porter.regression.contract import contract_verdicts, is_recorded_case
 from porter.regression.settings import Settings
 from porter.report import Progress, silent
 from porter.source import Span
@@ -52,6 +53,7 @@ class OpenPort:
     info: KernelInfo
     case: Case
     holes: tuple[Hole, ...] = ()
+    case_named: bool = False  # by a person, for this run: then a change of it is meant
 
     def baseline_run(self, verdicts: Sequence[Verdict], backend: str) -> BaselineRun:
         """What these verdicts about the port would be as a baseline."""
@@ -71,6 +73,7 @@ class OpenPort:
 def open_port(port_file: Path, config: PortConfig, run: Run) -> OpenPort:
     """Read a port, its record, the source and the case. Raises PorterError."""
     record = recorded(port_file)
+    named = config.case is not None
     config = recorded_config(record, port_file.parent, config)
     text = port_file.read_text(encoding="utf-8")
     with run.stage("parse"):
@@ -79,7 +82,7 @@ def open_port(port_file: Path, config: PortConfig, run: Run) -> OpenPort:
         case = with_instances(find_case(unit, info, config), record.instances)
     run.diagnostics += changed_since(record, unit, port_file)
     holes = tuple(h for n, h in enumerate(record.holes, 1) if hole_is_open(text, n))
-    return OpenPort(port_file, text, record, config, unit, info, case, holes)
+    return OpenPort(port_file, text, record, config, unit, info, case, holes, named)
 
 
 def verify_file(
@@ -128,7 +131,7 @@ def backend_of(verdicts: Sequence[Verdict], config: PortConfig) -> str:
 
 
 def _answers(port: OpenPort, settings: Settings, run: Run) -> tuple[Verdict, ...]:
-    verdicts = answers(port, port.config, run)
+    verdicts = (*answers(port, port.config, run), *contract_verdicts(port.record, port.path, port.case_named))
     achieved = port.baseline_run(verdicts, backend_of(verdicts, port.config))
     found = _regression(port, achieved, settings, run)
     kept = _keep(port, verdicts, replace(achieved, seconds=_rounded(run)), settings)
@@ -195,6 +198,8 @@ def _keep(port: OpenPort, verdicts: tuple[Verdict, ...], achieved: BaselineRun, 
     digest = sha256_text(port.text)
 
     def change(record: PortRecord) -> PortRecord:
+        if port.case_named and is_recorded_case(record, port.path, port.case):
+            record = replace(record, case_sha256=sha256_text(port.case.text))
         first = run_of(record.baseline, achieved.backend) is None
         known = record.verified_sha256 == digest and _statuses(record.verdicts) == _statuses(verdicts)
         if not known:  # else only seeds and times have changed, which is no news for version control

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -21,6 +22,7 @@ def test_an_edited_case_is_an_error_whatever_the_checks_say(porter, ported: Path
     done = porter("verify", "out/scale.py")
     assert done.returncode == 1 and "PRT959" in done.stderr + done.stdout
     assert "scale.case.toml" in done.stderr + done.stdout and "--case" in done.stderr + done.stdout
+    assert "contract" in done.stdout
     named = porter("verify", "out/scale.py", "--case", "scale.case.toml")
     assert named.returncode == 0, named.stderr
     assert porter("verify", "out/scale.py").returncode == 0  # it is the contract now
@@ -40,8 +42,6 @@ def test_verdicts_that_were_written_by_hand_are_not_believed(porter, ported: Pat
     good = json.loads((ported / "out/scale.port.json").read_text())
     edited(ported, *WRONG, file="out/scale.py")
     text = (ported / "out/scale.py").read_text()
-    import hashlib
-
     good["verified_sha256"] = good["port"]["sha256"] = hashlib.sha256(text.encode()).hexdigest()
     (ported / "out/scale.port.json").write_text(json.dumps(good))
     done = porter("verify", "out/scale.py")

@@ -235,7 +235,8 @@ def _(port: Port, case: Case) -> Port | None:
     values = re.sub(r'"(bf16|f16|f32|i32|i64)"', '"f64"', found.group(1), count=1)
     if values == found.group(1):
         return None
-    branch = f"    elif {port.wrapper.args.args[0].arg} is None:\n        constexprs = {{{values}}}\n    else:\n        raise"
+    asked = port.wrapper.args.args[0].arg
+    branch = f"    elif {asked} is None:\n        constexprs = {{{values}}}\n    else:\n        raise"
     return port.replaced("    else:\n        raise", branch)
 
 
@@ -287,9 +288,14 @@ def _aliases(body: list[str], names: set[str]) -> set[str]:
     return found
 
 
+def scaled_stores(port: Port, case: Case) -> Port | None:
+    """The kernel with everything that it stores multiplied with the local `known`, 0 or 1."""
+    return _stores(port, case, "{name}.dtype(Float32({old}) * Float32(known))")
+
+
 @cheat("zeros", "every output is zero", NUMERICS)
 def _(port: Port, case: Case) -> Port | None:
-    return _stores(port, case, "({old}) * 0")
+    return _stores(port, case, "{name}.dtype(0)")
 
 
 @cheat("nothing", "the kernel does nothing at all", NUMERICS)
@@ -321,7 +327,7 @@ def _(port: Port, case: Case) -> Port | None:
     name, values = next(iter(sizes.items()))
     parameter = _size_parameters(port, case)[name]
     known = " | ".join(f"({parameter} == {v})" for v in values)
-    changed = _stores(port, case, "({old}) * known")
+    changed = scaled_stores(port, case)
     if changed is None:
         return None
     return changed.at_kernel_start(f"known = Int32(1) if {known} else Int32(0)")
