@@ -214,9 +214,9 @@ def _(port: Port, case: Case) -> Port | None:
     if len(port.pointers) < 2:
         return None
     a, b = port.pointers[:2]
-    call = re.search(rf"    {port.kernel.name}\((.*)\)\.launch\(", port.text)
+    call = re.search(rf"    {port.kernel.name}\(([^()]*)\)\.launch\(", port.text)
     assert call
-    names = [{a: b, b: a}.get(n, n) for n in call.group(1).split(", ")]
+    names = [{a: b, b: a}.get(n, n) for n in re.findall(r"\w+", call.group(1))]
     return Port(port.text.replace(call.group(1), ", ".join(names)))
 
 
@@ -313,10 +313,18 @@ def _(port: Port, case: Case) -> Port | None:
     return port.at_kernel_start(first, f"    {name}[0] = {name}[1]")
 
 
-@cheat("lowered-precision", "float32 values are rounded to bfloat16 on their way", NUMERICS)
+@cheat("lowered-precision", "every float32 value that is kept is rounded to bfloat16", NUMERICS)
 def _(port: Port, case: Case) -> Port | None:
-    text, count = re.subn(r"Float32\(((?:[^()]|\([^()]*\))+)\)", r"Float32(cutlass.Float8E5M2(Float32(\1)))", port.text)
-    return Port(text) if count else None
+    lines = port.text.splitlines()
+    assigned = [(n, re.match(r"(\s+)(\w+) = (.+)$", line)) for n, line in enumerate(lines)]
+    floats = {m.group(2) for _, m in assigned if m and m.group(3).startswith("Float32(")}
+    hits = 0
+    for n, match in assigned:
+        if match and match.group(2) in floats and re.search(r" [-+*/] |\(.*\(|\[", match.group(3)):
+            pad, name, value = match.groups()
+            lines[n] = f"{pad}{name} = Float32(cutlass.BFloat16({value}))"
+            hits += 1
+    return Port("\n".join(lines) + "\n") if hits else None
 
 
 @cheat("knows-the-shapes", "right at the sizes of the case, zeros at others", NUMERICS)

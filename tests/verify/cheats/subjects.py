@@ -65,16 +65,13 @@ def run(of: Subject, text: str, folder: Path, seed: int | None = None, **changes
     return verify_port(replace(of.request, port_path=path, seed=seed, **changes))  # type: ignore[arg-type]
 
 
-class Spy:
-    """The emulator, with the first two bytes of an input of every launch of the port noted down."""
-
-    name = EmulatorBackend.name
-    checked = EmulatorBackend.checked
+class Spy(EmulatorBackend):
+    """The emulator, with the first two bytes of an input of every launch noted down."""
 
     def __init__(self, buffer: str):
+        super().__init__()
         self.buffer = buffer
         self.seen: set[int] = set()
-        self._emulator = EmulatorBackend()
 
     def run(
         self,
@@ -88,11 +85,11 @@ class Spy:
         for argument in arguments:
             if isinstance(argument, HostBuffer) and argument.name == self.buffer and argument.raw.size:
                 self.seen.add(int(np.ascontiguousarray(argument.raw).view(np.uint16).ravel()[0]))
-        return self._emulator.run(build, shape, arguments, schedule, checks, fill)
+        return super().run(build, shape, arguments, schedule, checks, fill)
 
 
 def knows_the_seed(of: Subject, folder: Path, seed: int) -> str | None:
-    """A port that is right for the inputs of one seed, which it knows by how they begin, and writes zeros for others."""
+    """A port that is right for the inputs of one seed, known by how they begin, and writes zeros for all others."""
     from tests.verify.cheats.catalogue import inputs, scaled_stores
 
     names = [n for n in inputs(of.case) if n in of.port.pointers]
