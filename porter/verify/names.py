@@ -20,6 +20,7 @@ from typing import Any
 
 from porter.model import Diagnostic
 from porter.source import Span
+from porter.verify.honesty.vocabulary import is_module
 
 CODE = "PRT810"
 OUTSIDE = "PRT830"
@@ -123,6 +124,8 @@ def _resolve_one(module: str, attributes: Sequence[str]) -> dict[str, Any]:
         if not isinstance(found, types.ModuleType | type):
             return {}  # attributes of objects are made at run time
         at = found
+    if attributes and isinstance(at, types.ModuleType) and not (is_module(name) or is_module(at.__name__)):
+        return {"outside": f"{at.__name__}, a module", "name": name}  # what is taken of it, nobody could see
     return {}
 
 
@@ -175,7 +178,7 @@ def check_names(port_path: Path) -> tuple[int, list[Diagnostic]]:
     asked = [(u.module, list(u.attributes)) for u in uses]
     sources = [sha for _, sha in source_closure(port_path)]
     cache = ArtifactCache("port-names")
-    key = digest(["2", used_dsl_version(), *sources, json.dumps(asked)])
+    key = digest(["3", used_dsl_version(), *sources, json.dumps(asked)])
     folder = cache.get(key)
     if folder is None:
         answers = resolve_names(port_path, [(u.module, u.attributes) for u in uses])

@@ -127,6 +127,19 @@ HOSTILE = {
     "calls a host function": (kernel("f = cute.extern('system')"), "uses cutlass.cute.extern", "extern"),
     "loads a library": (host("cute.runtime.load_module('x.so')"), "load_module", "load_module"),
     "a star": (top("from cutlass import *"), "hides what is used", "import *"),
+    "a module of the DSL under another name": (kernel("c = n.dsl.os", "c.system('true')"), "uses os", "n.dsl.os"),
+    "an annotation in quotes": (top("def f(x: \"__import__('os').system('true')\"):", "    return x"),
+                                "an annotation in quotes", "def f"),
+    "an annotation that calls": (top("def f(x: print('run')):", "    return x"), "an annotation calls", "def f"),
+    # torch behind a corner
+    "a method of the class": (top("import torch").replace(_BODY, "    torch.Tensor.copy_(out, inp)\n" + _BODY),
+                              "uses torch.Tensor.copy_", "copy_"),
+    "a method not called at once": (host("f = inp.softmax", "y = f(-1)"), "uses .softmax", "inp.softmax"),
+    "operators as functions": (top("from operator import add").replace(_BODY, "    y = add(inp, inp)\n" + _BODY),
+                               "computes with tensors", "add(inp, inp)"),
+    "builtins that compute": (host("y = sum([inp, inp])"), "computes with tensors", "sum("),
+    "an operator in a comprehension": (host("y = [t * 2 for t in (inp,)]"), "computes with tensors", "t * 2"),
+    "an operator after unpacking": (host("(t,) = (inp,)", "y = t * 2"), "computes with tensors", "t * 2"),
     # replacing what others use
     "patches porter": (end("runtime.Kernel.compile = print"), "changes", "compile = print"),
     "patches the DSL": (host("cute.arch.rsqrt = max"), "changes an attribute", "rsqrt"),
@@ -190,8 +203,10 @@ def test_names_that_lead_outside_are_found_where_the_text_cannot_tell():
         "y = cute.arch.partial\n"
         "z = cute.arch.thread_idx\n"
         "from cutlass.cutlass_dsl import Path, subprocess\n"
+        "from cutlass.cute import core\n"
+        "c = cute.tensor\n"
     )
     uses = library_uses(text)
     found = diagnostics(Path("port.py"), uses, resolve([(u.module, u.attributes) for u in uses]))
-    assert [(d.code, d.span.line) for d in found] == [("PRT830", 5), ("PRT830", 5)]
+    assert [(d.code, d.span.line) for d in found] == [("PRT830", n) for n in (5, 5, 6, 7)]
     assert "pathlib" in found[0].message and "subprocess" in found[1].message

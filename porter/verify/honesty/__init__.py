@@ -14,7 +14,7 @@ from porter.model import Diagnostic
 from porter.source import Span
 from porter.verify.honesty.finding import PLAIN, Finding, host_functions, walk
 from porter.verify.honesty.imports import check_imports
-from porter.verify.honesty.language import check_host_methods, check_language
+from porter.verify.honesty.language import check_host_attributes, check_language
 from porter.verify.honesty.launches import check_launches, offered_instances
 from porter.verify.honesty.state import check_state
 from porter.verify.honesty.tensors import check_tensors
@@ -57,7 +57,7 @@ def _checks(tree: ast.Module, text: str) -> Iterator[Finding]:
         if isinstance(n, ast.Import | ast.ImportFrom)
         for a in n.names
     }
-    yield from check_host_methods(tree, host_functions(tree), imported)
+    yield from check_host_attributes(tree, host_functions(tree), imported)
     yield from check_state(tree)
     yield from check_tensors(tree)
     yield from check_launches(tree)

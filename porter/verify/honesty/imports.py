@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from porter.verify.honesty.finding import WORK, Finding, walk
 from porter.verify.honesty.vocabulary import MODULES, is_module, may_name
 
+_OF_TORCH = ("itemsize", "is_floating_point", "is_complex", "is_signed", "type", "index", "max", "min", "bits", "eps")
 _STANDARD = sys.stdlib_module_names - {"math", "typing"}
 
 
@@ -78,13 +79,16 @@ def _uses(tree: ast.Module, modules: dict[str, str]) -> Iterator[Finding]:
         if not isinstance(at, ast.Name) or at.id not in modules:
             continue
         path = modules[at.id]
-        for name in reversed(attributes):
+        for at_name, name in enumerate(reversed(attributes)):
             inside = f"{path}.{name}"
             if is_module(inside) or inside in ("cuda.bindings", "porter.corpus"):
                 path = inside
                 continue
             if is_module(path):
                 yield from _name(path, name, node.lineno, "uses")
+                rest = attributes[: len(attributes) - at_name - 1]
+                if path.split(".")[0] == "torch" and rest and rest[-1] not in _OF_TORCH:
+                    yield Finding(node.lineno, f"uses {inside}.{rest[-1]}", WORK)
             else:
                 yield Finding(node.lineno, f"uses {inside}", f"a port may import {', '.join(MODULES)}")
             break

@@ -8,11 +8,22 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 import symtable
 from collections.abc import Iterator
 
 from porter.verify.honesty.finding import PLAIN, Finding, device_nodes, dotted, walk
-from porter.verify.honesty.vocabulary import BASES, BUILTINS, DECORATORS, DUNDER_METHODS, ESCAPES, HOST_METHODS, words
+from porter.verify.honesty.vocabulary import (
+    BASES,
+    BUILTINS,
+    DECORATORS,
+    DUNDER_METHODS,
+    ESCAPES,
+    GATES,
+    HOST_METHODS,
+    SIZES,
+    words,
+)
 
 _STATEMENTS = (
     ast.FunctionDef, ast.ClassDef, ast.Return, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.For, ast.While, ast.If,
@@ -28,6 +39,7 @@ _VALUES = (  # of which values of module names, class attributes and defaults ar
     ast.BinOp, ast.UnaryOp, ast.Dict, ast.Set, ast.Constant, ast.Attribute, ast.Subscript, ast.Name, ast.List,
     ast.Tuple, ast.Slice, ast.operator, ast.unaryop, ast.expr_context, ast.keyword, ast.Starred,
 )  # fmt: skip
+_TYPE = re.compile(r"(?!.*__)[\w.\[\], |]*")
 _COMPUTED = {n for n in dir(builtins) if n not in BUILTINS}
 _AT_IMPORT = words("tuple frozenset range len min max int float bool str abs runtime math cutlass cute TypeVar field")
 
@@ -59,8 +71,24 @@ def check_language(tree: ast.Module, text: str) -> Iterator[Finding]:
             yield from _class(node)
         elif isinstance(node, ast.With) and id(node) not in device:
             yield Finding(node.lineno, "has a statement `With`", PLAIN)
+    yield from _annotations(tree)
     yield from _top_level(tree)
     yield from _names(tree, text)
+
+
+def _annotations(tree: ast.Module) -> Iterator[Finding]:
+    """Annotations in quotes are code too: whoever asks for a function's types evaluates them."""
+    for node in walk(tree):
+        found: ast.expr | None = None
+        if isinstance(node, ast.arg | ast.AnnAssign):
+            found = node.annotation
+        elif isinstance(node, ast.FunctionDef):
+            found = node.returns
+        for part in walk(found) if found is not None else ():
+            if isinstance(part, ast.Call):
+                yield Finding(part.lineno, f"an annotation calls `{ast.unparse(part.func)}`", PLAIN)
+            elif isinstance(part, ast.Constant) and isinstance(part.value, str) and not _TYPE.fullmatch(part.value):
+                yield Finding(part.lineno, f"an annotation in quotes is more than a type: {part.value!r}", PLAIN)
 
 
 def _kind(node: ast.AST) -> str:
@@ -82,7 +110,9 @@ def _attributes_of_self(tree: ast.Module) -> set[int]:
 
 
 def _attribute(node: ast.Attribute, own: set[int], device: bool) -> Iterator[Finding]:
-    if node.attr in ESCAPES or (node.attr.startswith("_") and (id(node) not in own or node.attr.startswith("__"))):
+    if node.attr in ESCAPES | GATES or (
+        node.attr.startswith("_") and (id(node) not in own or node.attr.startswith("__"))
+    ):
         yield Finding(node.lineno, f"uses {node.attr}", PLAIN)
     if not isinstance(node.ctx, ast.Load) and id(node) not in own:
         yield Finding(node.lineno, f"changes an attribute: `{ast.unparse(node)}`", "nothing may be replaced or patched")
@@ -97,7 +127,7 @@ def _call(node: ast.Call, device: bool) -> Iterator[Finding]:
         attribute = asked.value if isinstance(asked, ast.Constant) else None
         if not device or not isinstance(attribute, str):
             yield Finding(node.lineno, f"calls {name}()", PLAIN)
-        elif attribute.startswith("_") or attribute in ESCAPES:
+        elif attribute.startswith("_") or attribute in ESCAPES | GATES:
             yield Finding(node.lineno, f"uses {attribute}", PLAIN)
     elif name == "type" and (len(node.args) != 1 or node.keywords):
         yield Finding(node.lineno, "makes a class with type()", PLAIN)
@@ -205,12 +235,15 @@ def _line_of(tree: ast.Module, name: str, scope: int) -> int:
     return min(lines, default=max(scope, 1))
 
 
-def check_host_methods(tree: ast.Module, functions: list[ast.FunctionDef], modules: set[str]) -> Iterator[Finding]:
-    """Methods that host code calls on values, tensors among them: only the listed ones."""
+def check_host_attributes(tree: ast.Module, functions: list[ast.FunctionDef], modules: set[str]) -> Iterator[Finding]:
+    """What host code takes of values, tensors among them: the listed methods and sizes, and fields of own classes."""
+    fields = {n.target.id for c in walk(tree) if isinstance(c, ast.ClassDef)
+              for n in c.body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)}  # fmt: skip
+    fields |= {n.attr for n in walk(tree) if isinstance(n, ast.Attribute) and dotted(n).startswith("self.")}
     for function in functions:
         for node in walk(function):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-                root = dotted(node.func).split(".")[0]
-                if root not in modules and root != "self" and node.func.attr not in HOST_METHODS:
-                    message = f"calls .{node.func.attr}() of `{ast.unparse(node.func.value)}`"
-                    yield Finding(node.lineno, message, "host code may look at tensors and launch")
+            if not isinstance(node, ast.Attribute) or dotted(node).split(".")[0] in modules | {"self", "cls"}:
+                continue
+            if node.attr not in HOST_METHODS | SIZES | fields:
+                message = f"uses .{node.attr} of `{ast.unparse(node.value)}`"
+                yield Finding(node.lineno, message, "host code may look at tensors and launch")

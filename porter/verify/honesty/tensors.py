@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from porter.verify.honesty.finding import WORK, Finding, dotted, host_functions, walk
-from porter.verify.honesty.vocabulary import SIZES, TENSOR_METHODS, words
+from porter.verify.honesty.vocabulary import SIZES, TAKES_TENSORS, TENSOR_METHODS, words
 
 _SAME_TENSOR = words(
     "view reshape flatten unflatten squeeze unsqueeze select narrow expand movedim permute transpose as_strided"
@@ -25,7 +25,7 @@ def check_tensors(tree: ast.Module) -> Iterator[Finding]:
         elif isinstance(node, ast.Call) and dotted(node.func).split(".")[-1] in ("Stream", "stream", "ExternalStream"):
             yield Finding(node.lineno, f"works on another stream: `{ast.unparse(node)}`", "use the current one")
         elif isinstance(node, ast.FunctionDef) and id(node) in host:
-            yield from _operations(node, pointers)
+            yield from _operations(node, pointers, {n.name for n in walk(tree) if isinstance(n, ast.FunctionDef)})
 
 
 def _pointer_positions(tree: ast.Module) -> list[int]:
@@ -39,7 +39,7 @@ def _pointer_positions(tree: ast.Module) -> list[int]:
     return []
 
 
-def _operations(function: ast.FunctionDef, pointers: list[int]) -> Iterator[Finding]:
+def _operations(function: ast.FunctionDef, pointers: list[int], own: set[str]) -> Iterator[Finding]:
     tensors = _tensors(function, pointers)
     for node in walk(function):
         operands: list[ast.expr] = []
@@ -55,6 +55,11 @@ def _operations(function: ast.FunctionDef, pointers: list[int]) -> Iterator[Find
             yield Finding(node.lineno, f"computes with tensors: `{ast.unparse(node)}`", WORK)  # type: ignore[attr-defined]
         if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load) and _mentions(node.value, tensors):
             yield Finding(node.lineno, f"writes into a tensor: `{ast.unparse(node)}`", WORK)
+        if isinstance(node, ast.Call) and any(_mentions(a, tensors) for a in (*node.args, *node.keywords)):
+            name = dotted(node.func)
+            given = name in TAKES_TENSORS | own or name.split(".")[0] in ("runtime", "KERNEL", "torch")
+            if not given and not name.endswith(("Error", ".append", ".extend")):
+                yield Finding(node.lineno, f"computes with tensors: `{ast.unparse(node)}`", WORK)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             method = node.func
             if method.attr not in TENSOR_METHODS and _is_tensor(method.value, tensors):

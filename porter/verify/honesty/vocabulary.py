@@ -64,7 +64,7 @@ MODULES: dict[str, frozenset[str] | None] = {
     "cutlass.cutlass_dsl": words("dsl_user_op"),
     "cutlass.pipeline": None,
     "cutlass.utils": None,
-    "porter.corpus": words("lib runtime kernels"),
+    "porter.corpus": words("lib runtime"),
     "porter.corpus.lib": None,  # and only what it defines itself: `library_names`
     "porter.corpus.runtime": words(
         "Kernel Ptr Num check aligned name_of torch_type cutlass_type dtype DType sm_count hole HoleReached"
@@ -114,6 +114,12 @@ ESCAPES = words(
     "f_back f_builtins f_code f_globals f_locals gi_code gi_frame gi_yieldfrom cr_await cr_code cr_frame ag_frame"
     " tb_frame tb_next func_globals func_code mro format format_map with_traceback"
 )
+# Names of modules that a chain of attributes could lead to from an object that holds one.
+GATES = words(
+    "os posix sys subprocess shutil socket ctypes importlib builtins pathlib io tempfile inspect types threading"
+    " multiprocessing asyncio concurrent pickle marshal code codeop runpy pty gc resource mmap fcntl platform site"
+    " sysconfig urllib http ssl atexit logging warnings traceback linecache tracemalloc cffi"
+)
 # Methods of a tensor that look at it or make another view of the same memory.
 TENSOR_METHODS = words(
     "data_ptr size stride dim numel element_size is_contiguous view reshape flatten unflatten squeeze unsqueeze select"
@@ -123,8 +129,10 @@ TENSOR_METHODS = words(
 # What host code may call on other values: texts, tables, lists of its own, kernels.
 HOST_METHODS = TENSOR_METHODS | words(
     "launch prepare compile register_fake get items keys values append extend index count join startswith endswith"
-    " lower upper removeprefix removesuffix split strip bit_length is_integer as_integer_ratio __init__"
+    " bytes name lower upper removeprefix removesuffix split strip bit_length is_integer as_integer_ratio __init__"
 )
+# What host code may give a tensor to, beside `runtime`, KERNEL, torch's listed names and functions of the port.
+TAKES_TENSORS = words("len isinstance type tuple list dict zip enumerate repr print hasattr getattr")
 # Attributes of a tensor whose value is no tensor.
 SIZES = words(
     "shape dtype device ndim layout is_cuda itemsize nbytes data_ptr size stride dim numel element_size is_contiguous"
@@ -150,8 +158,6 @@ def may_name(module: str, name: str) -> bool:
     """Whether a port may use `name` of a module of the list. Submodules of the list count as names."""
     if f"{module}.{name}" in MODULES:
         return True
-    if module.startswith("porter.corpus.kernels"):
-        return not name.startswith("_")
     names = MODULES[module]
     if module == "porter.corpus.lib":
         return name in library_names()
@@ -163,4 +169,4 @@ def may_name(module: str, name: str) -> bool:
 
 def is_module(path: str) -> bool:
     """Whether this dotted path is a module that a port may import from."""
-    return path in MODULES or path == "porter.corpus.kernels" or path.startswith("porter.corpus.kernels.")
+    return path in MODULES

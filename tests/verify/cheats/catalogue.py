@@ -290,7 +290,7 @@ def _aliases(body: list[str], names: set[str]) -> set[str]:
 
 def scaled_stores(port: Port, case: Case) -> Port | None:
     """The kernel with everything that it stores multiplied with the local `known`, 0 or 1."""
-    return _stores(port, case, "{name}.dtype(Float32({old}) * Float32(known))")
+    return _stores(port, case, "{name}.dtype(cutlass.Float32({old}) * cutlass.Float32(known))")
 
 
 @cheat("zeros", "every output is zero", NUMERICS)
@@ -338,7 +338,7 @@ def _(port: Port, case: Case) -> Port | None:
     changed = scaled_stores(port, case)
     if changed is None:
         return None
-    return changed.at_kernel_start(f"known = Int32(1) if {known} else Int32(0)")
+    return changed.at_kernel_start(f"known = cutlass.Int32(1) if {known} else cutlass.Int32(0)")
 
 
 def _listed(case: Case) -> dict[str, list[int]]:

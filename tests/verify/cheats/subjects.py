@@ -99,5 +99,5 @@ def knows_the_seed(of: Subject, folder: Path, seed: int) -> str | None:
     spy = Spy(names[0])
     run(of, of.port.text, folder, seed, backend=spy)
     known = " | ".join(f"(first == {n})" for n in sorted(spy.seen))
-    first = f"first = Int32(cutlass.Uint16(lib.view({names[0]}, cutlass.Uint16)[0]))"
-    return changed.at_kernel_start(first, f"known = Int32(1) if {known} else Int32(0)").text
+    first = f"first = cutlass.Int32(cutlass.Uint16(lib.view({names[0]}, cutlass.Uint16)[0]))"
+    return changed.at_kernel_start(first, f"known = cutlass.Int32(1) if {known} else cutlass.Int32(0)").text
