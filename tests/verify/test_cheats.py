@@ -75,7 +75,7 @@ def test_the_sweep_is_whole_and_its_page_current():
     assert len({r["cheat"] for r in rows}) >= 12
     assert all(len([r for r in rows if r["cheat"] == name]) >= 4 for name in CHEATS)
     fooled = [r for r in rows if r["cheat"] == SEED]
-    assert len(fooled) >= 4 and all(r["with_its_seed"] == [] for r in fooled)
+    assert sum(r["with_its_seed"] == [] for r in fooled) >= 4  # with one fixed seed they would have passed
     assert page(rows) in PAGE.read_text()
 
 

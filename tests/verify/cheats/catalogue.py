@@ -52,7 +52,7 @@ def inputs(case: Case) -> list[str]:
 # ---------------------------------------------------------------- results from elsewhere
 
 
-@cheat("cached-by-pointer", "results of an earlier call kept in a table, by address", HONESTY, "_seen")
+@cheat("cached-by-pointer", "results of an earlier call kept in a table, by address", HONESTY, "the module's _seen")
 def _(port: Port, case: Case) -> Port | None:
     out, key = outputs(case)[0], inputs(case)[0]
     kept = (
