@@ -1,4 +1,4 @@
-"""Activations, rotary embedding and softmax on a GPU: against eager torch, to the bit where that is promised."""
+"""Activations, rotary embedding, embedding, softmax and top-k on a GPU, against torch; to the bit where promised."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from torch.nn import functional as F
 
 from porter import corpus
 from porter.corpus.ops import activation_reference as activations
-from porter.corpus.ops import rotary_reference
+from porter.corpus.ops import embedding_reference, rotary_reference
+from porter.corpus.ops import softmax_reference as selections
 from tests.corpus.test_activations import ulps
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")]
@@ -141,6 +142,62 @@ def test_softmax(dtype, length):
             assert distance.max() <= 1 and (distance > 0).double().mean() < 1e-3
         corpus.softmax(x, x)
         assert same_bits(x, out)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ["relu_squared", "gelu_new", "gelu_fast", "gelu_quick"])
+def test_pointwise_activations(name, dtype):
+    for tokens, width in ((0, 64), (1, 96), (7, 769), (129, 2880), (1024, 8192)):
+        x = rows(tokens, width, dtype)
+        out, want = torch.empty_like(x), torch.empty_like(x)
+        getattr(corpus, name)(out, x)
+        getattr(activations, name)(want, x)
+        if dtype == torch.float32:
+            torch.testing.assert_close(out, want, rtol=2e-6, atol=2e-6)
+        elif tokens:
+            distance = ulps(out, want)
+            assert distance.max() <= 2 and (distance > 0).double().mean() < 1e-3
+
+
+@pytest.mark.parametrize("neox", [True, False])
+@pytest.mark.parametrize(("head", "rot", "offset"), [(64, 64, 0), (128, 128, 0), (192, 64, 128), (80, 40, 20)])
+def test_rotary_embedding_fp8(neox, head, rot, offset):
+    for tokens in TOKENS:
+        q, k = rows(tokens, 32 * head, torch.bfloat16), rows(tokens, 8 * head, torch.bfloat16)
+        angles = torch.randn(512, rot // 2, device="cuda") * 3
+        table = torch.cat([angles.cos(), angles.sin()], -1)
+        positions = torch.randint(0, 512, (tokens,), device="cuda")
+        outs, wanted = ([torch.empty_like(t, dtype=torch.float8_e4m3fn) for t in (q, k)] for _ in range(2))
+        for got, turn in ((outs, corpus.rotary_embedding_fp8), (wanted, rotary_reference.rotary_embedding_fp8)):
+            turn(*got, positions, q, k, head, table, neox, 0.5, 40.0, offset)
+        for got, want in zip(outs, wanted, strict=True):
+            assert torch.equal(got.view(torch.uint8), want.view(torch.uint8))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("length", [64, 77, 128, 256, 1000, 4096, 32768])
+def test_topk(dtype, length):
+    for tokens in (1, 3, 129, 1024):
+        x = (rows(tokens, length, torch.float32) * 2).round().to(dtype)
+        for k in (1, 8, 50):
+            values, want = (torch.empty(tokens, k, dtype=dtype, device="cuda") for _ in range(2))
+            indices, there = (torch.empty(tokens, k, dtype=torch.int32, device="cuda") for _ in range(2))
+            corpus.topk(values, indices, x)
+            selections.topk(want, there, x)
+            assert torch.equal(indices, there) and torch.equal(values, want)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("index", [torch.int32, torch.int64])
+def test_embedding(dtype, index):
+    for width in (64, 769, 2880, 4096):
+        weight = rows(1000, width, dtype)
+        for tokens in TOKENS:
+            indices = torch.randint(-100, 1500, (tokens,), device="cuda").to(index)
+            out, want = (torch.empty(tokens, width, dtype=dtype, device="cuda") for _ in range(2))
+            corpus.embedding(out, indices, weight, 200, 1100)
+            embedding_reference.embedding(want, indices, weight, 200, 1100)
+            assert torch.equal(out, want)
 
 
 def test_more_than_two_to_the_31_elements():
