@@ -161,6 +161,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command."""
     parser.add_argument("ops", nargs="*", metavar="OP", help="ops to tune (default: all)")
     parser.add_argument("--tokens", metavar="N,N,...", type=_numbers, default=TOKENS, help="default: 1 to 8192")
+    parser.add_argument(
+        "--dims", metavar="NAME=N", action="append", default=[], help="only sizes with this (repeatable)"
+    )
     parser.add_argument("--dtype", default="bf16", help="scalar name of the rows (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=9, help="timed replays of each candidate (default: %(default)s)")
     parser.add_argument("--jobs", type=int, help="processes that compile (default: one a core)")
@@ -186,6 +189,7 @@ def run(args: argparse.Namespace) -> int:
         Case(name, tuple(dims.items()), tokens, args.dtype)
         for name in args.ops or WORKLOADS
         for dims in WORKLOADS[name].dims
+        if not args.dims or any(f"{k}={v}" in args.dims for k, v in dims.items())
         for tokens in args.tokens
     ]
     entries = tune(cases, device, args.jobs or os.cpu_count() or 1, args.rounds)

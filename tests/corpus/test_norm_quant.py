@@ -11,6 +11,7 @@ import torch
 
 from porter import corpus
 from porter.corpus.ops import norm_reference as reference
+from porter.corpus.runtime import tuning
 from tests.corpus.emulated import run
 from tests.corpus.test_norms import EPS, random, ulps
 
@@ -58,6 +59,21 @@ def test_static_fp8_with_residual(profile):
     )  # fmt: skip
     codes_agree(got[0], want[0])
     assert torch.equal(got[1], x) and torch.equal(got[2], want[2])
+
+
+@pytest.mark.parametrize("residual", [False, True])
+def test_static_fp8_of_several_rows_in_flight(residual):
+    x, r, w, scale = random(9, 1536), random(9, 1536, seed=2), random(1536, seed=3), torch.tensor([0.02])
+    out, want, want_r = torch.zeros(9, 1536, dtype=E4M3), torch.zeros(9, 1536, dtype=E4M3), r.clone()
+    with tuning.forced({"threads": 96, "rows": 1, "batch": 4}):
+        if residual:
+            run(corpus.fused_add_rms_norm_static_fp8_quant, out, x, r, w, scale, EPS)
+            reference.fused_add_rms_norm_static_fp8_quant(want, x, want_r, w, scale, EPS)
+        else:
+            run(corpus.rms_norm_static_fp8_quant, out, x, w, scale, EPS)
+            reference.rms_norm_static_fp8_quant(want, x, w, scale, EPS)
+    codes_agree(out, want)
+    assert torch.equal(r, want_r)
 
 
 def test_static_fp8_saturates():

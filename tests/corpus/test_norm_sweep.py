@@ -1,6 +1,6 @@
 """The norms of the corpus in the emulator over a large grid; the result is committed as norm_sweep.json.
 
-`python -m pytest -m slow tests/corpus/test_norm_sweep.py`; half an hour on two cores.
+`python -m pytest -m slow tests/corpus/test_norm_sweep.py`; a quarter of an hour on two cores.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from tests.corpus.emulated import run
 from tests.corpus.test_norms import EPS, exact_rms_norm, ulps
 
 RESULT = Path(__file__).with_name("norm_sweep.json")
-TOKENS = (0, 1, 3, 133)
+TOKENS = (0, 1, 3, 40)
+SMS = 8  # so that 40 rows are spread as many rows are
 HIDDEN = (64, 96, 128, 576, 768, 769, 1536, 2048, 2880, 4096, 5120, 5125, 7168, 8192, 16384, 32768)
 FEW = (64, 128, 769, 2880, 4096, 7168)
 HEADS = (64, 80, 96, 128, 192, 256)
@@ -56,7 +57,7 @@ Case = Callable[[Inputs, int, int, str], Iterator[tuple[torch.Tensor, torch.Tens
 def rms_norm(new: Inputs, tokens: int, hidden: int, arch: str) -> Any:
     x, w = new(tokens, hidden), new(hidden)
     out, want = new.like(x), new.like(x)
-    run(corpus.rms_norm, out, x, w, EPS, arch=arch)
+    run(corpus.rms_norm, out, x, w, EPS, arch=arch, sms=SMS)
     reference.rms_norm(want, x, w, EPS)
     yield out, want, exact_rms_norm(x, w)
 
@@ -64,7 +65,7 @@ def rms_norm(new: Inputs, tokens: int, hidden: int, arch: str) -> Any:
 def fused_add_rms_norm(new: Inputs, tokens: int, hidden: int, arch: str) -> Any:
     x, r, w = new(tokens, hidden), new(tokens, hidden), new(hidden)
     a, b, want, want_r = x.clone(), r.clone(), x.clone(), r.clone()
-    run(corpus.fused_add_rms_norm, a, b, w, EPS, arch=arch)
+    run(corpus.fused_add_rms_norm, a, b, w, EPS, arch=arch, sms=SMS)
     reference.fused_add_rms_norm(want, want_r, w, EPS)
     assert torch.equal(b, want_r)
     yield a, want, exact_rms_norm(want_r, w)
@@ -73,15 +74,15 @@ def fused_add_rms_norm(new: Inputs, tokens: int, hidden: int, arch: str) -> Any:
 def layer_norm(new: Inputs, tokens: int, hidden: int, arch: str) -> Any:
     x, w = new(tokens, hidden), new(hidden)
     out, want = new.like(x), new.like(x)
-    run(corpus.layer_norm, out, x, w, None, EPS, arch=arch)
+    run(corpus.layer_norm, out, x, w, None, EPS, arch=arch, sms=SMS)
     reference.layer_norm(want, x, w, None, EPS)
-    yield out, want, None
+    yield near(out, want), want, None
 
 
 def rms_norm_gated(new: Inputs, tokens: int, hidden: int, arch: str) -> Any:
     x, z, w = new(tokens, hidden), new(tokens, hidden), new(hidden)
     out, want = new.like(x), new.like(x)
-    run(corpus.rms_norm_gated, out, x, z, w, EPS, tokens % 2 == 0, arch=arch)
+    run(corpus.rms_norm_gated, out, x, z, w, EPS, tokens % 2 == 0, arch=arch, sms=SMS)
     reference.rms_norm_gated(want, x, z, w, EPS, tokens % 2 == 0)
     yield out, want, None
 
@@ -89,7 +90,7 @@ def rms_norm_gated(new: Inputs, tokens: int, hidden: int, arch: str) -> Any:
 def rms_norm_static_fp8_quant(new: Inputs, tokens: int, hidden: int, arch: str) -> Any:
     x, w, scale = new(tokens, hidden), new(hidden), torch.tensor([0.05])
     out, want = new.like(x, E4M3), new.like(x, E4M3)
-    run(corpus.rms_norm_static_fp8_quant, out, x, w, scale, EPS, arch=arch)
+    run(corpus.rms_norm_static_fp8_quant, out, x, w, scale, EPS, arch=arch, sms=SMS)
     reference.rms_norm_static_fp8_quant(want, x, w, scale, EPS)
     yield out, want, None
 
@@ -104,7 +105,7 @@ def rms_norm_dynamic_per_token_quant(new: Inputs, tokens: int, hidden: int, arch
         torch.zeros(tokens, 1),
     )
     want_r = r.clone()
-    run(corpus.rms_norm_dynamic_per_token_quant, out, x, w, scale, EPS, None, r, arch=arch)
+    run(corpus.rms_norm_dynamic_per_token_quant, out, x, w, scale, EPS, None, r, arch=arch, sms=SMS)
     reference.rms_norm_dynamic_per_token_quant(want, x, w, want_scale, EPS, None, want_r)
     assert torch.equal(r, want_r)
     same = (scale == want_scale).view(-1)
@@ -118,7 +119,7 @@ def rms_norm_per_block_quant(new: Inputs, tokens: int, hidden: int, arch: str) -
     x, w, groups = new(tokens, hidden), new(hidden), hidden // 64
     out, want = new.like(x, E4M3), new.like(x, E4M3)
     scale, want_scale = torch.zeros(tokens, groups), torch.zeros(tokens, groups)
-    run(corpus.rms_norm_per_block_quant, out, x, w, scale, EPS, None, None, 64, False, arch=arch)
+    run(corpus.rms_norm_per_block_quant, out, x, w, scale, EPS, None, None, 64, False, arch=arch, sms=SMS)
     reference.rms_norm_per_block_quant(want, x, w, want_scale, EPS, None, None, 64, False)
     same = scale == want_scale
     assert tokens == 0 or same.double().mean() >= 0.99
@@ -128,7 +129,7 @@ def rms_norm_per_block_quant(new: Inputs, tokens: int, hidden: int, arch: str) -
 def qk_norm(new: Inputs, tokens: int, head: int, arch: str) -> Any:
     packed, wq, wk = new(tokens, 9 * head), new(head), new(head)
     want = packed.clone()
-    run(corpus.qk_norm, packed[:, : 6 * head], packed[:, 6 * head : 8 * head], wq, wk, EPS, arch=arch)
+    run(corpus.qk_norm, packed[:, : 6 * head], packed[:, 6 * head : 8 * head], wq, wk, EPS, arch=arch, sms=SMS)
     reference.qk_norm(want[:, : 6 * head], want[:, 6 * head : 8 * head], wq, wk, EPS)
     yield packed, want, None
 
@@ -138,11 +139,17 @@ def qk_norm_rope(new: Inputs, tokens: int, head: int, arch: str) -> Any:
     angles = torch.rand(64, head // 2, generator=new.generator) * 6.28
     table = torch.cat([angles.cos(), angles.sin()], -1)
     positions, want = torch.randint(0, 64, (tokens,), generator=new.generator), qkv.clone()
-    run(corpus.qk_norm_rope, qkv, 6, 2, 1, head, EPS, wq, wk, table, tokens % 2 == 1, positions, arch=arch)
+    run(corpus.qk_norm_rope, qkv, 6, 2, 1, head, EPS, wq, wk, table, tokens % 2 == 1, positions, arch=arch, sms=SMS)
     reference.qk_norm_rope(want, 6, 2, 1, head, EPS, wq, wk, table, tokens % 2 == 1, positions)
-    # a difference of products may cancel: there the reference, which fuses none, is as far off
-    near = (qkv.double() - want.double()).abs() <= want.double().abs().amax() * 2.0 ** -(MANTISSA[new.dtype] + 6)
-    yield torch.where(near, want, qkv), want, None
+    yield near(qkv, want), want, None
+
+
+def near(got: torch.Tensor, want: torch.Tensor) -> torch.Tensor:
+    """`got`, with `want` where both are differences that cancel: there the reference is as far off as the kernel."""
+    if got.numel() == 0:
+        return got
+    bound = want.double().abs().amax() * 2.0 ** -(MANTISSA[got.dtype] + 6)
+    return torch.where((got.double() - want.double()).abs() <= bound, want, got)
 
 
 SWEEPS: dict[str, tuple[Case, tuple[int, ...]]] = {

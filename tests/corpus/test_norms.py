@@ -58,6 +58,12 @@ def test_rms_norm_of_several_rows_in_flight(tokens, threads, rows, batch):
         run(corpus.rms_norm, out, x, w, EPS)
     reference.rms_norm(want, x, w, EPS)
     agree(out, want)
+    a, r, want_a, want_r = x.clone(), x.clone(), x.clone(), x.clone()
+    with tuning.forced({"threads": threads, "rows": rows, "batch": batch}):
+        run(corpus.fused_add_rms_norm, a, r, w, EPS)
+    reference.fused_add_rms_norm(want_a, want_r, w, EPS)
+    agree(a, want_a)
+    assert torch.equal(r, want_r)
 
 
 @pytest.mark.parametrize("arch", ARCHS)

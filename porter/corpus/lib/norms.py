@@ -32,6 +32,14 @@ def add_residual(rows, tXrX, tXrR, gR, lane, inside, rounded, T):
     return tXrR.load().to(Float32) if cutlass.const_expr(rounded) else h
 
 
+def sums_of(rows, tXrX, tXrR, gR, lane, inside, rounded, T):
+    """Float32 values of several rows, plus their residuals where there are some (see `add_residual`)."""
+    return [
+        x.load().to(Float32) if r is None else add_residual(rows, x, r, g, lane, i, rounded, T)
+        for x, r, g, i in zip(tXrX, tXrR, gR, inside, strict=True)
+    ]
+
+
 def weighted(y, tXrW, bias, rounding, T):
     """y * (w + bias) as values of type T. y: float32 values; tXrW: the weight's registers, or None.
 

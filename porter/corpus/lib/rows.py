@@ -53,6 +53,13 @@ class Rows:
             return Int32(0), tidx
         return tidx // self.threads, tidx % self.threads
 
+    def numbers(self, batch, total):
+        """(`batch` rows that this thread works on, whether each is below `total`: True where a block has one row)."""
+        row_in_block, _ = self.place()
+        first = cute.arch.block_idx()[0] * (batch * self.rows) + row_in_block
+        numbers = [first + b * self.rows for b in range(batch)]
+        return numbers, [True if batch * self.rows == 1 else n < total for n in numbers]
+
     def of(self, mX: cute.Tensor, row: Int32):
         """Row `row` of a (T, H) tensor; of a (T, inner, H) tensor that of its first two dimensions taken as one.
         Offsets are 64-bit (`mad.lo.s64`)."""
@@ -60,6 +67,14 @@ class Rows:
             return mX[row, None]
         inner = cute.size(mX, mode=[1])
         return mX[row // inner, row % inner, None]
+
+    def each(self, mX, numbers):
+        """`of` for several rows; None for each where there is no tensor."""
+        return [None if mX is None else self.of(mX, n) for n in numbers]
+
+    def load_each(self, gX, lane, inside):
+        """`load` of several rows; None where there is none."""
+        return [None if g is None else self.load(g, lane, i) for g, i in zip(gX, inside, strict=True)]
 
     def load(self, gX, lane, inside=True, readonly=False):
         """This thread's part of a row of global memory; zeros beyond its end, and if not `inside` (a row that is none).

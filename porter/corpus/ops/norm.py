@@ -116,13 +116,13 @@ def fused_add_rms_norm(
     if rows == 0 or length == 0:
         return None
     vec = access_width(length, [input, residual], [weight])
-    spread = spread_rows(device, "fused_add_rms_norm", dtype, rows, length, vec)
+    spread = spread_rows(device, "fused_add_rms_norm", dtype, rows, length, vec, batches=(1, 2, 4))
     kernel = FusedAddRmsNorm(
         dtype, Rows(length, vec, spread.threads, spread.rows), weights,
         weight_bias, "unrounded" if profile == "flashinfer" else "rounded", rounding(profile), device.pdl,
-        prefetch=spread.prefetch,
+        prefetch=spread.prefetch, batch=spread.batch,
     )  # fmt: skip
-    blocks, direct = -(-rows // spread.rows), input.dim() == 2
+    blocks, direct = -(-rows // (spread.rows * spread.batch)), input.dim() == 2
 
     def bind(launch: Callable[..., None]) -> Callable[..., None]:
         if direct:

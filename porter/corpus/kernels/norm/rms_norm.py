@@ -63,17 +63,14 @@ class RmsNorm(Specialisation):
     def kernel(self, mO: cute.Tensor, mX: cute.Tensor, mW: cute.Tensor | None, eps: Float32):
         rows, T = self.rows, cutlass_type(self.dtype)
         scratch = rows.scratch(copies=self.batch)
-        row_in_block, lane = rows.place()
-        first = cute.arch.block_idx()[0] * (self.batch * rows.rows) + row_in_block
-        numbers = [first + b * rows.rows for b in range(self.batch)]
-        one = rows.rows * self.batch == 1
-        inside = [True if one else n < mX.shape[0] * self.inner for n in numbers]
-        gX = [rows.of(mX, n) for n in numbers]
+        _, lane = rows.place()
+        numbers, inside = rows.numbers(self.batch, mX.shape[0] * self.inner)
+        gX = rows.each(mX, numbers)
         lib.pdl_launch_dependents()
         rows.prefetch(self.prefetch, gX[:1], mW, lane, inside[0])
         lib.pdl_wait()
 
-        loaded = [rows.load(g, lane, i) for g, i in zip(gX, inside, strict=True)]
+        loaded = rows.load_each(gX, lane, inside)
         tXrW = None if cutlass.const_expr(mW is None) else rows.load(mW, lane, readonly=True)
         xs = [tXrX.load().to(Float32) for tXrX in loaded]
         scales = inverse_rms_each(rows, xs, eps, scratch)

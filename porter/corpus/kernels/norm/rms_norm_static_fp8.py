@@ -7,7 +7,7 @@ import cutlass.cute as cute
 from cutlass import Float32, Int32
 
 from porter.corpus import lib
-from porter.corpus.lib.norms import add_residual, inverse_rms, weighted
+from porter.corpus.lib.norms import inverse_rms_each, sums_of, weighted
 from porter.corpus.lib.rows import Rows
 from porter.corpus.runtime.dtypes import cutlass_type
 from porter.corpus.runtime.dtypes import dtype as scalar
@@ -20,6 +20,7 @@ class RmsNormStaticFp8(Specialisation):
     """Static choices.
 
     residual: None, or "rounded" or "unrounded" as the `sum` of FusedAddRmsNorm; the input is then left as it is.
+    batch: as for RmsNorm.
     rounding: of the norm before it is multiplied by 1 / scale: "single" and "double" to the input's type, "none" not.
     """
 
@@ -30,6 +31,7 @@ class RmsNormStaticFp8(Specialisation):
     rounding: str = "single"
     pdl: bool = True
     prefetch: str = "none"
+    batch: int = 1
 
     @property
     def threads(self) -> int:
@@ -60,26 +62,22 @@ class RmsNormStaticFp8(Specialisation):
     @cute.kernel
     def kernel(self, mQ, mX: cute.Tensor, mR: cute.Tensor | None, mW: cute.Tensor, mS: cute.Tensor, eps: Float32):
         rows, T = self.rows, cutlass_type(self.dtype)
-        scratch = rows.scratch()
-        row_in_block, lane = rows.place()
-        row = cute.arch.block_idx()[0] * rows.rows + row_in_block
-        inside = row < mX.shape[0] if cutlass.const_expr(rows.rows > 1) else True
-        gX, gQ = rows.of(mX, row), rows.of(mQ, row)
-        gR = None if cutlass.const_expr(mR is None) else rows.of(mR, row)
+        scratch = rows.scratch(copies=self.batch)
+        _, lane = rows.place()
+        numbers, inside = rows.numbers(self.batch, mX.shape[0])
+        gX, gR = rows.each(mX, numbers), rows.each(mR, numbers)
         lib.pdl_launch_dependents()
-        rows.prefetch(self.prefetch, [gX, gR], mW, lane, inside)
+        rows.prefetch(self.prefetch, [gX[0], gR[0]], mW, lane, inside[0])
         lib.pdl_wait()
 
-        tXrX = rows.load(gX, lane, inside)
-        tXrR = None if cutlass.const_expr(mR is None) else rows.load(gR, lane, inside)
+        tXrX, tXrR = rows.load_each(gX, lane, inside), rows.load_each(gR, lane, inside)
         tXrW = rows.load(mW, lane, readonly=True)
         (scale,) = lib.load_words(mS.iterator, 4, lib.SHARED_BY_WARPS)
-        if cutlass.const_expr(mR is None):
-            h = tXrX.load().to(Float32)
-        else:
-            h = add_residual(rows, tXrX, tXrR, gR, lane, inside, self.residual == "rounded", T)
-        y = h * inverse_rms(rows, h, eps, scratch)
-        norm = weighted(y, tXrW, 0, self.rounding, Float32 if cutlass.const_expr(self.rounding == "none") else T)
+        sums = sums_of(rows, tXrX, tXrR, gR, lane, inside, self.residual == "rounded", T)
         inverse = lib.rcp_rn(scale.bitcast(Float32))
-        codes = [lib.pack_e4m3([v * inverse for v in access]) for access in rows.split(norm.to(Float32))]
-        rows.store_words(gQ, lane, codes, inside)
+        scales = inverse_rms_each(rows, sums, eps, scratch)
+        N = Float32 if cutlass.const_expr(self.rounding == "none") else T
+        for b in cutlass.range_constexpr(self.batch):
+            norm = weighted(sums[b] * scales[b], tXrW, 0, self.rounding, N).to(Float32)
+            codes = [lib.pack_e4m3([v * inverse for v in access]) for access in rows.split(norm)]
+            rows.store_words(rows.of(mQ, numbers[b]), lane, codes, inside[b])
