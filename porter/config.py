@@ -83,6 +83,8 @@ def apply_table(config: PortConfig, table: dict[str, Any], path: Path, text: str
     """`config` changed by a [tool.porter] table. Raises PorterError PRT951 naming the line and key at fault."""
     changes: dict[str, Any] = {}
     for key, given in table.items():
+        if key == "agent":
+            continue  # porter.agents.settings reads that table
         wanted = FILE_KEYS.get(key)
         value: Any = [given] if isinstance(given, str) and wanted is list else given
         if wanted is None:

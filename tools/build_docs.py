@@ -58,7 +58,8 @@ stdout is the product, stderr the progress and the messages. Exit codes:
 | 130 | interrupted; the previous output is as it was |
 
 `[tool.porter]` in the nearest `pyproject.toml` gives defaults; flags win. Keys: `output`, `include`, `define`, `std`,
-`arch`, `standalone`, `verify`, `thorough`, `jobs`; paths there are relative to that file. `NO_COLOR` is honoured.
+`arch`, `standalone`, `verify`, `thorough`, `jobs`; paths there are relative to that file. The table `agent`:
+[agent.md](agent.md). `NO_COLOR` is honoured.
 `PORTER_CACHE` moves the cache (default: `porter` in `$XDG_CACHE_HOME` or `~/.cache`).
 
 A message looks like this; `porter explain CODE` prints the page of its code, [codes.md](codes.md) lists them all:
