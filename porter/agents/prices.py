@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from functools import lru_cache
 from pathlib import Path
@@ -66,7 +66,8 @@ def _price(row: Mapping[str, Any]) -> Price:
     if any(not value.is_finite() or value < 0 for value in four):
         raise ValueError("a price is not negative")
     above = row.get("above")
-    return Price(*four, int(above["prompt"]), _price(above)) if above else Price(*four)
+    base = Price(*four)
+    return replace(base, above=int(above["prompt"]), long=_price(above)) if above else base
 
 
 def dollars(amount: Decimal) -> str:
