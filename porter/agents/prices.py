@@ -60,13 +60,13 @@ def price_of(model: str, own: Mapping[str, Mapping[str, Any]] | None = None) -> 
 
 def _price(row: Mapping[str, Any]) -> Price:
     try:
-        four = [Decimal(str(row[f])) for f in FIELDS]
+        given, output, cache_write, cache_read = (Decimal(str(row[f])) for f in FIELDS)
     except (KeyError, InvalidOperation) as error:
         raise ValueError(f"a price needs {', '.join(FIELDS)} in USD per million tokens") from error
-    if any(not value.is_finite() or value < 0 for value in four):
+    if any(not value.is_finite() or value < 0 for value in (given, output, cache_write, cache_read)):
         raise ValueError("a price is not negative")
     above = row.get("above")
-    base = Price(*four)
+    base = Price(given, output, cache_write, cache_read)
     return replace(base, above=int(above["prompt"]), long=_price(above)) if above else base
 
 
