@@ -122,7 +122,6 @@ def _long_row(vectors: int, least: int, most: int) -> tuple[int, int, int]:
             if accesses <= min(most, 8) and vectors <= accesses * 512 * cluster:
                 threads = -(-vectors // (accesses * cluster))
                 return -(-threads // 32) * 32, 1, cluster
-    for threads in (512, 1024):
-        if vectors <= most * threads * _MOST_CLUSTER:
-            return threads, 1, _MOST_CLUSTER
+    if vectors <= most * 512 * _MOST_CLUSTER:
+        return 512, 1, _MOST_CLUSTER
     raise Unsupported(f"rows of {vectors} accesses do not fit into a cluster's registers")

@@ -75,8 +75,9 @@ class TopK(Specialisation):
             if lane == r:
                 mine, place = top, where
             if index == where:  # this thread's: the next largest takes its place
+                taken = where - Uint32(lane * rows.vec)
                 for e in cutlass.range_constexpr(rows.accesses * rows.vec):
-                    codes[e] = lib.select(self.element(e, lane) == where, Uint32(lib.NOTHING), codes[e])
+                    codes[e] = lib.select(taken == Uint32(self.offset(e)), Uint32(lib.NOTHING), codes[e])
                 code, index = self.largest(codes, lane)
 
         value = lib.from_ordered(mine)
@@ -103,15 +104,15 @@ class TopK(Specialisation):
                 kept = code if inside is True else lib.select(inside, code, Uint32(lib.NOTHING))
                 codes[i * rows.vec + j] = kept
 
-    def element(self, e, lane):
-        """Index in the row of a thread's element e, Uint32."""
-        return Uint32(self.rows.at(e // self.rows.vec, lane) + e % self.rows.vec)
+    def offset(self, e):
+        """Index in the row of a thread's element e, less that of its first: a Python int."""
+        return e // self.rows.vec * self.rows.threads * self.rows.vec + e % self.rows.vec
 
     def largest(self, codes, lane):
-        """(code, index) of the first largest element of a thread."""
-        code, index = Uint32(codes[0]), self.element(0, lane)
+        """(code, index) of the first largest element of a thread, Uint32."""
+        code, offset = Uint32(codes[0]), Uint32(0)
         for e in range(1, self.rows.accesses * self.rows.vec):
             larger = Uint32(codes[e]) > code
             code = lib.select(larger, Uint32(codes[e]), code)
-            index = lib.select(larger, self.element(e, lane), index)
-        return code, index
+            offset = lib.select(larger, Uint32(self.offset(e)), offset)
+        return code, offset + Uint32(lane * self.rows.vec)
