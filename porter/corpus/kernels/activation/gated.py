@@ -46,14 +46,18 @@ class Gated(Specialisation):
         """Blocks that share a row."""
         return -(-self.d // (self.vec * self.threads))
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of a vector."""
+        return self.vec * scalar(self.dtype).bytes
+
     def blocks(self, rows: int) -> int:
         """Blocks of a launch over so many rows."""
         return -(-rows // self.rows) * self.chunks
 
     def arguments(self):
-        nbytes = self.vec * scalar(self.dtype).bytes
-        wide = nbytes * (2 if self.interleaved else 1)
-        return rows_of(self.dtype, "T", self.d, nbytes), rows_of(self.dtype, "T", 2 * self.d, wide)
+        wide = self.nbytes * (2 if self.interleaved else 1)
+        return rows_of(self.dtype, "T", self.d, self.nbytes), rows_of(self.dtype, "T", 2 * self.d, wide)
 
     @cute.jit
     def __call__(
@@ -78,10 +82,6 @@ class Gated(Specialisation):
                 y = self.combine(*tXrX[r])
                 if cutlass.const_expr(r == 0) or first + r < mX.shape[0]:
                     lib.store_words(mO[first + r, None].iterator + col, y, self.nbytes)
-
-    @property
-    def nbytes(self) -> int:
-        return self.vec * scalar(self.dtype).bytes
 
     def ask(self, mX, first, col):
         """Prefetch what this thread and its neighbours will load."""
@@ -113,6 +113,7 @@ class Gated(Specialisation):
         return lib.mul_words(lib.pack([self.activation(g, T) for g in gates], T), up, T)
 
     def activation(self, x, T):
+        """The activation of one gate, Float32."""
         if self.act == "silu":
             return lib.silu_exact(x) if T is Float32 else lib.silu(x)
         if self.act == "silu_clamp":
@@ -123,10 +124,12 @@ class Gated(Specialisation):
         return {"gelu": lib.gelu, "gelu_tanh": lib.gelu_tanh}[self.act](x)
 
     def clamped_up(self, u, T):
+        """One up value of "silu_clamp": clamped to the limit as T holds it, plus beta; NaN stays."""
         limit = lib.constant(T, self.limit).to(Float32)
         return lib.fmax_nan(lib.fmin_nan(u, limit), -limit) + Float32(self.beta)
 
     def swigluoai(self, gate, up):
+        """One output of "swigluoai", Float32; the limit takes the place of NaN."""
         limit = Float32(self.limit)
         gate, up = lib.fmin(gate, limit), lib.fmax(lib.fmin(up, limit), -limit)
         return lib.over_one_plus_exp((up + Float32(1.0)) * gate, gate * Float32(-self.alpha))
