@@ -44,10 +44,24 @@ def examine() -> list[Finding]:
         nvrtc,
         lambda: library("torch", "torch", "calling a port from torch, torch references", extra="torch"),
         gpu,
+        fence,
         cache_folder,
         output_folder,
     ]
     return [probe() for probe in probes]
+
+
+def fence() -> Finding:
+    from porter.verify.fence import available_layers
+
+    layers = available_layers()
+    whole = len(layers) == 4
+    fix = (
+        ""
+        if whole
+        else "docs/fence.md: Linux 5.13 or later with Landlock and seccomp; else read ports before verifying"
+    )
+    return Finding("fence", whole, ", ".join(layers), "verifying ports that you do not trust", False, fix)
 
 
 def python() -> Finding:

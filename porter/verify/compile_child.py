@@ -163,6 +163,7 @@ def main() -> None:
     assert lib
     _imported.update((str(file), sha) for file, sha in source_closure(Path(lib)))
     run_server(control, serve)
+    os._exit(0)  # unloading what was imported takes a second
 
 
 if __name__ == "__main__":

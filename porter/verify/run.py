@@ -77,6 +77,7 @@ class _Verification:
 
     request: VerifyRequest
     seed: int
+    text: str = ""  # of the port, as it was read
     verdicts: list[Verdict] = field(default_factory=list)
     instances: list[tuple[CaseInstance, dict[str, Value]]] = field(default_factory=list)
     compiled: dict[tuple[int, str], CompileResult] = field(default_factory=dict)  # (instance number, arch)
@@ -141,7 +142,8 @@ def _rest(state: _Verification, reason: str) -> list[Verdict]:
 def _honesty(state: _Verification) -> Verdict:
     start = time.perf_counter()
     path = state.request.port_path
-    found = check_honesty(path.read_text(encoding="utf-8"), path, [values for _, values in state.instances])
+    state.text = path.read_text(encoding="utf-8")
+    found = check_honesty(state.text, path, [values for _, values in state.instances])
     if found:
         detail = found[0].message if len(found) == 1 else f"{len(found)} objections; first: {found[0].message}"
         return state.add(Verdict("honesty", Status.FAIL, detail, tuple(found)), start)
@@ -167,6 +169,9 @@ def _compile(state: _Verification) -> Verdict:
     state.progress("compile", 0, len(wanted))
     requests = [CompileRequest(state.instances[n][1], arch) for n, arch in wanted]
     results = compile_port(request.port_path, requests, jobs=request.jobs)
+    if request.port_path.read_text(encoding="utf-8") != state.text:  # what was compiled is not what was read
+        text = f"{request.port_path} changed while it was being verified"
+        return state.add(Verdict("compile", Status.ERROR, text, (Diagnostic("PRT811", text),)), start)
     state.compiled = dict(zip(wanted, results, strict=True))
     state.progress("compile", len(wanted), len(wanted))
     diagnostics = []

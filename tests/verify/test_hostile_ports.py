@@ -140,6 +140,8 @@ HOSTILE = {
     "builtins that compute": (host("y = sum([inp, inp])"), "computes with tensors", "sum("),
     "an operator in a comprehension": (host("y = [t * 2 for t in (inp,)]"), "computes with tensors", "t * 2"),
     "an operator after unpacking": (host("(t,) = (inp,)", "y = t * 2"), "computes with tensors", "t * 2"),
+    "asks for the emulated machine": (host("if runtime.sm_count() == 8:", "    factor = 1.0"), "asks which machine",
+                                      "sm_count"),
     # replacing what others use
     "patches porter": (end("runtime.Kernel.compile = print"), "changes", "compile = print"),
     "patches the DSL": (host("cute.arch.rsqrt = max"), "changes an attribute", "rsqrt"),

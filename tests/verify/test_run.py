@@ -184,3 +184,18 @@ def test_an_original_that_does_not_compile_is_an_error(base):
 def test_time_that_runs_out_is_no_pass(base):
     found = verdicts(base, budget=0.0)
     assert found["numerics"].status is Status.ERROR and found["numerics"].diagnostics[0].code == "PRT808"
+
+
+def test_a_port_that_changes_meanwhile_is_no_pass(base, monkeypatch):
+    from porter.verify import run
+
+    compile_port = run.compile_port
+
+    def edit_and_compile(path, *arguments, **options):
+        path.write_text(path.read_text().replace("* factor", "* factor * factor"))
+        return compile_port(path, *arguments, **options)
+
+    monkeypatch.setattr(run, "compile_port", edit_and_compile)
+    found = verdicts(base)
+    assert found["compile"].status is Status.ERROR and "changed while" in found["compile"].detail
+    assert found["numerics"].status is not Status.PASS
