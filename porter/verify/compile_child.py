@@ -34,19 +34,25 @@ class Stale(Exception):
 def check_sources(sources: list[tuple[str, str]]) -> None:
     """Raise Stale when the server imported other text than the parent saw. `sources`: files and their sha256."""
     for file, sha in sources:
-        if _imported.get(file, sha) != sha:
+        if _imported.get(_place(file), sha) != sha:
             raise Stale(file)
+
+
+def _place(file: str) -> str:
+    """A file of the corpus as seen from there: the parent may have imported porter from another folder."""
+    return file.rpartition("/porter/corpus/")[2] if "/porter/corpus/" in file else file
 
 
 def load_port(path: Path, sources: list[tuple[str, str]]) -> Any:
     """The port as a module, imported once. `sources` are it and what it imports, with their sha256, as the parent saw
     them. Raises Stale, and ValueError for a file edited meanwhile."""
     check_sources(sources)
-    found = {str(file): sha for file, sha in source_closure(path)}
-    changed = [file for file, sha in sources if found.get(file) != sha]
+    closure = source_closure(path)
+    found = {_place(str(file)): sha for file, sha in closure}
+    changed = [file for file, sha in sources if found.get(_place(file)) != sha]
     if changed or len(found) != len(sources):
         raise ValueError(f"{changed[0] if changed else path} changed while it was being compiled")
-    sha256 = found[str(path.resolve())]
+    sha256 = dict(closure)[path.resolve()]
     key = (str(path), sha256)
     if key not in _modules:
         _modules[key] = _import(path, sha256)
@@ -161,7 +167,7 @@ def main() -> None:
     importlib.import_module("porter.verify.names")
     lib = importlib.import_module("porter.corpus.lib").__file__
     assert lib
-    _imported.update((str(file), sha) for file, sha in source_closure(Path(lib)))
+    _imported.update((_place(str(file)), sha) for file, sha in source_closure(Path(lib)))
     run_server(control, serve)
     os._exit(0)  # unloading what was imported takes a second
 

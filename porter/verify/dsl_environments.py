@@ -63,9 +63,12 @@ def environment(version: str) -> Toolchain:
     fixed = pins()
     tag = f"{sysconfig.get_python_version()}-{digest(fixed)[:12]}"
     folder = cache_root() / "dsl" / f"{version}-{tag}"
-    made = Toolchain(version, str(folder / "bin/python"), str(folder / "porter-only"))
+    package = Path(__file__).resolve().parents[1]
+    alone = folder / f"porter-{digest([str(package)])[:12]}"  # several installations of porter may share the cache
+    made = Toolchain(version, str(folder / "bin/python"), str(alone))
     ready = folder / "ready"
     if ready.is_file():
+        _import_only(package, alone)
         return made
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -74,6 +77,7 @@ def environment(version: str) -> Toolchain:
                 shutil.rmtree(folder, ignore_errors=True)
                 _make(folder, version, fixed)
                 ready.write_text(version + "\n")
+            _import_only(package, alone)
     except Timeout as error:
         raise _failed(version, "another porter has been making it for half an hour") from error
     except OSError as error:
@@ -114,10 +118,16 @@ def _make(folder: Path, version: str, fixed: list[str]) -> None:
     if done.returncode:
         shutil.rmtree(folder, ignore_errors=True)
         raise _failed(version, _last(done.stderr))
-    # porter alone: the folder it lies in may be the site-packages with the other DSL.
-    alone = folder / "porter-only"
-    alone.mkdir()
-    (alone / "porter").symlink_to(Path(__file__).resolve().parents[1], target_is_directory=True)
+
+
+def _import_only(package: Path, alone: Path) -> None:
+    """A folder with porter and nothing else: the one it lies in may be the site-packages with the other DSL."""
+    link = alone / package.name
+    if link.is_symlink():
+        return
+    alone.mkdir(exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        link.symlink_to(package, target_is_directory=True)
 
 
 def _pip(*arguments: str) -> subprocess.CompletedProcess[str]:
