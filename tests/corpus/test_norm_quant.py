@@ -127,6 +127,19 @@ def test_per_block(arch, codes, group, transposed, residual):
     assert r is None or torch.equal(r, want_r)
 
 
+@pytest.mark.parametrize("codes", [E4M3, torch.int8])
+def test_per_token_of_infinities_and_nans(codes):
+    """As CUDA's clamps leave them: fp8 codes of NaN are 448, a NaN does not count for the scale."""
+    x, w = random(4, 64, dtype=torch.float16), torch.ones(64).half()
+    w[3], x[1, 5], x[2, 6] = 60000.0, float("inf"), float("nan")
+    out, scale = torch.zeros(4, 64, dtype=codes), torch.zeros(4, 1)
+    want, want_scale = out.clone(), scale.clone()
+    run(corpus.rms_norm_dynamic_per_token_quant, out, x, w, scale, EPS, None, None)
+    reference.rms_norm_dynamic_per_token_quant(want, x, w, want_scale, EPS, None, None)
+    assert torch.equal(scale, want_scale)
+    assert torch.equal(out.view(torch.int8), want.view(torch.int8))
+
+
 def test_wrong_scales_are_refused():
     x, w, out = random(4, 256), random(256), torch.zeros(4, 256, dtype=E4M3)
     with pytest.raises(ValueError, match="scale has shape"):

@@ -43,7 +43,8 @@ def weight_dtype(weight: Any, dtype: str, length: int) -> str | None:
     "rms_norm(Tensor(a!) result, Tensor input, Tensor? weight, float epsilon, float weight_bias=0.0, "
     "str profile='vllm') -> ()",
     key=lambda result, input, weight, epsilon, weight_bias=0.0, profile="vllm": (
-        input.shape, input.stride(), input.dtype, input.get_device(), weight is None, weight_bias, profile
+        (shape := input.shape), input.dtype, input.get_device(), len(shape) == 2 or input.stride(),
+        weight is None, weight_bias, profile
     ),
     fallback=reference.rms_norm,
 )  # fmt: skip
@@ -91,7 +92,8 @@ def rms_norm(
     "fused_add_rms_norm(Tensor(a!) input, Tensor(b!) residual, Tensor? weight, float epsilon, float weight_bias=0.0, "
     "str profile='vllm') -> ()",
     key=lambda input, residual, weight, epsilon, weight_bias=0.0, profile="vllm": (
-        input.shape, input.stride(), input.dtype, input.get_device(), weight is None, weight_bias, profile
+        (shape := input.shape), input.dtype, input.get_device(), len(shape) == 2 or input.stride(),
+        weight is None, weight_bias, profile
     ),
     fallback=reference.fused_add_rms_norm,
 )  # fmt: skip
@@ -137,7 +139,8 @@ def fused_add_rms_norm(
 @op(
     "layer_norm(Tensor(a!) result, Tensor input, Tensor? weight, Tensor? bias, float epsilon) -> ()",
     key=lambda result, input, weight, bias, epsilon: (
-        input.shape, input.stride(), input.dtype, input.get_device(), weight is None, bias is None
+        (shape := input.shape), input.dtype, input.get_device(), len(shape) == 2 or input.stride(),
+        weight is None, bias is None
     ),
     fallback=reference.layer_norm,
 )  # fmt: skip
@@ -173,7 +176,8 @@ def layer_norm(device: Device, result: Any, input: Any, weight: Any, bias: Any, 
     "rms_norm_gated(Tensor(a!) result, Tensor input, Tensor gate, Tensor weight, float epsilon, "
     "bool norm_before_gate=True, str activation='silu') -> ()",
     key=lambda result, input, gate, weight, epsilon, norm_before_gate=True, activation="silu": (
-        input.shape, input.stride(), input.dtype, input.get_device(), norm_before_gate, activation
+        (shape := input.shape), input.dtype, input.get_device(), len(shape) == 2 or input.stride(),
+        norm_before_gate, activation
     ),
     fallback=reference.rms_norm_gated,
 )  # fmt: skip
@@ -215,7 +219,12 @@ def rms_norm_gated(
 
 @op(
     "rms_norm_silu(Tensor(a!) result, Tensor input, Tensor weight, float epsilon) -> ()",
-    key=lambda result, input, weight, epsilon: (input.shape, input.stride(), input.dtype, input.get_device()),
+    key=lambda result, input, weight, epsilon: (
+        (shape := input.shape),
+        input.dtype,
+        input.get_device(),
+        len(shape) == 2 or input.stride(),
+    ),
     fallback=reference.rms_norm_silu,
 )
 def rms_norm_silu(device: Device, result: Any, input: Any, weight: Any, epsilon: float) -> Plan:

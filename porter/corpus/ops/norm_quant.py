@@ -80,7 +80,8 @@ def _static_plan(
     "rms_norm_static_fp8_quant(Tensor(a!) result, Tensor input, Tensor weight, Tensor scale, float epsilon, "
     "str profile='vllm') -> ()",
     key=lambda result, input, weight, scale, epsilon, profile="vllm": (
-        input.shape, input.stride(), input.dtype, input.get_device(), scale.dim(), profile
+        (shape := input.shape), input.dtype, input.get_device(), len(shape) == 2 or input.stride(),
+        scale.dim(), profile
     ),
     fallback=reference.rms_norm_static_fp8_quant,
 )  # fmt: skip
@@ -113,7 +114,8 @@ def rms_norm_static_fp8_quant(
     "fused_add_rms_norm_static_fp8_quant(Tensor(a!) result, Tensor input, Tensor(b!) residual, Tensor weight, "
     "Tensor scale, float epsilon, str profile='vllm') -> ()",
     key=lambda result, input, residual, weight, scale, epsilon, profile="vllm": (
-        input.shape, input.stride(), input.dtype, input.get_device(), scale.dim(), profile
+        (shape := input.shape), input.dtype, input.get_device(), len(shape) == 2 or input.stride(),
+        scale.dim(), profile
     ),
     fallback=reference.fused_add_rms_norm_static_fp8_quant,
 )  # fmt: skip
@@ -146,7 +148,8 @@ def fused_add_rms_norm_static_fp8_quant(
     "rms_norm_dynamic_per_token_quant(Tensor(a!) result, Tensor input, Tensor weight, Tensor(b!) scale, "
     "float epsilon, Tensor? scale_ub=None, Tensor(c!)? residual=None) -> ()",
     key=lambda result, input, weight, scale, epsilon, scale_ub=None, residual=None: (
-        input.shape, input.stride(), input.dtype, input.get_device(), result.dtype, scale.dim(),
+        (shape := input.shape), input.dtype, input.get_device(), len(shape) == 2 or input.stride(),
+        result.dtype, scale.dim(),
         scale_ub is None, residual is None,
     ),
     fallback=reference.rms_norm_dynamic_per_token_quant,
@@ -198,7 +201,8 @@ def rms_norm_dynamic_per_token_quant(
     "rms_norm_per_block_quant(Tensor(a!) result, Tensor input, Tensor weight, Tensor(b!) scale, float epsilon, "
     "Tensor? scale_ub, Tensor(c!)? residual, int group_size, bool is_scale_transposed) -> ()",
     key=lambda result, input, weight, scale, epsilon, scale_ub, residual, group_size, is_scale_transposed: (
-        input.shape, input.stride(), input.dtype, input.get_device(), result.dtype, scale.shape, scale.stride(),
+        (shape := input.shape), input.dtype, input.get_device(), len(shape) == 2 or input.stride(),
+        result.dtype, scale.shape, scale.stride(),
         scale_ub is None, residual is None, group_size, is_scale_transposed,
     ),
     fallback=reference.rms_norm_per_block_quant,

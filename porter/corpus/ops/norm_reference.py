@@ -149,7 +149,7 @@ def _norm_of_sum(input: Any, weight: Any, epsilon: float, residual: Any) -> Any:
 
 
 def _dynamic_scale(values: Any, bound: Any, dtype: Any) -> Any:
-    largest = values.abs().amax(-1, keepdim=True)
+    largest = values.abs().nan_to_num(nan=0.0, posinf=float("inf")).amax(-1, keepdim=True)  # as fmaxf has it
     if bound is not None:
         largest = largest.minimum(bound.float())
     most, least = (448.0, 1.0 / (448.0 * 512.0)) if dtype.is_floating_point else (127.0, 2.0**-23)
@@ -157,10 +157,13 @@ def _dynamic_scale(values: Any, bound: Any, dtype: Any) -> Any:
 
 
 def _codes(values: Any, dtype: Any) -> Any:
-    return _e4m3(values) if dtype.is_floating_point else values.round().clamp(-128, 127).to(dtype)
+    if dtype.is_floating_point:
+        return _e4m3(values)
+    return values.nan_to_num(nan=0.0).round().clamp(-128, 127).to(dtype)  # as cvt.sat converts NaN
 
 
 def _e4m3(values: Any) -> Any:
     import torch
 
-    return values.clamp(-448.0, 448.0).to(torch.float8_e4m3fn)
+    # NaN becomes 448, as in fmaxf(-448, fminf(x, 448))
+    return values.nan_to_num(nan=448.0, posinf=448.0, neginf=-448.0).clamp(-448.0, 448.0).to(torch.float8_e4m3fn)
