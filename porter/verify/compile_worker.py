@@ -33,7 +33,7 @@ _ENV = re.compile(
 )
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 _WORTH_A_SECOND_CHILD = 4  # requests; below, importing the port once more takes longer than it saves
-_IDLE = 8  # children that wait, for the ports used last
+_IDLE = 3  # children that wait, for the ports used last: each holds some 35 MiB of its own
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ class Fence:
 
     folder: Path
     files: tuple[Path, ...] = ()
-    memory: int = 8 * GIB  # of address space; the compiler itself takes 0.4 GiB, a large kernel 2
+    memory: int = 4 * GIB  # of address space; compiling a reference kernel takes 0.43
     cpu_seconds: int = 600
     file_bytes: int = 256 << 20
     open_files: int = 512
