@@ -74,10 +74,28 @@ def gated(name: str, options: tuple[float, ...] = (), pairs: int = 2) -> Callabl
                 x = numbers(INPUTS[(width + tokens) % 5], dtype, tokens, pairs * width)
                 got, want = (torch.empty(tokens, width, dtype=dtype) for _ in range(2))
                 row.launches += len(run(getattr(corpus, name), got, x, *options, arch=row.arch))
-                getattr(activation_reference, name)(want, x, *options)
+                GELU.get(name, getattr(activation_reference, name))(want, x, *options)
                 row.add(got, want)
 
     return sweep
+
+
+def gelu_and_mul(out: torch.Tensor, x: torch.Tensor) -> None:
+    """CUDA's formula: torch's for the CPU gives other results for infinities, which depend on the shape."""
+    gate, up = x[..., : x.shape[-1] // 2], x[..., x.shape[-1] // 2 :]
+    g = gate.float()
+    out.copy_((g * 0.5 * (1.0 + (g * 0.7071067811865476).erf())).to(x.dtype) * up)
+
+
+def gelu_tanh_and_mul(out: torch.Tensor, x: torch.Tensor) -> None:
+    """As gelu_and_mul."""
+    gate, up = x[..., : x.shape[-1] // 2], x[..., x.shape[-1] // 2 :]
+    g = gate.float()
+    inner = 0.7978845608028654 * (g + 0.044715 * (g * g * g))
+    out.copy_((0.5 * g * (1.0 + inner.tanh())).to(x.dtype) * up)
+
+
+GELU = {"gelu_and_mul": gelu_and_mul, "gelu_tanh_and_mul": gelu_tanh_and_mul}
 
 
 def static_fp8(row: Row, dtype: torch.dtype) -> None:
