@@ -140,6 +140,17 @@ def test_per_token_of_infinities_and_nans(codes):
     assert torch.equal(out.view(torch.int8), want.view(torch.int8))
 
 
+def test_per_block_of_short_rows():
+    """A row has fewer accesses than the spread gives threads to a group."""
+    x, w, scale, want_scale = random(300, 64), random(64), torch.zeros(300, 1), torch.zeros(300, 1)
+    out, want = torch.zeros(300, 64, dtype=E4M3), torch.zeros(300, 64, dtype=E4M3)
+    run(corpus.rms_norm_per_block_quant, out, x, w, scale, EPS, None, None, 64, False, sms=8)
+    reference.rms_norm_per_block_quant(want, x, w, want_scale, EPS, None, None, 64, False)
+    assert (scale == want_scale).double().mean() >= 0.99
+    same = (scale == want_scale).view(-1)
+    codes_agree(out[same], want[same])
+
+
 def test_wrong_scales_are_refused():
     x, w, out = random(4, 256), random(256), torch.zeros(4, 256, dtype=E4M3)
     with pytest.raises(ValueError, match="scale has shape"):

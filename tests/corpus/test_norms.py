@@ -66,6 +66,15 @@ def test_rms_norm_of_several_rows_in_flight(tokens, threads, rows, batch):
     assert torch.equal(r, want_r)
 
 
+def test_rms_norm_that_asks_for_rows_ahead():
+    x, w = random(21, 1536), random(1536)
+    out, want = torch.empty_like(x), torch.empty_like(x)
+    with tuning.forced({"threads": 64, "ahead": 8, "batch": 2}):
+        run(corpus.rms_norm, out, x, w, EPS)
+    reference.rms_norm(want, x, w, EPS)
+    agree(out, want)
+
+
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("shape", [(3, 4096), (5, 769)])
 def test_rms_norm(arch, shape):

@@ -111,6 +111,11 @@ class Rows:
             if gX is not None:
                 self._prefetch(gX, lane, valid)
 
+    def ask_ahead(self, mX, numbers, ahead, total, lane):
+        """Ask for the rows that lie `ahead` rows on, where there are such, in L2 (`prefetch.global.L2`)."""
+        for n in numbers:
+            self._prefetch(self.of(mX, n + ahead), lane, n + ahead < total)
+
     @cute.jit
     def _prefetch(self, gX: cute.Tensor, lane: Int32, inside):
         line = max(1, 128 // (self.vec * gX.element_type.width // 8))  # lanes that share a cache line

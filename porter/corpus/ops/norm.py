@@ -69,10 +69,11 @@ def rms_norm(
     if rows == 0 or length == 0:
         return None
     vec = access_width(length, [input, result], [weight])
-    spread = spread_rows(device, "rms_norm", dtype, rows, length, vec, batches=(1, 2, 4))
+    spread = spread_rows(device, "rms_norm", dtype, rows, length, vec, batches=(1, 2, 4), ahead=True)
     kernel = RmsNorm(
         dtype, Rows(length, vec, spread.threads, spread.rows), weights,
         weight_bias, rounding(profile), inner, device.pdl, prefetch=spread.prefetch, batch=spread.batch,
+        ahead=spread.ahead,
     )  # fmt: skip
     blocks = -(-rows // (spread.rows * spread.batch))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from porter.corpus.ops import norm_reference as reference
@@ -237,8 +238,11 @@ def rms_norm_per_block_quant(
         )
     if rows == 0 or length == 0:
         return None
-    if group_size > 32 * vec or spread.threads % (group_size // vec):
+    if group_size > 32 * vec:
         raise Unsupported(f"groups of {group_size} elements in accesses of {vec} do not fit into a warp")
+    if spread.threads < group_size // vec:  # the threads of a group are in one row
+        lanes = group_size // vec
+        spread = replace(spread, threads=lanes, rows=max(1, spread.rows * spread.threads // lanes))
     kernel = RmsNormPerBlock(
         dtype, Rows(length, vec, spread.threads, spread.rows), weights, group_size, codes, is_scale_transposed,
         residual is not None, scale_ub is not None, device.pdl, spread.prefetch,

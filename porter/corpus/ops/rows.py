@@ -108,36 +108,53 @@ def threads_of_row(length: int, vec: int, accesses: int) -> int:
 @dataclass(frozen=True)
 class Spread:
     """How rows are spread over threads. prefetch: what is asked for in L2 while the previous kernel still runs: "none",
-    "weight", or "all", the rows too. batch: rows that a thread has in flight one after the other."""
+    "weight", or "all", the rows too. batch: rows that a thread has in flight one after the other. ahead: how many rows
+    on a block asks for one in L2 while it waits for its own."""
 
     threads: int
     rows: int
     prefetch: str
     batch: int = 1
+    ahead: int = 0
 
 
 def spread_rows(
-    device: Device, op: str, dtype: str, rows: int, length: int, vec: int, batches: Sequence[int] = (1,)
+    device: Device,
+    op: str,
+    dtype: str,
+    rows: int,
+    length: int,
+    vec: int,
+    batches: Sequence[int] = (1,),
+    ahead: bool = False,
 ) -> Spread:
-    """The tuning table's choice, or: few rows get many threads each, many rows several accesses a thread.
+    """The tuning table's choice, or: few rows get as many threads as leave two accesses each, many rows about six warps
+    of up to four accesses, which is what the tuner found on an H200.
 
-    `batches`: what the kernel can do besides a batch of one.
+    `batches`: what the kernel can do besides a batch of one; `ahead`: whether it can ask for rows ahead.
     """
     few = rows <= device.sm_count
-    threads = threads_of_row(length, vec, 1 if few else 4)
+    vectors = -(-length // vec)
+    threads = threads_of_row(length, vec, min(2, -(-vectors // 256)) if few else min(4, max(1, round(vectors / 180))))
+    if vectors <= 128 and not few:  # a warp and less: fewer lanes leave each more to do
+        threads = threads_of_row(length, vec, 4)
     per_block = max(1, 32 // threads)
     while per_block * threads < 128 and threads <= 32 and rows > per_block * 2 * device.sm_count:
         per_block *= 2
     default: dict[str, Any] = {"threads": threads, "rows": per_block, "prefetch": "all" if few else "none"}
     if len(batches) > 1:
         default["batch"] = 1
+    if ahead:
+        default["ahead"] = 0
     question = f"{dtype}x{vec} {length}"
     return Spread(
-        **choose(device, op, question, rows, default, lambda: _candidates(device, rows, length, vec, batches))
+        **choose(device, op, question, rows, default, lambda: _candidates(device, rows, length, vec, batches, ahead))
     )
 
 
-def _candidates(device: Device, rows: int, length: int, vec: int, batches: Sequence[int]) -> list[dict[str, Any]]:
+def _candidates(
+    device: Device, rows: int, length: int, vec: int, batches: Sequence[int], ahead: bool
+) -> list[dict[str, Any]]:
     spreads: dict[tuple[int, int], None] = {}
     for accesses in (1, 2, 3, 4, 5, 6, 7, 8):
         try:
@@ -157,7 +174,11 @@ def _candidates(device: Device, rows: int, length: int, vec: int, batches: Seque
         for b in batches
         if b > 1 and rows >= 4 * b * r * device.sm_count and b * -(-length // (vec * t)) <= _MOST_ACCESSES
     ]
-    return [c | {"batch": 1} for c in found] + several
+    found = [c | {"batch": 1} for c in found] + several
+    if ahead and rows >= 16 * device.sm_count:
+        alone = [c for c in found if c["prefetch"] == "none" and c["batch"] == 1 and c["rows"] * c["threads"] <= 256]
+        found += [c | {"ahead": n * device.sm_count} for c in alone for n in (8, 16)]
+    return found
 
 
 def check_vector(name: str, t: Any, length: int) -> None:

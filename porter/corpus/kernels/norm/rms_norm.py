@@ -22,6 +22,7 @@ class RmsNorm(Specialisation):
     rounding: "single" rounds the product of x, 1/rms and weight once; "double" rounds before the weight and after it.
     inner: 1, or the length of a second leading dimension with a stride of its own (heads of packed tensors).
     prefetch: what is asked for in L2 before the previous kernel has finished: "none", "weight" or "all".
+    ahead: a block asks for the row so many rows on in L2 while it waits for its own: about as many as run at once.
     batch: rows that a thread has in flight; its weights are loaded once, one barrier serves all.
     """
 
@@ -34,6 +35,7 @@ class RmsNorm(Specialisation):
     pdl: bool = True
     prefetch: str = "none"
     batch: int = 1
+    ahead: int = 0
 
     @property
     def threads(self) -> int:
@@ -72,6 +74,8 @@ class RmsNorm(Specialisation):
 
         loaded = rows.load_each(gX, lane, inside)
         tXrW = None if cutlass.const_expr(mW is None) else rows.load(mW, lane, readonly=True)
+        if cutlass.const_expr(self.ahead > 0):
+            rows.ask_ahead(mX, numbers, self.ahead, mX.shape[0] * self.inner, lane)
         xs = [tXrX.load().to(Float32) for tXrX in loaded]
         scales = inverse_rms_each(rows, xs, eps, scratch)
         for b in cutlass.range_constexpr(self.batch):
