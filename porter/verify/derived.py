@@ -17,11 +17,13 @@ from porter.case import Case, CaseInstance, Point
 from porter.expr import ExprError, Value
 from porter.model import PorterError
 from porter.verify.inputs import scenarios
-from porter.verify.trials import LARGE, Trial, written
+from porter.verify.trials import FEW, LARGE, Trial, affected, written
 
-DERIVED = 3  # launches an instance at sizes around constants, and as many as RANDOM at others
+BESIDE = 2  # launches an instance one step beside a listed size: odd numbers of vectors, of groups, of rows
+AROUND = 2  # at sizes around constants
 RANDOM = 1
 TRIES = 24  # draws for each of them
+STEPS = (1, 2, 4, 8, 16, 32, 64, 128)  # elements: the least that the case allows is taken
 EDGES = (0, 1, 2, 3, 7, 16, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257)  # of warps, blocks and tiles
 _OPAQUE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|^[ \t]*#[^\n]*', re.DOTALL | re.MULTILINE)
 _NUMBER = re.compile(r"(?<![\w.])(0[xX][0-9a-fA-F]+|\d+)(?![\w.])")
@@ -75,32 +77,53 @@ def derived_trials(
     free = [n for n in case.base_sizes if len(listed_sizes(case, n)) > 1]
     if not points or not free:
         return []
-    optional = frozenset(b.name for b in case.buffers if b.optional)
     near = {n: size_candidates(case, n, constants, values) for n in free}
     found: dict[str, Point] = {}
-    for wanted, draw_near in ((DERIVED, True), (DERIVED + RANDOM, False)):
-        for _ in range(TRIES):
-            if len(found) >= wanted:
+    longest = sorted(free, key=lambda n: -max(listed_sizes(case, n)))
+
+    def moved(kind: str, turn: int) -> dict[str, int] | None:
+        sizes = {n: v for n, v in rng.choice(points).sizes.items() if n in case.base_sizes}
+        if kind == "beside":  # the longest size, a row's, and another one
+            name = longest[0] if turn == 0 else rng.choice(longest)
+            sizes[name] = rng.choice([v for v in listed_sizes(case, name) if v > 0] or [1])
+            steps = (_point(case, instance, values, {**sizes, name: sizes[name] + d}, rng) for d in STEPS
+                     if is_legal(sizes[name] + d, listed_sizes(case, name)))  # fmt: skip
+            step = next((p for p in steps if p is not None), None)
+            return {n: step.sizes[n] for n in case.base_sizes} if step else None
+        for name in rng.sample(free, min(len(free), rng.choice((1, 2)))):
+            drawn = _draw(rng, near[name] if kind == "around" else [], listed_sizes(case, name))
+            sizes[name] = sizes[name] if drawn is None else drawn
+        return sizes
+
+    for kind, wanted in (("beside", BESIDE), ("around", AROUND), ("random", RANDOM)):
+        before = len(found)
+        for turn in range(TRIES):
+            if len(found) >= before + wanted:
                 break
-            moved = rng.sample(free, min(len(free), rng.choice((1, 2))))
-            sizes = {n: v for n, v in rng.choice(points).sizes.items() if n in case.base_sizes}
-            for n in moved:
-                drawn = _draw(rng, near[n] if draw_near else [], listed_sizes(case, n), sizes)
-                if drawn is not None:
-                    sizes[n] = drawn
-            scalars = {n: rng.choice(v) for n, v in case.scalars}
-            null = optional if rng.random() < 0.5 else frozenset()
-            point = point_of(case, instance, values, sizes, scalars, null)
-            if point is not None and written(case, point) > 0 and point.elements < LARGE and str(point) not in found:
-                if all(v in listed_sizes(case, n) for n, v in sizes.items()):
-                    continue
-                found[str(point)] = point
+            sizes = moved(kind, len(found) - before if turn < TRIES // 2 else 1)
+            if sizes is None or all(v in listed_sizes(case, n) for n, v in sizes.items()):
+                continue
+            point = _point(case, instance, values, sizes, rng)
+            if point is not None and written(case, point) > 0 and point.elements < LARGE:
+                found.setdefault(str(point), point)
     names = scenarios(case, values)
-    made = [Trial(p, rng.choice(names), rng.randrange(1 << 31), derived=True) for p in found.values()]
+    made = []
+    for point in found.values():
+        shown = [n for n in names if n == "normal" or affected(case, values, point, n) >= FEW]
+        made.append(Trial(point, rng.choice(shown), rng.randrange(1 << 31), derived=True))
     return sorted(made, key=lambda t: t.point.elements)
 
 
-def _draw(rng: random.Random, near: Sequence[int], listed: frozenset[int], sizes: Mapping[str, int]) -> int | None:
+def _point(
+    case: Case, instance: CaseInstance, values: Mapping[str, Value], sizes: Mapping[str, int], rng: random.Random
+) -> Point | None:
+    """A point with scalar variants and null pointers drawn."""
+    optional = frozenset(b.name for b in case.buffers if b.optional)
+    scalars = {n: rng.choice(v) for n, v in case.scalars}
+    return point_of(case, instance, values, sizes, scalars, optional if rng.random() < 0.5 else frozenset())
+
+
+def _draw(rng: random.Random, near: Sequence[int], listed: frozenset[int]) -> int | None:
     """One of the candidates, the small ones as likely as the large; without candidates any legal number."""
     if near:
         return rng.choice(near[: rng.randrange(1, len(near) + 1)])

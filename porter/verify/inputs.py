@@ -173,7 +173,7 @@ def _real(r: _Request, x: np.ndarray) -> np.ndarray:
     if limit is not None:
         x = np.clip(x, -limit, limit)
     if scenario == "nonfinite" and r.spec.nonfinite:
-        x = _plant(r, x, (np.inf, -np.inf, np.nan))
+        x = _plant(r, x, (np.nan, np.inf, -np.inf))
     return encode(np.asarray(x, np.float64), r.dtype).reshape(r.shape)
 
 
@@ -192,7 +192,11 @@ def _plant(r: _Request, x: np.ndarray, specials: Sequence[float]) -> np.ndarray:
     count = max(1, min(len(rows) // 2, 6)) if len(rows) > 1 else 1
     for n, row in enumerate(r.rng.permutation(len(rows))[:count]):
         columns = (0, rows.shape[1] - 1, int(r.rng.integers(rows.shape[1])))
-        rows[row, columns[int(r.rng.integers(3))]] = specials[n % len(specials)]
+        column = columns[int(r.rng.integers(3))]
+        if n == 0 and rows.shape[1] > 1:  # beside the largest, in its vector: a maximum that loses to NaN loses it
+            largest = int(np.abs(rows[row]).argmax())
+            column = largest ^ 1 if largest ^ 1 < rows.shape[1] else largest - 1
+        rows[row, column] = specials[n % len(specials)]
     return rows.reshape(x.shape)
 
 

@@ -12,11 +12,12 @@ from porter.case import Case, CaseInstance, Point, span_of
 from porter.cxx_types import scalar_name
 from porter.expr import ExprError, Value
 from porter.model import KernelInfo
-from porter.verify.inputs import scenarios
+from porter.verify.inputs import SCENARIOS, dist_of, scenarios
 
 LAUNCHES = 12  # an instance, when not thorough: enough for each scenario and each size once
 LARGE = 60_000  # elements of a point from which one launch with ordinary inputs must do
 SMALL = 64  # written elements below which a point shows little of a distribution
+FEW = 7  # elements of an input below which a scenario hardly shows
 EMPTY_LAUNCHES = 2  # points at which nothing is to be written
 FAR_STRIDE = (1 << 30) + 4096  # elements: the third row starts past 2^31
 MOST_FAR = 1 << 36  # elements of address space
@@ -63,7 +64,7 @@ def choose_trials(
         if len(pairs) > THOROUGH_LAUNCHES:
             pairs = rng.sample(pairs, THOROUGH_LAUNCHES)
     elif points:
-        pairs = _pairs(case, points, names, launches, rng)
+        pairs = _pairs(case, values, points, names, launches, rng)
     trials = []
     for n, (point, scenario) in enumerate(sorted(pairs, key=lambda p: p[0].elements)):
         misaligned = shift if shift and n % 3 == 2 else frozenset()
@@ -72,7 +73,7 @@ def choose_trials(
 
 
 def _pairs(
-    case: Case, points: list[Point], names: list[str], launches: int, rng: random.Random
+    case: Case, values: Mapping[str, Value], points: list[Point], names: list[str], launches: int, rng: random.Random
 ) -> list[tuple[Point, str]]:
     shown = {id(p): written(case, p) for p in points}
     empty = [p for p in points if shown[id(p)] == 0]
@@ -89,8 +90,16 @@ def _pairs(
     if not useful:
         useful = sorted(chosen, key=lambda p: -p.elements)[:3] or points[-1:]
         pairs = [(p, s) for p, s in pairs if not any(p is u for u in useful)]
-    for i in range(max(len(useful), len(rest))):
-        pairs.append((useful[i % len(useful)], rest[i] if i < len(rest) else "normal"))
+    free: list[Point] = []
+    for name in rest:
+        free = free or list(useful)
+        # the first point of the most rows at which some input shows the scenario; an empty input shows nothing
+        point = next((p for p in free if affected(case, values, p, name) >= FEW), None)
+        point = point or max(useful, key=lambda p: affected(case, values, p, name))
+        free = [p for p in free if p is not point]
+        pairs.append((point, name))
+    given = {id(p) for p, _ in pairs}
+    pairs += [(p, "normal") for p in useful if id(p) not in given]
     if all(s != "normal" or not shown[id(p)] for p, s in pairs):
         pairs.append((useful[0], "normal"))
     return pairs
@@ -99,6 +108,16 @@ def _pairs(
 def _rows(case: Case, point: Point) -> int:
     """Rows of the output with the most of them."""
     return max(math.prod(point.shapes[b.name][:-1]) for b in case.buffers if b.is_compared)
+
+
+def affected(case: Case, values: Mapping[str, Value], point: Point, scenario: str) -> int:
+    """Elements of the inputs that a scenario changes at a point, of the input with the most."""
+    sizes = [
+        math.prod(point.shapes[b.name])
+        for b in case.buffers
+        if b.is_read and b.name not in point.null and scenario in SCENARIOS.get(dist_of(b, b.dtype_at(values)), ())
+    ]
+    return max(sizes, default=0)
 
 
 def written(case: Case, point: Point) -> int:

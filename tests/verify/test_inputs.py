@@ -67,6 +67,19 @@ def test_normal_and_its_scenarios(dtype):
     assert (zeros == 0).all() and np.signbit(zeros).any() and not np.signbit(zeros).all()
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_a_nan_stands_beside_the_largest_of_its_row(seed):
+    """A maximum that NaN passes through loses it in every way of dealing elements to threads by vectors of two."""
+    case = case_of({"name": "x", "dtype": "T", "shape": ["rows", "cols"]})
+    (point, *_) = [p for p in case.points(values={"T": "f32"}) if p.sizes["rows"] > 3]
+    with_nan = read_buffer(make_inputs(case, point, {"T": "f32"}, "nonfinite", seed)["x"])
+    found = False
+    for row in with_nan[np.isnan(with_nan).any(axis=1)]:
+        largest = int(np.nanargmax(np.where(np.isfinite(row), np.abs(row), -1.0)))
+        found |= bool(np.isnan(row[[largest ^ 1 if largest ^ 1 < row.size else largest - 1]]).all())
+    assert found
+
+
 def test_nonfinite_leaves_half_of_the_rows_clean():
     x = values_of({}, "nonfinite")
     assert np.isnan(x).any() and (x == np.inf).any() and (x == -np.inf).any()

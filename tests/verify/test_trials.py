@@ -88,6 +88,35 @@ def test_every_size_and_every_scenario_is_tried(seed):
     assert "launches over" in covered(trials)
 
 
+IDS = '''kernel = "k"
+[sizes]
+tokens = [0, 1, 9]
+experts = [8, 64]
+[[buffers]]
+name = "ids"
+dtype = "i32"
+shape = ["tokens"]
+dist = "ids"
+high = "experts"
+[[buffers]]
+name = "counts"
+dtype = "i32"
+shape = ["experts * 16"]
+role = "out"
+[launch]
+grid = 1
+block = 32
+'''
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_inputs_that_are_empty_show_no_scenario(seed):
+    case = parse_case(IDS, Path("k"))
+    trials = choose_trials(case, case.instances[0], {}, seed)
+    assert {t.point.sizes["tokens"] for t in trials if t.scenario == "bad_ids"} == {9}
+    assert {t.point.sizes["tokens"] for t in trials} == {0, 1, 9}
+
+
 def test_thorough_is_the_whole_product():
     trials = choose_trials(CASE, CASE.instances[1], F32, 1, thorough=True)
     points = CASE.instance_points(CASE.instances[1], F32)
