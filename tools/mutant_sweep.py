@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from porter.model import Status
-from tools.mutation.subjects import FIXTURES, ROOT, Mutant, Subject, failing, judge, mutants, subjects, without_twins
+from tools.mutation.subjects import FIXTURES, Mutant, Subject, failing, fewer_instances, judge, mutants, subjects
 
-RESULT = ROOT / "bench" / "results" / "mutants.json"
+FEW_LAUNCHES = 6  # an instance, of which there are two then: most mutants show at once
 EXPECTED = (Status.PASS, Status.SKIP)
 
 
@@ -47,14 +47,18 @@ def seed_of(text: str) -> int:
 def run_mutant(mutant: Mutant, folder: Path) -> dict[str, Any]:
     start = time.perf_counter()
     seed = seed_of(mutant.key)
-    case = without_twins(mutant.subject.case)
-    verdicts = judge(mutant.subject, mutant.text, folder, seed, case=case)
+    subject = mutant.subject
+    verdicts = judge(subject, mutant.text, folder, seed, case=fewer_instances(subject.case), launches=FEW_LAUNCHES)
+    whole = not set(failing(verdicts)) & set(mutant.kind.checks)
+    if whole:  # what few launches do not show, a whole verification has to
+        verdicts = judge(subject, mutant.text, folder, seed)
     killed = failing(verdicts)
     first = next((v.detail for v in verdicts if v.status is Status.FAIL), "")
     errors = [f"{v.check}: {v.detail}" for v in verdicts if v.status is Status.ERROR]
     return {
         "key": mutant.key, "digest": mutant.digest, "kernel": mutant.subject.name, "class": mutant.kind.name,
-        "line": mutant.line, "before": mutant.before, "after": mutant.after, "seed": seed, "killed_by": killed,
+        "line": mutant.line, "before": mutant.before, "after": mutant.after, "seed": seed,
+        "whole": whole, "killed_by": killed,
         "meant": bool(set(killed) & set(mutant.kind.checks)), "detail": first[:300], "errors": errors,
         "seconds": round(time.perf_counter() - start, 2),
     }  # fmt: skip
@@ -155,7 +159,7 @@ def main() -> int:
     parser.add_argument("--write", action="store_true")
     args = parser.parse_args()
     if args.write:
-        from tools.mutation.table import write_table
+        from tools.mutation.table import RESULT, write_table
 
         found = result(args.work)
         RESULT.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

@@ -20,6 +20,7 @@ SMALL = 64  # written elements below which a point shows little of a distributio
 FEW = 7  # elements of an input below which a scenario hardly shows
 EMPTY_LAUNCHES = 2  # points at which nothing is to be written
 FAR_STRIDE = (1 << 30) + 4096  # elements: the third row starts past 2^31
+FAR_ROWS = 7
 MOST_FAR = 1 << 36  # elements of address space
 PLANTED = ("nonfinite", "nan_rows", "neg_inf", "bad_ids", "equal", "ties")
 THOROUGH_LAUNCHES = 2_000
@@ -160,7 +161,8 @@ def far_trial(
     points = [p for p in points if 0 < written(case, p) < LARGE]
     if not points:
         return None
-    point = points[0]
+    # several rows of output: an index that is drawn for each of them must name a row beyond 2^31 in one
+    point = min(points, key=lambda p: (-min(_rows(case, p), FAR_ROWS), p.elements))
     for name in dict.fromkeys(b.strides[0] for b in strided if b.strides):
         point = case.with_scalar(point, name, FAR_STRIDE, values)
     if max(span_of(point.shapes[b.name], point.strides[b.name]) for b in strided) >= MOST_FAR:

@@ -53,7 +53,7 @@ def odd_vector(port: PortText) -> Iterator[Edit]:
             yield Edit(node, f"lib.c_div({show(node.args[0])}, VEC * 2) * 2")
 
 
-@mutation("unwritten-last", "the last element or vector never written", NUMERICS)
+@mutation("unwritten-last", "the last element or vector never written", NUMERICS, SANITIZER)
 def unwritten_last(port: PortText) -> Iterator[Edit]:
     for function, node in port.nodes(ast.For):
         if (call := _counted(node)) and writes_out(node, function):
@@ -65,7 +65,7 @@ def unwritten_last(port: PortText) -> Iterator[Edit]:
             yield Edit(parts[1], f"{show(parts[1])} - 1")
 
 
-@mutation("unwritten-first", "the first element of each thread skipped", NUMERICS)
+@mutation("unwritten-first", "the first element of each thread skipped", NUMERICS, SANITIZER)
 def unwritten_first(port: PortText) -> Iterator[Edit]:
     for function, node in port.nodes(ast.For):
         if (call := _counted(node)) and writes_out(node, function):
