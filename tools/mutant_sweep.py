@@ -130,6 +130,7 @@ def result(work: Path) -> dict[str, Any]:
         for mutant in mutants(subject):
             row = kept.get(mutant.key)
             if row is not None and row["digest"] == mutant.digest:
+                row["meant"] = bool(set(row["killed_by"]) & set(mutant.kind.checks))
                 rows.append({k: v for k, v in row.items() if k not in ("key", "digest", "seconds", "errors")})
     runs = [r for r in true.values() if r["digest"] == texts.get(r["kernel"])]
     fixtures = sorted(p.stem for p in FIXTURES.glob("*.cu"))

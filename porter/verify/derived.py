@@ -20,6 +20,7 @@ from porter.verify.inputs import scenarios
 from porter.verify.trials import FEW, LARGE, Trial, affected, written
 
 BESIDE = 2  # launches an instance one step beside a listed size: odd numbers of vectors, of groups, of rows
+WRAPPED = 1  # where a block at its largest has to go round again, and does not come out even
 AROUND = 2  # at sizes around constants
 RANDOM = 1
 TRIES = 24  # draws for each of them
@@ -81,6 +82,18 @@ def derived_trials(
     found: dict[str, Point] = {}
     longest = sorted(free, key=lambda n: -max(listed_sizes(case, n)))
 
+    caps = constants_of(" ".join(case.launch.block))
+    widths = {1, *(v for v in values.values() if isinstance(v, int) and 1 < v <= 64)}
+
+    def wraps(point: Point) -> bool:
+        """Are there more vectors in a row than threads in a block, by a number that the block does not divide?"""
+        try:
+            threads = math.prod(case.launch_at(point, values).block)
+        except PorterError:
+            return False
+        length = point.sizes[longest[0]]
+        return any(length // w > threads and length // w % threads for w in widths if w > 1 or len(widths) == 1)
+
     def moved(kind: str, turn: int) -> dict[str, int] | None:
         sizes = {n: v for n, v in rng.choice(points).sizes.items() if n in case.base_sizes}
         if kind == "beside":  # the longest size, a row's, and another one
@@ -90,12 +103,22 @@ def derived_trials(
                      if is_legal(sizes[name] + d, listed_sizes(case, name)))  # fmt: skip
             step = next((p for p in steps if p is not None), None)
             return {n: step.sizes[n] for n in case.base_sizes} if step else None
+        if kind == "wrapped":
+            name = longest[0]
+            small = min(points, key=lambda p: (written(case, p) == 0, p.elements))
+            sizes = {n: small.sizes[n] for n in case.base_sizes}
+            ends = [c * w + d for c in caps for w in widths for d in STEPS]
+            legal = [v for v in ends if is_legal(v, listed_sizes(case, name)) and v not in listed_sizes(case, name)]
+            rng.shuffle(legal)
+            beyond = (_point(case, instance, values, {**sizes, name: v}, rng) for v in legal)
+            point = next((p for p in beyond if p is not None and wraps(p)), None)
+            return {n: point.sizes[n] for n in case.base_sizes} if point else None
         for name in rng.sample(free, min(len(free), rng.choice((1, 2)))):
             drawn = _draw(rng, near[name] if kind == "around" else [], listed_sizes(case, name))
             sizes[name] = sizes[name] if drawn is None else drawn
         return sizes
 
-    for kind, wanted in (("beside", BESIDE), ("around", AROUND), ("random", RANDOM)):
+    for kind, wanted in (("beside", BESIDE), ("wrapped", WRAPPED), ("around", AROUND), ("random", RANDOM)):
         before = len(found)
         for turn in range(TRIES):
             if len(found) >= before + wanted:

@@ -76,7 +76,8 @@ def unwritten_first(port: PortText) -> Iterator[Edit]:
 def off_by_one_guard(port: PortText) -> Iterator[Edit]:
     for _, node in port.nodes(ast.While, ast.If, ast.IfExp):
         test = node.test
-        if (parts := comparison(test, ast.Lt)) and not is_call(parts[0], "Int32"):
+        clamps = isinstance(node, ast.IfExp) and show(node.body) in show(test)  # equal values stay what they are
+        if (parts := comparison(test, ast.Lt)) and not is_call(parts[0], "Int32") and not clamps:
             yield Edit(test, f"{show(parts[0])} <= {show(parts[1])}")
 
 

@@ -17,13 +17,19 @@ from tools.mutation.port_text import PortText
 
 ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "tests" / "verify" / "mutation"
-# Mutants that compute the same as the original on every input the case allows, and why. They are not counted.
+# Mutants that compute the same as the original on every input the case allows, and why: they are not counted. Named by
+# the line as it was or as it is in the mutant, or by the line before and the line.
 EQUIVALENT: dict[tuple[str, str, str], str] = {
     ("moe_align_block_size", "off-by-one-guard", "count = counts[tid] if tid < num_experts else Int32(0)"):
         "thread num_experts reads a count inside the allocation that only threads behind it could use, and none does",
     ("moe_align_block_size", "floor-division",
      "for block in range(lib.c_div(start, block_size), lib.c_div(end, block_size)):"):
         "start is a sum of counts: never negative",
+    ("moe_dispatch", "unguarded-id", "return id if id < num_experts else Int32(-1)"):
+        "without the lower bound: the callers treat every negative expert alike",
+    ("moe_dispatch", "missing-barrier",
+     "lib.copy(dst + Int64(v) * VEC, src + Int64(v) * VEC, VEC, readonly=True) | cute.arch.sync_threads()"):
+        "the last barrier of the loop: what is shared is written and read with one of the other two in between",
 }  # fmt: skip
 
 
@@ -94,7 +100,9 @@ def mutants(subject: Subject, kinds: set[str] | None = None, every: bool = False
             text = port.applied(edit)
             line = edit.node.lineno
             before, after = (t.splitlines()[line - 1].strip() for t in (subject.text, text))
-            if (subject.name, kind.name, before) not in EQUIVALENT:
+            earlier = subject.text.splitlines()[line - 2].strip()
+            places = {(subject.name, kind.name, p) for p in (before, after, f"{earlier} | {before}")}
+            if not places & EQUIVALENT.keys():
                 found.append(Mutant(subject, kind, number, line, before, after, text))
     return found
 
