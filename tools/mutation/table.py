@@ -53,9 +53,10 @@ def table(found: dict[str, Any]) -> str:
 SECTION = """## Mutants
 
 Generators (`tools/mutation/`) look for places in the emitted port of every reference kernel where a class of mistake
-applies, and change one expression or statement there. Each mutant goes through the whole verifier with a seed of its
-own. `python -m tools.mutant_sweep --work DIR` runs the sweep and can be interrupted; `--true-seeds 50` verifies the
-true ports; `--write` makes this section and `bench/results/mutants.json`. CI runs one mutant a class. A mutant that
+applies, and change one expression or statement there. Each mutant goes through every check with a seed of its own: six
+launches of at most two instances, and where those do not show it, all launches of all instances.
+`python -m tools.mutant_sweep --work DIR` runs the sweep and can be interrupted; `--true-seeds 50` verifies the true
+ports; `--write` makes this section and `bench/results/mutants.json`. CI runs one mutant a class. A mutant that
 survives is a fault of the verifier: it gets another distribution, another shape or a tighter bound.
 """
 
