@@ -48,7 +48,7 @@ def run_mutant(mutant: Mutant, folder: Path) -> dict[str, Any]:
     start = time.perf_counter()
     seed = seed_of(mutant.key)
     subject = mutant.subject
-    verdicts = judge(subject, mutant.text, folder, seed, case=fewer_instances(subject.case), launches=FEW_LAUNCHES)
+    verdicts = judge(subject, mutant.text, folder, seed, only=fewer_instances(subject.case), launches=FEW_LAUNCHES)
     whole = not set(failing(verdicts)) & set(mutant.kind.checks)
     if whole:  # what few launches do not show, a whole verification has to
         verdicts = judge(subject, mutant.text, folder, seed)

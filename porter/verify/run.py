@@ -69,6 +69,7 @@ class VerifyRequest:
     checks: tuple[str, ...] = CHECKS
     line_map: tuple[LineMapEntry, ...] = ()  # of the port, to name where it parts from the original
     explain: bool = True  # make failing launches small and find where they part
+    only: tuple[int, ...] = ()  # numbers of the case's instances that the verdicts are to be about; empty: all
 
 
 @dataclass
@@ -107,6 +108,8 @@ def verify_port(request: VerifyRequest) -> list[Verdict]:
     state.instances = [(i, dict(instance_values(request.info, i.instance))) for i in request.case.instances]
     if _honesty(state).status is not Status.PASS:
         return _rest(state, "the port is not run: see honesty")
+    if request.only:  # honesty looks at all of them
+        state.instances = [state.instances[n] for n in request.only]
     start = time.perf_counter()
     with ThreadPoolExecutor(1) as side:  # the original is compiled while the port is
         original = side.submit(_build_original, state)

@@ -115,10 +115,10 @@ def _spread(count: int, most: int, label: str) -> list[int]:
     return sorted((start + i * count // most) % count for i in range(most))
 
 
-def fewer_instances(case: Case) -> Case:
-    """The case with its first instance, and its last one where that has other constants."""
+def fewer_instances(case: Case) -> tuple[int, ...]:
+    """The numbers of the case's first instance, and of its last one where that has other constants."""
     first, last = case.instances[0], case.instances[-1]
-    return replace(case, instances=(first,) if first.args[1:] == last.args[1:] else (first, last))
+    return (0,) if first.args[1:] == last.args[1:] else (0, len(case.instances) - 1)
 
 
 def judge(subject: Subject, text: str, folder: Path, seed: int, **changes: object) -> list[Verdict]:
