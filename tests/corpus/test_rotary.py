@@ -130,3 +130,14 @@ def test_a_wild_position_is_not_prefetched():
     with pytest.raises(AssertionError, match=r"ld\.global"):  # the load after the wait is out of bounds, no prefetch
         run(corpus.rotary_embedding, positions, q, k, 64, table, True)
     assert q.shape == before.shape
+
+
+def test_called_as_a_function_on_tensors_without_a_gpu():
+    """It has a parameter called `key`."""
+    positions, query, key, cache = inputs(3, 2, 1, 64, 64)
+    query, key = query.clone(), key.clone()
+    want_query, want_key = query.clone(), key.clone()
+    corpus.rotary_embedding(positions, query, key, 64, cache, True)
+    reference.rotary_embedding(positions, want_query, want_key, 64, cache, True)
+    assert torch.equal(query, want_query)
+    assert torch.equal(key, want_key)

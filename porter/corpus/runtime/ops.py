@@ -143,17 +143,17 @@ def _nothing(*_: Any) -> None:
 # by hand takes twenty times as long as all the rest.
 _FUNCTION = """\
 def {name}({header}):
-    if is_compiling():
-        return custom_op({names})
-    launch = ready.get(key({names}))
-    if launch is None:
-        launch = prepare(({names},))
+    if _is_compiling():
+        return _custom_op({names})
+    _launch = _ready.get(_key({names}))
+    if _launch is None:
+        _launch = _prepare(({names},))
     try:
-        launch({names})
+        _launch({names})
     except (ValueError, TypeError, RuntimeError):
-        if launch is fallback:
+        if _launch is _fallback:
             raise
-        refused(({names},))
+        _refused(({names},))
 """
 
 
@@ -165,11 +165,11 @@ def _function(made: Op, plan: Callable[..., Plan]) -> Any:
     header = ", ".join(p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in parameters)
     names = ", ".join(made.signature.parameters)
     scope: dict[str, Any] = {
-        "is_compiling": torch.compiler.is_compiling,
-        "custom_op": lambda *args: getattr(torch.ops.porter, made.name)(*args),
-        "ready": made.ready, "key": made.key, "prepare": made.prepare, "refused": made.refused,
-        "fallback": made.fallback,
-    }  # fmt: skip
+        "_is_compiling": torch.compiler.is_compiling,
+        "_custom_op": lambda *args: getattr(torch.ops.porter, made.name)(*args),
+        "_ready": made.ready, "_key": made.key, "_prepare": made.prepare, "_refused": made.refused,
+        "_fallback": made.fallback,
+    }  # fmt: skip  (underscores: an op may have a parameter called `key`)
     exec(_FUNCTION.format(name=made.name, header=header, names=names), scope)
     call = scope[made.name]
     functools.update_wrapper(call, plan)
