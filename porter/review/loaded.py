@@ -1,0 +1,255 @@
+"""A port as the review shows it: texts of both sides, regions with their decisions, holes, verdicts, messages."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from porter.model import Diagnostic, Hole, LineMapEntry, PorterError, Severity, Status, Verdict
+from porter.outputs import find_ports, hole_is_open, recorded
+from porter.provenance import PortRecord, line_hashes, reanchor, sha256_text
+from porter.review.decisions import Decision, assign, decisions_of, digest
+from porter.review.regions import Region, regions_of
+from porter.source import Span
+
+REVISIONS = 100  # of the source that are looked through for the text that was ported
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """One port. With a fault (no record, a damaged one) the other fields hold what could be read all the same."""
+
+    path: Path
+    text: str = ""
+    cuda_path: Path = Path()
+    cuda: str | None = None  # the source as it is now; None: it cannot be read
+    ported_cuda: str | None = None  # as it was ported: the same unless it changed; None: not found in version control
+    record: PortRecord | None = None
+    line_map: tuple[LineMapEntry, ...] = ()
+    regions: tuple[Region, ...] = ()
+    digests: tuple[str, ...] = ()
+    decisions: dict[str, Decision] = field(default_factory=dict)
+    faults: tuple[Diagnostic, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.record.kernel if self.record else self.path.stem
+
+    @property
+    def readable(self) -> bool:
+        return self.record is not None and not any(d.code in ("PRT955", "PRT960") for d in self.faults)
+
+    @property
+    def source_changed(self) -> bool:
+        return bool(self.record and self.cuda is not None and self.record.source_sha256 != sha256_text(self.cuda))
+
+    @property
+    def verified(self) -> bool:
+        """Whether the verdicts are about the text as it is."""
+        return bool(self.record and self.record.verified_sha256 == sha256_text(self.text))
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        return self.record.verdicts if self.record else ()
+
+    @property
+    def holes(self) -> tuple[tuple[int, Hole], ...]:
+        """The open ones, with their numbers."""
+        found = self.record.holes if self.record else ()
+        return tuple((n, h) for n, h in enumerate(found, 1) if hole_is_open(self.text, n))
+
+    @cached_property
+    def port_lines(self) -> list[str]:
+        return self.text.splitlines()
+
+    @cached_property
+    def cuda_lines(self) -> list[str]:
+        return (self.cuda or "").splitlines()
+
+    @cached_property
+    def moved_lines(self) -> dict[int, int]:
+        """Line of the source as ported -> its line now; lines that are gone are missing. Empty when nothing changed."""
+        if not self.source_changed or self.ported_cuda is None:
+            return {}
+        matcher = difflib.SequenceMatcher(None, self.ported_cuda.splitlines(), self.cuda_lines, autojunk=False)
+        return {a + k + 1: b + k + 1 for a, b, n in matcher.get_matching_blocks() for k in range(n)}
+
+    def cuda_now(self, region: Region) -> tuple[int, ...]:
+        """The lines of the source, as it is now, behind a region."""
+        if not self.source_changed or self.ported_cuda is None:
+            return tuple(n for n in region.cuda if n <= len(self.cuda_lines))
+        return tuple(self.moved_lines[n] for n in region.cuda if n in self.moved_lines)
+
+    def cuda_text(self, region: Region) -> str:
+        return "\n".join(self.cuda_lines[n - 1] for n in self.cuda_now(region))
+
+    def port_text(self, region: Region) -> str:
+        return "\n".join(self.port_lines[region.first - 1 : region.last])
+
+    def region_at(self, line: int) -> Region | None:
+        """The region of a port line, else the nearest above it."""
+        return next((r for r in reversed(self.regions) if r.first <= line), self.regions[0] if self.regions else None)
+
+    def region_of_cuda(self, line: int) -> Region | None:
+        """The region that a CUDA line became: the one with the fewest lines among those that name it."""
+        found = [r for r in self.regions if line in self.cuda_now(r)]
+        return min(found, key=lambda r: len(r.cuda), default=None)
+
+    def digest_of(self, region: Region) -> str:
+        return self.digests[self.regions.index(region)]
+
+    def state(self, region: Region) -> str:
+        """accepted, rejected, stale (decided about another text), hole, or open."""
+        decision = self.decisions.get(region.name)
+        if region.hole:
+            return "hole"
+        if decision is None or decision.state == "open":
+            return "open"
+        return decision.state if decision.sha256 == self.digest_of(region) else "stale"
+
+    def pairs(self, region: Region) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+        """(CUDA lines, port lines) of a region in the port's order, neighbours from the same lines together."""
+        by_line = {e.line: e for e in self.line_map}
+        found: list[tuple[tuple[int, ...], list[int]]] = []
+        for line in range(region.first, region.last + 1):
+            entry = by_line.get(line)
+            mine = set(range(entry.span.line, max(entry.span.end_line, entry.span.line) + 1)) if entry else set()
+            ported = tuple(n for n in region.cuda if n in mine)
+            if self.moved_lines:
+                ported = tuple(self.moved_lines[n] for n in ported if n in self.moved_lines)
+            if found and (found[-1][0] == ported or not ported):
+                found[-1][1].append(line)
+            else:
+                found.append((ported, [line]))
+        return [(cuda, tuple(lines)) for cuda, lines in found]
+
+    @property
+    def accepted(self) -> int:
+        return sum(self.state(r) == "accepted" for r in self.regions)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every region is accepted as it is now."""
+        return self.readable and bool(self.regions) and self.accepted == len(self.regions)
+
+    def verdict(self, check: str) -> Verdict | None:
+        return next((v for v in self.verdicts if v.check == check), None)
+
+    def about(self, region: Region) -> list[tuple[Verdict, Diagnostic]]:
+        """Messages of the verifier whose place lies in the region, by port line or by CUDA line."""
+        lines = range(region.first, region.last + 1)
+        found = []
+        for verdict in self.verdicts if self.verified else ():
+            for d in verdict.diagnostics:
+                ours = any(_port_line(note) in lines for note in d.notes)
+                theirs = d.span.file.endswith(self.cuda_path.name) and d.span.line in region.cuda
+                if ours or (theirs and not any(_port_line(note) for note in d.notes)):
+                    found.append((verdict, d))
+        return found
+
+
+def _port_line(note: str) -> int:
+    """The line in a note such as `port: ported/k.py:44 (hole 2)`, 0 for another note."""
+    if not note.startswith("port: "):
+        return 0
+    number = note.split(" (")[0].rpartition(":")[2]
+    return int(number) if number.isdigit() else 0
+
+
+def load(port: Path) -> Loaded:
+    """Read a port. What is missing or damaged is in its faults; raises nothing for that."""
+    faults: list[Diagnostic] = []
+    record: PortRecord | None = None
+    decided: tuple[Decision, ...] = ()
+    text = ""
+    try:
+        text = port.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        faults.append(Diagnostic("PRT955", f"cannot read the port {port}: {error}", Span(str(port), 0)))
+    try:
+        record = recorded(port)
+        decided = decisions_of(record, port)
+    except PorterError as error:
+        faults += error.diagnostics
+    if record is None:
+        return Loaded(port, text, regions=regions_of(text, ()), faults=tuple(faults))
+    now = line_hashes(text)
+    line_map = record.line_map if now == record.line_hashes else reanchor(record.line_map, record.line_hashes, now)
+    regions = regions_of(text, line_map)
+    cuda_path = Path(os.path.normpath(port.parent / record.source))
+    cuda = None
+    try:
+        cuda = cuda_path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        faults.append(_missing_source(cuda_path, error))
+    ported = cuda
+    if cuda is not None and sha256_text(cuda) != record.source_sha256:
+        ported = text_in_git(cuda_path, record.source_sha256)
+        faults.append(_changed_source(cuda_path, port, ported is not None))
+    found = Loaded(port, text, cuda_path, cuda, ported, record, line_map, regions, faults=tuple(faults))
+    digests = tuple(digest(found.port_text(r), found.cuda_text(r)) for r in regions)
+    return Loaded(
+        port, text, cuda_path, cuda, ported, record, line_map, regions, digests, assign(regions, digests, decided),
+        tuple(faults),
+    )  # fmt: skip
+
+
+def _missing_source(path: Path, error: Exception) -> Diagnostic:
+    why = "is not there" if isinstance(error, FileNotFoundError) else f"cannot be read: {error}"
+    help_ = "restore it: without the CUDA beside it nothing of the port can be accepted"
+    return Diagnostic("PRT961", f"the source {path} {why}", Span(str(path), 0), help=help_)
+
+
+def _changed_source(path: Path, port: Path, found: bool) -> Diagnostic:
+    message = f"{path} has changed since {port} was made from it"
+    help_ = "decisions about changed CUDA lines are stale; `porter port` makes the port anew"
+    if not found:
+        help_ = f"the text that was ported is not among the last {REVISIONS} revisions in git; {help_}"
+    return Diagnostic("PRT958", message, Span(str(path), 0), Severity.WARNING, help_)
+
+
+def text_in_git(path: Path, sha256: str) -> str | None:
+    """The text of a file with this hash among its revisions in git; None when there is none, or no git."""
+
+    def git(*arguments: str) -> str:
+        done = subprocess.run(
+            ["git", *arguments],
+            cwd=path.parent,
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=True,
+            encoding="utf-8",
+        )
+        return done.stdout
+
+    try:
+        for revision in git("log", f"-{REVISIONS}", "--format=%H", "--", path.name).split():
+            text = git("show", f"{revision}:./{path.name}")
+            if sha256_text(text) == sha256:
+                return text
+    except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
+        return None
+    return None
+
+
+def load_all(paths: Sequence[Path]) -> list[Loaded]:
+    """The ports named and those in the folders named. Raises PorterError when there is none."""
+    return [load(p) for p in find_ports(paths)]
+
+
+def status_word(loaded: Loaded, check: str) -> str:
+    """What a table shows for a check: PASS, FAIL, SKIP, ERROR, "-" not run, with "?" when about an earlier text."""
+    verdict = loaded.verdict(check)
+    if verdict is None:
+        return "-"
+    return verdict.status.value + ("" if loaded.verified else "?")
+
+
+def failing(loaded: Loaded) -> bool:
+    return any(v.status in (Status.FAIL, Status.ERROR) for v in loaded.verdicts)
