@@ -1,0 +1,120 @@
+"""Ports for the review, emitted once and not verified: their records are filled by the tests that need verdicts."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from porter.model import Diagnostic, Severity, Status, Verdict
+from porter.provenance import sha256_text, update_record
+from porter.source import Span
+
+KERNEL = """\
+// The sum of a row, kept apart so that the review has two functions.
+__device__ float twice(float v) {
+  const float w = v * 2.0f;
+  return w;
+}
+
+__global__ void scale_kernel(float* __restrict__ out, const float* __restrict__ in, float factor, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) {
+    out[i] = twice(in[i]) * factor;
+  }
+}
+"""
+CASE = """\
+schema = 1
+kernel = "scale_kernel"
+
+[sizes]
+n = [1, 100]
+
+[[buffers]]
+name = "out"
+dtype = "f32"
+shape = ["n"]
+role = "out"
+
+[[buffers]]
+name = "in"
+dtype = "f32"
+shape = ["n"]
+role = "in"
+
+[scalars]
+factor = 2.0
+n = "n"
+
+[launch]
+grid = ["ceil_div(n, 128)", 1, 1]
+block = [128, 1, 1]
+"""
+
+
+@pytest.fixture(scope="session")
+def emitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("emitted")
+    for name in ("scale", "other"):
+        (folder / f"{name}.cu").write_text(KERNEL.replace("scale_kernel", f"{name}_kernel"))
+        (folder / f"{name}.case.toml").write_text(CASE.replace("scale_kernel", f"{name}_kernel"))
+    command = [sys.executable, "-m", "porter.cli", "port", "scale.cu", "other.cu", "-o", "out", "--no-verify"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+@pytest.fixture
+def folder(emitted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with scale.cu, other.cu and their ports in out/; the reviewer is called Ada."""
+    shutil.copytree(emitted, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("porter.review.decisions.reviewer", lambda folder: "Ada")
+    monkeypatch.setattr("porter.review.changes.reviewer", lambda folder: "Ada")
+    return tmp_path
+
+
+@pytest.fixture
+def port(folder: Path) -> Path:
+    return folder / "out" / "scale.py"
+
+
+def with_verdicts(port: Path) -> None:
+    """Verdicts in the record as a verification leaves them, one of each status."""
+    line = next(n for n, t in enumerate(port.read_text().splitlines(), 1) if "factor" in t and "=" in t and "out[" in t)
+    note = (f"port: {port}:{line}",)
+    span = Span("../scale.cu", 10, 5, 10, 34)
+    row = {
+        "verdict": "not equal", "elements": 101, "different": 7, "max_ulp": 4, "ulps": [0, 3, 4], "excused": 0,
+        "rms_original": 1.0, "rms_port": 1.0, "tolerance": "exact",
+    }  # fmt: skip
+    divergence = {
+        "kind": "store.global", "cuda_line": 10, "port_line": line, "block": 0, "thread": 3,
+        "message": "a store writes 2.0, the original's 4.0", "launch": "n=100",
+    }  # fmt: skip
+    usage = {"registers": 12, "spills": 0, "local_bytes": 0, "shared_bytes": 0, "barriers": 0}
+    original = usage | {"registers": 10}
+    counts: dict[str, object] = {
+        "original": {"instructions": 1000, "sectors": 26},
+        "port": {"instructions": 1100, "sectors": 26},
+    }
+    counts |= {"instance": "", "sizes": {"n": 100}}
+    compiled = Diagnostic("PRT811", "a warning of the compiler", span, Severity.WARNING, notes=note)
+    wrong = Diagnostic("PRT840", "out[3] is 2.0, the original's 4.0", span, notes=note)
+    verdicts = (
+        Verdict("compile", Status.PASS, "1 instance for sm_90a", (compiled,)),
+        Verdict("resources", Status.PASS, "registers 12 (10)", data={"": {"original": original, "port": usage}}),
+        Verdict(
+            "numerics", Status.FAIL, "1 differences; seed 7", (wrong,),
+            {"seed": 7, "launches": 4, "buffers": {"": {"out": row}}, "divergence": divergence},
+        ),
+        Verdict("sanitizer", Status.PASS, "4 launches", data={"launches": 4, "checked": ["shared-race"]}),
+        Verdict("performance", Status.SKIP, "needs a GPU", data={"counts": [counts]}),
+    )  # fmt: skip
+    digest = sha256_text(port.read_text())
+    update_record(port, lambda r: replace(r, verdicts=verdicts, verified_sha256=digest))

@@ -1,0 +1,264 @@
+"""Regions, decisions and what they do to a port, without a terminal."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from porter.cli import main
+from porter.config import PortConfig
+from porter.model import PorterError
+from porter.provenance import read_record, record_path
+from porter.review.changes import accept, edit, reject, remark, withdraw
+from porter.review.decisions import read_draft, save_draft
+from porter.review.loaded import Loaded, load
+from porter.review.page import page
+from porter.review.plain import check, review_plain
+from porter.review.regions import Region, regions_of
+
+from .conftest import KERNEL, with_verdicts
+
+
+def region_with(loaded: Loaded, text: str) -> Region:
+    return next(r for r in loaded.regions if text in loaded.port_text(r))
+
+
+def accept_all(port: Path) -> Loaded:
+    loaded = load(port)
+    for name in [r.name for r in loaded.regions]:
+        loaded = accept(loaded, next(r for r in loaded.regions if r.name == name))
+    return loaded
+
+
+def test_regions_hold_every_line_once(port: Path):
+    loaded = load(port)
+    lines = [n for r in loaded.regions for n in range(r.first, r.last + 1)]
+    assert len(lines) == len(set(lines))
+    assert set(lines) >= {n for n, t in enumerate(loaded.port_lines, 1) if t.strip()}
+    assert len({r.name for r in loaded.regions}) == len(loaded.regions)
+
+
+def test_a_region_knows_its_cuda_lines(port: Path):
+    loaded = load(port)
+    region = region_with(loaded, "if i < n")
+    assert region.function == "scale_kernel" and region.kind == "statements"
+    assert "if (i < n)" in loaded.cuda_text(region) and "twice(in[i])" in loaded.cuda_text(region)
+    pairs = loaded.pairs(region)
+    assert [n for _, ported in pairs for n in ported] == list(range(region.first, region.last + 1))
+    assert loaded.region_of_cuda(10) == region
+
+
+def test_text_that_is_no_python_has_regions_too(port: Path):
+    port.write_text(port.read_text() + "\ndef broken(:\n")
+    loaded = load(port)
+    assert {r.kind for r in loaded.regions} == {"text"}
+    assert regions_of("", ()) == ()
+
+
+def test_long_loops_are_opened_and_else_belongs_to_its_block():
+    body = "".join(f"        x = x + {n}\n" for n in range(20))
+    text = f"@cute.kernel\ndef k(x):\n    if x > 1:\n{body}    else:\n        x = 1\n    y = x\n"
+    regions = regions_of(text, ())
+    head = next(r for r in regions if r.kind == "head")
+    lines = text.splitlines()
+    assert lines[head.first - 1] == "    if x > 1:" and head.hole_lines == (3, 25)
+    other = next(r for r in regions if lines[r.first - 1] == "    else:")
+    assert other.hole_lines == (25, 25)
+
+
+def test_accepting_is_saved_at_once_with_who_when_and_what(port: Path):
+    loaded = load(port)
+    region = region_with(loaded, "if i < n")
+    made = accept(loaded, region, "read twice")
+    (row,) = json.loads(record_path(port).read_text())["review"]["decisions"]
+    assert (
+        row["state"] == "accepted" and row["by"] == "Ada" and row["comment"] == "read twice" and row["at"].endswith("Z")
+    )
+    assert row["sha256"] == loaded.digest_of(region) and made.state(region) == "accepted"
+    assert made.state(region_with(made, "def twice")) == "open"
+
+
+def test_a_decision_survives_a_move_and_is_stale_after_a_change(port: Path):
+    region = region_with(load(port), "if i < n")
+    accept(load(port), region)
+    port.write_text("# a line above\n" + port.read_text())
+    moved = load(port)
+    assert moved.state(region_with(moved, "if i < n")) == "accepted"
+    port.write_text(port.read_text().replace("if i < n", "if i <= n"))
+    changed = load(port)
+    assert changed.state(region_with(changed, "if i <= n")) == "stale"
+    assert "person" in region_with(changed, "if i <= n").authors
+
+
+def test_a_decision_is_stale_when_its_cuda_changed(folder: Path, port: Path):
+    loaded = load(port)
+    accept(loaded, region_with(loaded, "if i < n"))
+    accept(load(port), region_with(loaded, "def twice"))
+    source = folder / "scale.cu"
+    source.write_text(source.read_text().replace("* factor", "* factor * factor"))
+    changed = load(port)
+    assert [d.code for d in changed.faults] == ["PRT958"]
+    assert changed.state(region_with(changed, "if i < n")) == "stale"
+    assert changed.state(region_with(changed, "def twice")) == "accepted"
+
+
+def test_the_ported_text_is_found_in_git_and_lines_move(folder: Path, port: Path):
+    accept(load(port), region_with(load(port), "if i < n"))
+    who = ["-c", "user.name=Ada", "-c", "user.email=ada@example.com"]
+    for command in (["init", "-q"], ["add", "scale.cu"], [*who, "commit", "-qm", "kernel"]):
+        subprocess.run(["git", *command], cwd=folder, check=True)
+    source = folder / "scale.cu"
+    source.write_text("// a new first line\n" + KERNEL)
+    loaded = load(port)
+    assert loaded.ported_cuda == KERNEL
+    region = region_with(loaded, "if i < n")
+    assert "if (i < n)" in loaded.cuda_text(region) and loaded.state(region) == "accepted"
+
+
+def test_comments_and_withdrawing(port: Path):
+    region = region_with(load(port), "if i < n")
+    loaded = remark(load(port), region, "why not <=?")
+    assert loaded.state(region) == "open" and loaded.decisions[region.name].comment == "why not <=?"
+    loaded = accept(loaded, region)
+    assert loaded.decisions[region.name].comment == "why not <=?"
+    loaded = withdraw(loaded, region)
+    assert loaded.state(region) == "open" and loaded.decisions[region.name].comment == "why not <=?"
+    assert len(json.loads(record_path(port).read_text())["review"]["decisions"]) == 1
+
+
+def test_a_rejected_rewrite_becomes_a_hole(port: Path):
+    loaded = load(port)
+    region = region_with(loaded, "if i < n")
+    loaded = reject(loaded, region, "wrong guard")
+    text = port.read_text()
+    ast.parse(text)
+    assert 'runtime.hole(1, "PRT963")  # rejected by Ada: wrong guard' in text
+    assert "# CUDA: if (i < n) {" in text and "if i < n" not in text
+    record = read_record(port)
+    assert record is not None
+    (hole,) = record.holes
+    assert hole.code == "PRT963" and "twice(in[i])" in hole.cuda and hole.span.line == 9
+    assert loaded.state(region_with(loaded, "runtime.hole")) == "hole"
+    assert [n for n, _ in loaded.holes] == [1]
+    assert loaded.decisions[region_with(loaded, "runtime.hole").name].state == "rejected"
+    with pytest.raises(PorterError, match="is hole 1"):
+        accept(loaded, region_with(loaded, "runtime.hole"))
+
+
+def test_two_rejections_are_two_holes(port: Path):
+    loaded = reject(load(port), region_with(load(port), "if i < n"))
+    loaded = reject(loaded, region_with(loaded, "w = "))
+    assert [n for n, _ in loaded.holes] == [1, 2]
+
+
+def test_what_can_be_no_hole_is_noted_as_rejected(port: Path):
+    before = port.read_text()
+    loaded = reject(load(port), region_with(load(port), "def twice"))
+    assert loaded.state(region_with(loaded, "def twice")) == "rejected" and port.read_text() == before
+
+
+def test_a_rejected_edit_gives_the_emitted_lines_back(port: Path):
+    before = port.read_text()
+    loaded = load(port)
+    region = region_with(loaded, "if i < n")
+    loaded = edit(loaded, region, loaded.port_text(region).replace("i < n", "i <= n"))
+    changed = region_with(loaded, "i <= n")
+    assert "person" in changed.authors and loaded.record.emitted_sha256 != ""
+    reject(loaded, changed, config=PortConfig())
+    assert port.read_text() == before
+
+
+def test_edits_that_are_not_python_are_refused_and_kept(port: Path):
+    before = port.read_text()
+    loaded = load(port)
+    region = region_with(loaded, "if i < n")
+    save_draft(port, region.name, "    if i <")
+    with pytest.raises(PorterError, match="not Python"):
+        edit(loaded, region, "    if i <")
+    assert port.read_text() == before and read_draft(port, region.name) == "    if i <"
+    edit(loaded, region, loaded.port_text(region).replace("i < n", "i <= n"))
+    assert read_draft(port, region.name) is None
+
+
+def test_nothing_is_decided_about_a_text_that_is_gone(port: Path):
+    loaded = load(port)
+    port.write_text(port.read_text() + "# somebody else\n")
+    for decide in (accept, reject):
+        with pytest.raises(PorterError) as error:
+            decide(loaded, region_with(loaded, "if i < n"))
+        assert error.value.diagnostics[0].code == "PRT964"
+    assert "review" not in json.loads(record_path(port).read_text())
+
+
+def test_a_missing_source_allows_comments_only(folder: Path, port: Path):
+    (folder / "scale.cu").unlink()
+    loaded = load(port)
+    region = region_with(loaded, "if i < n")
+    assert [d.code for d in loaded.faults] == ["PRT961"]
+    with pytest.raises(PorterError, match="cannot be read"):
+        accept(loaded, region)
+    assert remark(loaded, region, "where is it?").decisions[region.name].comment == "where is it?"
+
+
+@pytest.mark.parametrize("damage", ["{", '{"schema": 1}', "review"])
+def test_damaged_records_are_shown_and_left_alone(port: Path, damage: str):
+    path = record_path(port)
+    if damage == "review":
+        accept(load(port), load(port).regions[0])
+        damage = path.read_text().replace('"accepted"', '"acepted"')
+    path.write_text(damage)
+    loaded = load(port)
+    assert loaded.faults[0].code in ("PRT955", "PRT960") and not loaded.readable and loaded.regions
+    with pytest.raises(PorterError):
+        accept(loaded, loaded.regions[0])
+    assert path.read_text() == damage
+
+
+def test_check_is_for_ci(port: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["review", str(port), "--check"]) == 1
+    assert "scale_kernel/1 is open" in capsys.readouterr().out
+    accept_all(port)
+    assert main(["review", str(port), "--check"]) == 0
+    port.write_text(port.read_text().replace("if i < n", "if i <= n"))
+    assert main(["review", str(port), "--check"]) == 1
+    assert "is stale" in capsys.readouterr().out
+    assert main(["review", "nowhere", "--check"]) == 2
+
+
+def test_plain_asks_about_each_region(port: Path):
+    said: list[str] = []
+    answers = iter(["what?", "c a remark", "a", "r no", "n", "q"])
+    code = review_plain([port], PortConfig(), lambda question: next(answers), said.append)
+    loaded = load(port)
+    assert code == 1 and loaded.state(loaded.regions[0]) == "accepted"
+    assert loaded.decisions[loaded.regions[0].name].comment == "a remark"
+    assert loaded.decisions[loaded.regions[1].name].state == "rejected"
+    assert any("a comment may follow" in s for s in said) and any("port     1 |" in s for s in said)
+
+
+def test_plain_to_the_end_is_complete(port: Path):
+    said: list[str] = []
+    assert review_plain([port], PortConfig(), lambda question: "a", said.append) == 0
+    assert check([load(port)], said.append) == 0
+
+
+def test_plain_ends_with_its_input(port: Path):
+    def ended(question: str) -> str:
+        raise EOFError
+
+    assert review_plain([port], PortConfig(), ended, lambda text: None) == 1
+
+
+def test_the_exported_page_stands_alone(folder: Path, port: Path):
+    with_verdicts(port)
+    accept(load(port), region_with(load(port), "def twice"), "<fine>")
+    assert main(["review", str(port), "--export", "page.html"]) == 0
+    text = (folder / "page.html").read_text()
+    assert "http" not in text and "<script" not in text and "<link" not in text
+    assert "✗ FAIL" in text and "accepted by Ada" in text and "&lt;fine&gt;" in text
+    assert "out[3] is 2.0" in text and 'class="head accepted"' in text
+    assert page([load(port)]).count("<h2") == 1
