@@ -15,7 +15,7 @@ from porter.corpus.kernels.norm.rms_norm_static_fp8 import RmsNormStaticFp8
 from porter.corpus.lib.rows import Rows
 from porter.corpus.runtime.specialisation import Specialisation, compiled
 
-LOAD, WEIGHT = r"ld\.global\.L1::no_allocate\.v4\.b32", r"ld\.global\.nc\.v4\.b32"
+LOAD, WEIGHT = r"ld\.global\.v4\.b32", r"ld\.global\.nc\.v4\.b32"
 KERNELS: dict[str, Specialisation] = {
     "rms_norm": RmsNorm("bf16", Rows(4096, 8, 256), "bf16", prefetch="all"),
     "rms_norm odd": RmsNorm("bf16", Rows(5120, 8, 512), "bf16"),
