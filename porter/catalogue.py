@@ -3,38 +3,16 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from pathlib import Path
 
 import porter.corpus
 from porter.config import PortConfig
+from porter.corpus_text import CorpusEntry, corpus_entries
 from porter.patterns.catalogue import Pattern
 from porter.patterns.tables.intrinsics import ROWS
 from porter.source import Source
 
-
-@dataclass(frozen=True)
-class CorpusEntry:
-    """A public function or class of the corpus. `module` is dotted, `source` its whole text."""
-
-    name: str
-    module: str
-    signature: str
-    summary: str
-    source: str
-
-
-def corpus_entries() -> list[CorpusEntry]:
-    """Every public function and class of porter.corpus.lib and porter.corpus.kernels, by module, in file order."""
-    root = Path(porter.corpus.__path__[0])
-    found: list[CorpusEntry] = []
-    for part in ("lib", "kernels"):
-        for path in sorted((root / part).rglob("*.py")):
-            dotted = ".".join(("porter.corpus", *path.relative_to(root).with_suffix("").parts)).removesuffix(
-                ".__init__"
-            )
-            found += _entries(path.read_text(encoding="utf-8"), dotted)
-    return found
+__all__ = ["CorpusEntry", "corpus_entries", "corpus_ops", "function_rows", "pattern_line", "pattern_page"]
 
 
 def corpus_ops() -> list[tuple[str, str]]:
@@ -60,21 +38,6 @@ def _text(node: ast.expr, constants: dict[str, object]) -> str:
     if isinstance(node, ast.BinOp):
         return _text(node.left, constants) + _text(node.right, constants)
     return str(constants[node.id] if isinstance(node, ast.Name) else ast.literal_eval(node))
-
-
-def _entries(text: str, module: str) -> list[CorpusEntry]:
-    lines = text.splitlines(keepends=True)
-    found = []
-    for node in ast.parse(text).body:
-        if not isinstance(node, (ast.FunctionDef, ast.ClassDef)) or node.name.startswith("_"):
-            continue
-        first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-        signature = (
-            f"{node.name}({ast.unparse(node.args)})" if isinstance(node, ast.FunctionDef) else f"class {node.name}"
-        )
-        summary = (ast.get_docstring(node) or "").split("\n")[0]
-        found.append(CorpusEntry(node.name, module, signature, summary, "".join(lines[first - 1 : node.end_lineno])))
-    return found
 
 
 def pattern_line(pattern: Pattern, width: int) -> str:
