@@ -263,9 +263,11 @@ def judge(
     run: Run,
     oracle: Path | None = None,
     line_map: tuple[LineMapEntry, ...] = (),
+    launches: int = 0,
+    seconds: float = 0.0,
 ) -> tuple[Verdict, ...]:
     """Every check of the verifier for the port on disk, with progress and times. `oracle` is another port of the kernel
-    that takes the original's place."""
+    that takes the original's place. `launches` an instance and `seconds` for them: 0 is the verifier's own choice."""
     from porter.verify.backends import choose
     from porter.verify.run import VerifyRequest, verify_port
 
@@ -288,6 +290,8 @@ def judge(
         on_time=run.took,
         line_map=line_map,
     )
+    if launches or seconds:
+        request = replace(request, launches=launches or request.launches, budget=seconds or request.budget)
     verdicts = tuple(verify_port(request))
     for v in verdicts:
         seconds = float(v.data.get("seconds", 0.0))

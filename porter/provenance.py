@@ -233,8 +233,13 @@ def refuse_edited(port: Path, text: str, kernel: str) -> None:
     )
 
 
-def write_port(port: Path, text: str, record: PortRecord, *, force: bool = False) -> bool:
+def write_port(
+    port: Path, text: str, record: PortRecord, *, force: bool = False, translated: str | None = None
+) -> bool:
     """Write a port and its record together, under the output's lock. Returns whether the port's text changed.
+
+    `translated`: what the translator made of the kernel, where `text` is more than that. The port then counts as
+    edited, so that translating again does not throw away what the agent did.
 
     Raises PorterError: PRT953 when the folder cannot be written and, unless `force`, PRT954 when somebody edited the
     port, PRT957 when it is another kernel's, PRT955 when its record is unreadable.
@@ -251,7 +256,7 @@ def write_port(port: Path, text: str, record: PortRecord, *, force: bool = False
         present = _read_or_none(port)
         whole = replace(
             record,
-            emitted_sha256=sha256_text(text),
+            emitted_sha256=sha256_text(text if translated is None else translated),
             previous_sha256=sha256_text(present) if present is not None else "",
             line_hashes=line_hashes(text),
             extra={**(old.extra if old else {}), **record.extra},

@@ -115,7 +115,7 @@ def _check_helpers(draft: Draft, region: Region, tree: ast.Module) -> None:
     for node in tree.body:
         if isinstance(node, ast.Import | ast.ImportFrom):
             module = node.module if isinstance(node, ast.ImportFrom) else node.names[0].name
-            if not module or module.split(".")[0] not in _IMPORTS or getattr(node, "level", 0):
+            if not module or module.split(".")[0] not in _IMPORTS or (isinstance(node, ast.ImportFrom) and node.level):
                 raise EditRefused(f"helpers may import from {' and '.join(_IMPORTS)}, not from {module}")
         elif not isinstance(node, ast.FunctionDef | ast.Assign):
             raise EditRefused(f"helpers are functions, constants and imports, not {type(node).__name__}")

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from porter.commands.agent import add_agent_options
 from porter.commands.options import Help, add_output_options, add_source_options, live_terminal, split_commas
 
 EPILOG = """\
@@ -16,6 +17,7 @@ examples:
   porter port k.cu --instantiate 'k<__nv_bfloat16, 8>' --instantiate 'k<__half, 8>'
   porter port k.cu --emit py > k.py
   porter port --analyze third_party/
+  porter port --agent k.cu --budget-usd 1
 """
 
 
@@ -65,6 +67,7 @@ def add(subparsers: Any) -> None:
         action="store_true",
         help="with --analyze: also compile what has no hole (minutes for a large folder)",
     )
+    add_agent_options(parser)
     add_output_options(parser)
     parser.set_defaults(run=run, parser=parser)
 
@@ -95,6 +98,10 @@ def run(args: argparse.Namespace) -> int:
         return analyze(args, config)
     if args.emit:
         return emit(args, config)
+    if args.agent or args.optimise or args.show_prompt:
+        from porter.commands.agent import port_with_agent
+
+        return port_with_agent(args, config)
     from porter.parallel import port_all
     from porter.progress import watching
     from porter.report import console, print_run

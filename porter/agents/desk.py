@@ -1,0 +1,154 @@
+"""The agent's desk: the port being worked on, what the verifier said of it, and the rule by which a candidate is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from porter.agents.ranking import Rank, all_good, rank, what_improved
+from porter.agents.record import Journal
+from porter.agents.regions import Draft, draft_of
+from porter.model import Diagnostic, Hole, LineMapEntry, Status, Verdict
+from porter.provenance import line_hashes, reanchor, sha256_text
+from porter.serial import diagnostic_from_json, diagnostic_to_json, verdict_from_json, verdict_to_json
+
+
+class Bench(Protocol):
+    """The verifier as the agent sees it: texts in, answers out. It knows case and original; the agent does not."""
+
+    def check_names(self, text: str) -> Sequence[Diagnostic]: ...
+
+    def compile(self, text: str) -> Sequence[Diagnostic]:
+        """What keeps it from compiling; nothing when it compiles."""
+        ...
+
+    def verify(self, text: str, line_map: tuple[LineMapEntry, ...], effort: str) -> Sequence[Verdict]:
+        """`effort`: small (a few launches), full, or unseen (other seeds, every shape). Seeds are fresh each time."""
+        ...
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The port that a run starts from. `cuda` is the text around the kernel, `ir` porter's view of it."""
+
+    kernel: str
+    cuda: str
+    ir: str
+    port: str
+    line_map: tuple[LineMapEntry, ...] = ()
+    holes: tuple[Hole, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    has_case: bool = True
+    optimise: bool = False
+
+
+@dataclass(frozen=True)
+class Kept:
+    """An edit that was kept: by which attempt, which regions, and the check that it brought forward."""
+
+    attempt: int
+    regions: tuple[str, ...]
+    check: str
+
+    def __str__(self) -> str:
+        return f"attempt {self.attempt}: {', '.join(self.regions)} fixed {self.check}"
+
+
+@dataclass
+class Desk:
+    """The state of a run. `draft` is the candidate, `best` what would be kept now."""
+
+    subject: Subject
+    bench: Bench
+    journal: Journal
+    draft: Draft = field(init=False)
+    best: Draft = field(init=False)
+    line_map: tuple[LineMapEntry, ...] = field(init=False)  # of `best`
+    best_verdicts: tuple[Verdict, ...] = ()
+    last_verdicts: tuple[Verdict, ...] = ()  # of the last candidate judged
+    edited: list[str] = field(default_factory=list)  # regions changed since `best`
+    judged: set[str] = field(default_factory=set)  # texts that were verified
+    kept: list[Kept] = field(default_factory=list)
+    attempts: int = 0
+    idle: int = 0  # attempts since something was kept
+    gave_up: str = ""
+
+    def __post_init__(self) -> None:
+        self.draft = self.best = draft_of(self.subject.port, self.subject.optimise or not self.subject.holes)
+        self.line_map = self.subject.line_map
+
+    # ------------------------------------------------------------ answers of the verifier, recorded
+
+    def verify(self, draft: Draft, effort: str) -> tuple[Verdict, ...]:
+        mapped = self.map_of(draft)
+
+        def work() -> list[Any]:
+            return [verdict_to_json(v) for v in self.bench.verify(draft.text, mapped, effort)]
+
+        key = {"port": sha256_text(draft.text), "effort": effort}
+        return tuple(verdict_from_json(v) for v in self.journal.once("verdicts", key, work))
+
+    def look_at(self, kind: str) -> tuple[Diagnostic, ...]:
+        """What `names` or `compile` says of the candidate."""
+        ask = self.bench.check_names if kind == "names" else self.bench.compile
+        key = {"port": sha256_text(self.draft.text)}
+        answer = self.journal.once(kind, key, lambda: [diagnostic_to_json(d) for d in ask(self.draft.text)])
+        return tuple(diagnostic_from_json(d) for d in answer)
+
+    # ------------------------------------------------------------ the transaction
+
+    def open_baseline(self) -> Rank:
+        """Verify the port that the run starts from; everything is measured against it."""
+        self.best_verdicts = self.last_verdicts = self.verify(self.best, "full")
+        self.judged.add(self.best.text)
+        return self.best_rank
+
+    @property
+    def best_rank(self) -> Rank:
+        return rank(self.best_verdicts, len(self.best.open_holes))
+
+    @property
+    def done(self) -> bool:
+        return all_good(self.best_verdicts, len(self.best.open_holes))
+
+    def judge(self) -> tuple[bool, str]:
+        """Verify the candidate; keep it when it ranks strictly higher, else go back to the best. (kept, check)."""
+        self.attempts += 1
+        self.judged.add(self.draft.text)
+        verdicts = self.verify(self.draft, "small")
+        new = rank(verdicts, len(self.draft.open_holes))
+        if all_good(verdicts, len(self.draft.open_holes)):
+            verdicts = self.verify(self.draft, "full")
+            new = rank(verdicts, len(self.draft.open_holes))
+        self.last_verdicts = verdicts
+        old = self.best_rank
+        if not new.above(old):
+            self.idle += 1
+            self.journal.add("rolled back", attempt=self.attempts, regions=list(self.edited))
+            self.draft, self.edited = self.best, []
+            return False, ""
+        check = what_improved(old, new)
+        kept = Kept(self.attempts, tuple(dict.fromkeys(self.edited)), check)
+        self.line_map = self.map_of(self.draft)
+        self.best, self.best_verdicts, self.edited, self.idle = self.draft, verdicts, [], 0
+        self.kept.append(kept)
+        self.journal.add("kept", attempt=kept.attempt, regions=list(kept.regions), check=check, text=self.best.text)
+        return True, check
+
+    def map_of(self, draft: Draft) -> tuple[LineMapEntry, ...]:
+        """The line map of a candidate: its new lines are this attempt's."""
+        old, new = line_hashes(self.best.text), line_hashes(draft.text)
+        return self.line_map if old == new else reanchor(self.line_map, old, new, f"agent:{max(1, self.attempts)}")
+
+    def edit(self, draft: Draft, region: str) -> None:
+        self.draft = draft
+        self.edited.append(region)
+
+
+def failing(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    return [v for v in verdicts if v.status in (Status.FAIL, Status.ERROR)]
+
+
+def without_seconds(verdict: Verdict) -> Verdict:
+    return replace(verdict, data={k: v for k, v in verdict.data.items() if k != "seconds"})

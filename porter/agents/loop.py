@@ -1,0 +1,311 @@
+"""One run: ask, use tools, judge, keep or roll back, until the port is verified, nothing improves or a budget is used up."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from porter.agents import prompts, tools
+from porter.agents.budget import Spent
+from porter.agents.desk import Bench, Desk, Kept, Subject, failing
+from porter.agents.limiter import Limiter
+from porter.agents.messages import Block, Message, ModelReply, ModelRequest, ProviderError, Usage, reply_from_json
+from porter.agents.providers import Provider
+from porter.agents.ranking import all_good
+from porter.agents.record import Journal
+from porter.agents.settings import AgentSettings
+from porter.model import LineMapEntry, Verdict
+
+SAME = 3  # calls with the same input and the same answer that make a loop
+SILENT = 2  # replies without a tool call, after which the run ends
+CUT = 3  # replies cut off at max_tokens, after which the run ends
+FLOOR = 1.02  # of a same-bytes copy: nothing is to be gained below
+BACKOFF = 2.0  # seconds before the second try, doubled for each further one
+LONGEST = 120.0  # seconds that a server may ask to wait
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended. `state`: verified, improved, unchanged, unverified or refused-unseen say what the port is;
+    `ended` is why the loop stopped, a word: done, gave-up, budget, no-improvement, loop, silent, cut, refusal,
+    context, provider, no-case, not-verified."""
+
+    state: str
+    ended: str
+    message: str
+    text: str  # of the port to keep
+    line_map: tuple[LineMapEntry, ...]
+    verdicts: tuple[Verdict, ...]  # about `text`
+    unseen: tuple[Verdict, ...]
+    kept: tuple[Kept, ...]
+    candidate: str  # the best text, also where it is not to be kept
+    spent: Spent
+    settings: AgentSettings
+
+    @property
+    def changed(self) -> bool:
+        return self.state in ("verified", "improved")
+
+    @property
+    def cost(self) -> str:
+        return self.spent.cost(self.settings)
+
+
+class Stop(Exception):
+    """The loop ends here."""
+
+    def __init__(self, ended: str, message: str):
+        super().__init__(message)
+        self.ended, self.message = ended, message
+
+
+@dataclass
+class Run:
+    """What a run needs. `say` is told lines for a person; `sleep` waits between tries."""
+
+    subject: Subject
+    bench: Bench
+    provider: Provider | None  # None: the record must have every reply
+    settings: AgentSettings
+    journal: Journal
+    limiter: Limiter = field(default_factory=Limiter)
+    say: Say = lambda line: None
+    sleep: Callable[[float], None] = time.sleep
+    spent: Spent = field(default_factory=Spent)
+    messages: list[Message] = field(default_factory=list)
+    seen: dict[str, int] = field(default_factory=dict)
+    silent: int = 0
+    cut: int = 0
+    noted: int = 0  # messages that are in the record
+    fresh: bool = True  # the last request was not in the record when it was made
+
+    def go(self) -> Outcome:
+        """The whole run. Raises PorterError PRT926 for a record that is not of this run, and what bench raises."""
+        self.journal.add("start", kernel=self.subject.kernel, model=self.settings.model, port=_sha(self.subject.port))
+        if not self.subject.has_case:
+            return self.finish(None, Stop("no-case", "there is no case to verify against, so nothing was asked"))
+        desk = Desk(self.subject, self.bench, self.journal)
+        desk.open_baseline()
+        try:
+            if self.subject.optimise and not desk.done:
+                raise Stop("not-verified", "only a verified port is optimised; fill or repair it first")
+            if desk.done and not self.subject.optimise:
+                raise Stop("done", "the port is verified already")
+            regions = [r.name for r in desk.draft.regions]
+            self.messages = [prompts.first_message(self.subject, desk.best_verdicts, regions)]
+            while True:
+                self.turn(desk)
+        except Stop as stop:
+            return self.finish(desk, stop)
+
+    def turn(self, desk: Desk) -> None:
+        """One reply and what it asks for. Raises Stop."""
+        self.check_budget(desk)
+        reply = self.ask(prompts.request_of(desk, self.settings, self.messages))
+        shown = [{k: v for k, v in block.items() if k != "unreadable_input"} for block in reply.content]
+        if shown:
+            self.messages.append({"role": "assistant", "content": shown})
+        if reply.stop == "refusal":
+            raise Stop("refusal", "the model refused the task")
+        if reply.stop == "model_context_window_exceeded":
+            raise Stop("context", "the conversation has become too long for the model")
+        calls = [b for b in reply.content if b["type"] == "tool_use"]
+        cut = reply.stop == "max_tokens"
+        self.cut = self.cut + 1 if cut else 0
+        if self.cut >= CUT:
+            raise Stop("cut", f"{CUT} replies in a row were cut off at {self.settings.max_tokens} tokens")
+        if not calls:
+            self.no_call(bool(shown), cut)
+            return
+        self.silent = 0
+        results = [self.use(desk, b, cut and b is calls[-1]) for b in calls]
+        self.messages.append({"role": "user", "content": results})
+        if desk.gave_up:
+            raise Stop("gave-up", f"the model gave up: {desk.gave_up}")
+        if desk.done and not self.subject.optimise:
+            raise Stop("done", "every check passes")
+        if self.subject.optimise and _at_floor(desk.best_verdicts):
+            raise Stop("done", "as fast as a copy of the same bytes: nothing is to be gained")
+        if self.settings.patience and desk.idle >= self.settings.patience:
+            raise Stop("no-improvement", f"{desk.idle} attempts in a row improved nothing")
+
+    def use(self, desk: Desk, block: Block, cut: bool) -> Block:
+        """The result of one tool call. Raises Stop for a model that goes round in circles."""
+        if cut:
+            text, wrong = "your reply was cut off inside this call, so it was not run: send less at once", True
+        elif self.settings.attempts and desk.attempts >= self.settings.attempts and block.get("name") == "verify":
+            text, wrong = "no attempt is left", True
+        else:
+            text, wrong = tools.use(desk, block)
+        text = str(self.journal.clean(text))
+        called = {k: block.get(k) for k in ("name", "input")}
+        self.journal.add("tool", **called, answer=text, error=wrong)
+        self.say(f"{block.get('name')}: {text.splitlines()[0] if text else ''}")
+        key = _sha(json.dumps([desk.attempts, called, text], sort_keys=True))
+        self.seen[key] = self.seen.get(key, 0) + 1
+        if self.seen[key] >= SAME:
+            raise Stop("loop", f"the model called {block.get('name')} {SAME} times with the same input and result")
+        result: Block = {"type": "tool_result", "tool_use_id": block["id"], "content": text}
+        return {**result, "is_error": True} if wrong else result
+
+    def no_call(self, said_something: bool, cut: bool) -> None:
+        self.silent += 1
+        if self.silent >= SILENT:
+            raise Stop("silent", f"{SILENT} replies in a row called no tool")
+        if self.subject.optimise and said_something and not cut:
+            raise Stop("done", "the model has nothing more to try")
+        words = "Call a tool: verify when something is to be judged, give_up when it cannot be done."
+        if cut:
+            words = "Your reply was cut off. Be brief, and call a tool."
+        if not said_something:  # a turn of the assistant cannot be empty, so the last turn is the user's already
+            self.messages[-1] = {"role": "user", "content": [*self.messages[-1]["content"], _text(words)]}
+        else:
+            self.messages.append({"role": "user", "content": [_text(words)]})
+
+    def check_budget(self, desk: Desk) -> None:
+        self.spent.attempts = desk.attempts
+        self.spent.seconds = self.journal.seconds
+        over = self.spent.over(self.settings)
+        if over:
+            raise Stop("budget", over)
+
+    # ------------------------------------------------------------ requests
+
+    def ask(self, request: ModelRequest) -> ModelReply:
+        """The reply to a request, of the record or of the provider. Raises Stop when there will be none."""
+        for attempt in range(1, self.settings.retries + 2):
+            self.note_request(request)
+            past = self.journal.recall("reply", "failed")
+            if past is None and not self.fresh:  # killed while it waited for this reply
+                past = self.journal.write({"event": "failed", "kind": "interrupted", "message": "interrupted"})
+            if past is None:
+                past = self.send(request)
+            if past["event"] == "reply":
+                reply = reply_from_json(past["reply"])
+                self.spent.reply(self.settings, reply.usage)
+                return reply
+            if past["kind"] not in ("not-sent", "auth", "forbidden", "rate-limit", "bad-request", "context-too-long"):
+                self.spent.failure(self.settings, Usage(**past.get("usage", {})))
+            self.failed(past, attempt)
+        raise AssertionError("unreachable")
+
+    def note_request(self, request: ModelRequest) -> None:
+        """The request is on disk before it is sent: of the conversation what is new since the request before."""
+        whole = request.to_json()
+        new = whole["messages"][self.noted :]
+        content = {"messages": new} if self.noted else {**whole, "messages": new}
+        self.fresh = not self.journal.replaying
+        self.journal.add("request", digest=request.digest, first=self.noted, **content)
+        self.noted = len(whole["messages"])
+
+    def send(self, request: ModelRequest) -> dict[str, Any]:
+        if self.provider is None:
+            raise Stop("provider", "the record ends here and there is no key to go on with")
+        self.limiter.wait()
+        try:
+            reply = self.provider.send(request, lambda text: None)
+        except ProviderError as error:
+            if error.kind == "rate-limit":
+                self.limiter.hold(min(LONGEST, error.retry_after or BACKOFF))
+            return self.journal.write(
+                self.journal.clean(
+                    {
+                        "event": "failed", "kind": error.kind, "message": error.message, "may_pass": error.may_pass,
+                        "retry_after": error.retry_after, "usage": error.usage.to_json(),
+                    }
+                )
+            )  # fmt: skip
+        return self.journal.write(self.journal.clean({"event": "reply", "reply": reply.to_json()}))
+
+    def failed(self, event: dict[str, Any], attempt: int) -> None:
+        """Wait before the next try, or Stop when there is none."""
+        kind, message = event["kind"], event["message"]
+        if kind == "interrupted":
+            return
+        if kind == "context-too-long":
+            raise Stop("context", f"the conversation has become too long for the model: {message}")
+        if not event.get("may_pass") or attempt > self.settings.retries:
+            tries = f" ({attempt} tries)" if attempt > 1 else ""
+            raise Stop("provider", f"{WHY.get(kind, 'the request failed')}: {message}{tries}")
+        over = self.spent.over(self.settings)
+        if over:
+            raise Stop("budget", over)
+        seconds = event.get("retry_after") or BACKOFF * 2 ** (attempt - 1)
+        if seconds > LONGEST:
+            raise Stop("provider", f"{WHY[kind]}: {message}; the server asks to wait {seconds:g} s")
+        if not self.journal.replaying:
+            self.say(f"{WHY[kind]}: {message}; again in {seconds:g} s")
+            self.sleep(seconds)
+
+    # ------------------------------------------------------------ the end
+
+    def finish(self, desk: Desk | None, stop: Stop) -> Outcome:
+        """Decide what is kept, after a last verification with seeds and shapes that the model has not seen."""
+        self.spent.attempts = desk.attempts if desk else 0
+        base, state = self.subject, "unchanged"
+        unseen: tuple[Verdict, ...] = ()
+        message = stop.message
+        verdicts: tuple[Verdict, ...] = desk.best_verdicts if desk else ()
+        text, line_map = base.port, base.line_map
+        if desk and desk.kept:
+            if desk.done:
+                unseen = desk.verify(desk.best, "unseen")
+                if all_good(unseen, 0):
+                    state, text, line_map = ("improved" if base.optimise else "verified"), desk.best.text, desk.line_map
+                else:
+                    state = "refused-unseen"
+                    bad = failing(unseen)
+                    what = f"{bad[0].check}: {bad[0].detail}" if bad else "not everything was run"
+                    message += f"; with unseen seeds and shapes it fails {what}"
+            elif not base.holes and not base.optimise:
+                state, text, line_map = "improved", desk.best.text, desk.line_map
+            else:
+                state = "unverified"
+                message += "; what was filled in is not verified and is left out of the port"
+        if state not in ("verified", "improved") and desk and desk.kept:
+            verdicts = ()
+        self.spent.seconds = self.journal.seconds
+        self.journal.add("end", state=state, ended=stop.ended, message=message, port=_sha(text))
+        candidate = desk.best.text if desk else base.port
+        kept = tuple(desk.kept) if desk else ()
+        return Outcome(
+            state, stop.ended, message, text, line_map, verdicts, unseen, kept, candidate, replace(self.spent),
+            self.settings,
+        )  # fmt: skip
+
+
+WHY = {
+    "auth": "the key was not accepted",
+    "forbidden": "the key may not use this model",
+    "bad-request": "the request was not accepted",
+    "rate-limit": "too many requests",
+    "overloaded": "the model is overloaded",
+    "server": "the server failed",
+    "connection": "the connection failed",
+}
+
+
+def _at_floor(verdicts: tuple[Verdict, ...]) -> bool:
+    """Measured to be as fast as copying the same bytes, at every point that was timed."""
+    rows = next((v.data.get("rows") or [] for v in verdicts if v.check == "performance"), [])
+    ratios = [_copy_ratio(row) for row in rows]
+    return bool(ratios) and all(r is not None and r <= FLOOR for r in ratios)
+
+
+def _copy_ratio(row: dict[str, Any]) -> float | None:
+    times = (row.get("graph_cold") or {}).get("us") or {}
+    return float(times["port"]) / float(times["copy"]) if times.get("port") and times.get("copy") else None
+
+
+def _text(words: str) -> Block:
+    return {"type": "text", "text": words}
+
+
+def _sha(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,97 @@
+"""What is sent: a prefix that is the same for every kernel (so that it is cached), then the task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from porter.agents.desk import Desk, Subject
+from porter.agents.exemplars import ranker
+from porter.agents.knowledge import page
+from porter.agents.messages import Message, ModelRequest
+from porter.agents.settings import AgentSettings
+from porter.agents.tools import schemas
+from porter.model import Status, Verdict
+
+EXEMPLARS = 3  # shown whole with the task
+MOST = 40_000  # characters of a part of the task
+
+SYSTEM = """\
+You complete ports of CUDA kernels to CuTeDSL (the Python DSL of CUTLASS). A translator has made the port; what it could
+not translate is a hole: `runtime.hole(number, code, type)` at the place of the statement or value, with the CUDA text in
+a comment above it or in the list of holes.
+
+How the work goes
+- You change regions of the port with replace_region and nothing else. The entry function, its signature, the launch, the
+  case and the original kernel are not yours to change.
+- verify judges the candidate: does every library name exist, does it compile, are all outputs those of the original
+  kernel over many inputs, does it touch memory it must not, is it deterministic. It is kept only when it is better than
+  the best so far; otherwise the port goes back to the best. After you are done it is verified again with other seeds and
+  shapes, so a port that fits the launches you saw and no others is lost.
+- Keep the arithmetic of the original: the same operations, in the same order and precision, rounding at the same places.
+- The result is a CuTeDSL kernel that computes. Calling the original, torch operators that compute, results kept between
+  calls, try/except and special cases for particular sizes or seeds are refused.
+- Look names up (search_corpus, read_exemplar, check_names) instead of guessing them.
+- When something cannot be done, call give_up with the reason: an open hole is better than a wrong line.
+- Work in few steps: read what you need, replace, verify. Call a tool in every turn until you are done.
+"""
+
+OPTIMISE = """\
+The port is verified. Make it faster while it stays as right as it is: wider accesses, fewer instructions, less shared
+memory traffic, better overlap. profile gives times (or counts, without a GPU) against the original. A candidate is kept
+only when every check still passes and it is faster by more than the noise. Stop when nothing promising is left.
+"""
+
+
+def system_prompt() -> tuple[str, ...]:
+    """The stable prefix: rules, then the knowledge page of the installed DSL."""
+    return (SYSTEM, page())
+
+
+def first_message(subject: Subject, verdicts: Sequence[Verdict], regions: Sequence[str]) -> Message:
+    """The task: CUDA text, IR, port, holes, what the verifier said, exemplars."""
+    parts = [f"# Kernel `{subject.kernel}`"]
+    if subject.optimise:
+        parts.append(OPTIMISE)
+    parts.append(f"## CUDA\n\n```cuda\n{_clip(subject.cuda)}\n```")
+    if subject.ir:
+        parts.append(f"## The translator's view of it\n\n```text\n{_clip(subject.ir)}\n```")
+    parts.append(f"## Port\n\n```python\n{_clip(subject.port)}\n```")
+    if subject.holes:
+        rows = [
+            f"- hole {n} ({h.code}, line {h.span.line} of the CUDA file): {h.reason}\n  `{' '.join(h.cuda.split())}`"
+            for n, h in enumerate(subject.holes, 1)
+        ]
+        parts.append("## Holes\n\n" + "\n".join(rows))
+    notes = [f"- {d.code} line {d.span.line}: {d.message}" for d in subject.diagnostics]
+    failed = [f"- {v.check} {v.status.value}: {v.detail}" for v in verdicts if v.status is not Status.PASS]
+    failed += [f"  - {d.message}" for v in verdicts if v.status is Status.FAIL for d in v.diagnostics[:3]]
+    if notes or failed:
+        parts.append("## What porter says\n\n" + "\n".join([*notes, *failed]))
+    parts.append(f"## Regions that you may replace\n\n{', '.join(regions)}")
+    query = " ".join([*(h.cuda for h in subject.holes), subject.cuda])
+    near = [f"### {e.name}\n\n```python\n{_clip(e.text, 4000)}\n```" for e in ranker().search(query, EXEMPLARS)]
+    if near:
+        parts.append("## Perhaps of use\n\n" + "\n\n".join(near))
+    return {"role": "user", "content": [{"type": "text", "text": "\n\n".join(parts) + "\n"}]}
+
+
+def request_of(desk: Desk, settings: AgentSettings, messages: Sequence[Message]) -> ModelRequest:
+    return ModelRequest(settings.model, settings.max_tokens, system_prompt(), schemas(), tuple(messages))
+
+
+def as_text(request: ModelRequest) -> str:
+    """A request for a person to read: everything that would be sent, nothing else."""
+    import json
+
+    parts = [f"model: {request.model}\nmax_tokens: {request.max_tokens}"]
+    parts += [f"---- system {n} ----\n{text}" for n, text in enumerate(request.system, 1)]
+    parts += [f"---- tool ----\n{json.dumps(tool, indent=1)}" for tool in request.tools]
+    for message in request.messages:
+        text = "\n".join(b.get("text") or json.dumps(b, ensure_ascii=False) for b in message["content"])
+        parts.append(f"---- {message['role']} ----\n{text}")
+    return "\n\n".join(parts) + "\n"
+
+
+def _clip(text: str, most: int = MOST) -> str:
+    text = text.rstrip()
+    return text if len(text) <= most else f"{text[:most]}\n... {len(text) - most} characters left out"

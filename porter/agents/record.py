@@ -1,0 +1,131 @@
+"""What happened in a run, one JSON object a line, each on disk before the run goes on. A run is resumed by replaying it.
+
+The loop is deterministic but for what it asks of the outside: models, the verifier, the clock. Their answers are here,
+so a run that was killed goes through its record again and asks only for what is not in it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from porter.model import Diagnostic, PorterError
+from porter.source import Span
+
+Event = dict[str, Any]
+_FREE = ("t", "n")  # keys that may differ between a record and its replay
+
+
+class Journal:
+    """Appends events to `path`; `secrets` are replaced wherever they would appear."""
+
+    def __init__(self, path: Path, secrets: Sequence[str] = (), clock: Callable[[], float] = time.monotonic):
+        self.path = path
+        self.secrets = [s for s in secrets if s]
+        self.clock = clock
+        self.past = _read(path)
+        self.at = 0
+        self.before = float(self.past[-1]["t"]) if self.past else 0.0  # seconds used up by the record
+        self.start = clock()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _cut_torn_line(path)
+        self.file = path.open("ab")
+
+    @property
+    def replaying(self) -> bool:
+        return self.at < len(self.past)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of work up to the last event, pauses between a stop and a resume left out. The same in a replay."""
+        return float(self.past[self.at - 1]["t"]) if self.at else 0.0
+
+    def now(self) -> float:
+        return self.before + self.clock() - self.start
+
+    def recall(self, *kinds: str) -> Event | None:
+        """The next recorded event when it is of one of these kinds. Raises PorterError PRT926 when it is another."""
+        if not self.replaying:
+            return None
+        event = self.past[self.at]
+        if event["event"] not in kinds:
+            raise self.astray(f"{' or '.join(kinds)} expected, {event['event']} found")
+        self._advance()
+        return event
+
+    def add(self, kind: str, **content: Any) -> Event:
+        """Note an event; while replaying, make sure that it is the recorded one."""
+        event = self.clean({"event": kind, **content})
+        past = self.recall(kind)
+        if past is None:
+            return self.write(event)
+        if {k: v for k, v in past.items() if k not in _FREE} != event:
+            raise self.astray(f"{kind} is not what was recorded")
+        return past
+
+    def once(self, kind: str, key: dict[str, Any], work: Callable[[], Any]) -> Any:
+        """What `work` gives (a JSON value), from the record where it is there."""
+        past = self.recall(kind)
+        if past is not None:
+            if past["of"] != self.clean(key):
+                raise self.astray(f"{kind} is about something else")
+            return past["answer"]
+        return self.write(self.clean({"event": kind, "of": key, "answer": work()}))["answer"]
+
+    def write(self, event: Event) -> Event:
+        line = {"n": self.at, "t": round(self.now(), 3), **event}
+        self.file.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+        self.file.flush()
+        os.fsync(self.file.fileno())
+        self.past.append(line)
+        self.at = len(self.past)
+        return line
+
+    def clean(self, value: Any) -> Any:
+        """The value as JSON gives it back, without secrets."""
+        text = json.dumps(value, ensure_ascii=False)
+        for secret in self.secrets:
+            text = text.replace(json.dumps(secret, ensure_ascii=False)[1:-1], "[secret]")
+        return json.loads(text)
+
+    def astray(self, why: str) -> PorterError:
+        message = f"the record does not fit this run at line {self.at + 1}: {why}"
+        help_ = "porter, the source or the settings have changed since; start a new run"
+        return PorterError(Diagnostic("PRT926", message, Span(str(self.path), self.at + 1), help=help_))
+
+    def _advance(self) -> None:
+        self.at += 1
+        if not self.replaying:
+            self.start = self.clock()
+
+    def close(self) -> None:
+        self.file.close()
+
+
+def _read(path: Path) -> list[Event]:
+    """The whole lines of a record. A torn last line is what a crash leaves, and counts as not written."""
+    with contextlib.suppress(FileNotFoundError):
+        events: list[Event] = []
+        lines = path.read_bytes().split(b"\n")[:-1]
+        for number, line in enumerate(lines, 1):
+            try:
+                event = json.loads(line)
+                events.append({**event, "event": str(event["event"]), "t": float(event["t"])})
+            except (ValueError, KeyError, TypeError) as error:
+                message = f"the record of the run is damaged: {error}"
+                raise PorterError(Diagnostic("PRT926", message, Span(str(path), number))) from error
+        return events
+    return []
+
+
+def _cut_torn_line(path: Path) -> None:
+    with contextlib.suppress(FileNotFoundError), path.open("rb+") as file:
+        data = file.read()
+        end = data.rfind(b"\n") + 1
+        if end != len(data):
+            file.truncate(end)

@@ -1,0 +1,205 @@
+"""`porter agent`: resume and list runs; and the options and output that `porter port --agent` shares with it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from porter.commands.options import Help, add_output_options, live_terminal
+
+if TYPE_CHECKING:
+    from porter.agents.settings import AgentSettings
+    from porter.config import PortConfig
+    from porter.improve import Result, Session
+
+EPILOG = """\
+examples:
+  porter agent list
+  porter agent resume 20261129-180912-rms_norm-3f2a
+"""
+
+
+def add(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "agent",
+        help="resume and list runs of the agent",
+        description="Runs of `porter port --agent` are recorded step by step and can be resumed after an interruption.",
+        epilog=EPILOG,
+        formatter_class=Help,
+        allow_abbrev=False,
+    )
+    parts = parser.add_subparsers(metavar="ACTION", title="actions", required=True)
+    resume = parts.add_parser(
+        "resume",
+        help="go on with runs that were interrupted",
+        description="Go on where the record of a run, or of each run of a batch, ends. Recorded replies are not asked "
+        "for again; a finished run only writes its result again.",
+        formatter_class=Help,
+        allow_abbrev=False,
+    )
+    resume.add_argument("runs", nargs="+", metavar="RUN", help="id or folder of a run or of a batch")
+    resume.add_argument("--jobs", type=int, default=1, metavar="N", help="runs at once (default 1)")
+    add_output_options(resume)
+    resume.set_defaults(run=run_resume, parser=resume)
+    listing = parts.add_parser(
+        "list", help="list runs, latest first", description="List runs, latest first.", formatter_class=Help
+    )
+    listing.set_defaults(run=run_list, parser=listing)
+
+
+def add_agent_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("the agent", "nothing is sent without --agent or --optimise")
+    group.add_argument(
+        "--agent", action="store_true", help="have a model fill holes and repair what fails; the verifier decides"
+    )
+    group.add_argument("--optimise", action="store_true", help="have a model make verified ports faster")
+    group.add_argument(
+        "--show-prompt", action="store_true", help="print what --agent would send first, and send nothing"
+    )
+    add_model_options(group)
+
+
+def add_model_options(group: Any) -> None:
+    group.add_argument("--model", metavar="NAME", help="the model (default claude-opus-5-5)")
+    group.add_argument("--base-url", metavar="URL", help="where it is served (default: the provider's own)")
+    group.add_argument("--budget-usd", metavar="USD", help="most to spend on a kernel, or none (default 2.00)")
+    group.add_argument("--budget-tokens", type=int, metavar="N", help="most tokens for a kernel (default: no limit)")
+    group.add_argument("--attempts", type=int, metavar="N", help="most candidates for a kernel (default 12)")
+    group.add_argument("--budget-seconds", type=float, metavar="S", help="most time for a kernel (default 1800)")
+
+
+def settings_of(args: argparse.Namespace) -> AgentSettings:
+    from porter.agents.settings import load_settings
+
+    return load_settings(
+        model=args.model,
+        base_url=args.base_url,
+        usd=args.budget_usd,
+        tokens=args.budget_tokens,
+        attempts=args.attempts,
+        seconds=args.budget_seconds,
+    )
+
+
+def port_with_agent(args: argparse.Namespace, config: PortConfig) -> int:
+    """`porter port --agent`, `--optimise` and `--show-prompt`."""
+    from porter.agents.settings import KEY_VARIABLE, find_key
+    from porter.improve import find_files, improve_files, prompts_of
+    from porter.parallel import port_all
+    from porter.progress import watching
+    from porter.report import console, print_run
+
+    if not config.verify:
+        args.parser.error("--agent needs the verifier: leave --no-verify out")
+    settings = settings_of(args)
+    files = find_files([Path(f) for f in args.files])
+    if args.show_prompt:
+        for text in prompts_of(files, config, settings, args.optimise):
+            sys.stdout.write(text)
+        return 0
+    key = find_key(settings)
+    err = console(sys.stderr, args.color)
+    if not key:
+        with watching(err, live_terminal()) as progress:
+            report = port_all(files, config, progress)
+        print_run(report, args.output_format, args.color)
+        print(
+            f"the agent was not asked: set {KEY_VARIABLE}, or api_key_command in [tool.porter.agent]", file=sys.stderr
+        )
+        return report.exit_code
+    session = session_of(settings, key, args.color)
+    with watching(err, live_terminal()) as progress:
+        report, results = improve_files(files, config, settings, session, args.optimise, progress)
+    if args.output_format == "json":
+        from porter.report import print_json, report_to_json
+
+        print_json(report_to_json(report) | {"agent": [r.to_json() for r in results]})
+    else:
+        print_run(report, args.output_format, args.color)
+        print_results(results)
+    return report.exit_code
+
+
+def session_of(settings: AgentSettings, key: str, color: str) -> Session:
+    from porter.improve import connect_session
+    from porter.report import console
+
+    err = console(sys.stderr, color)
+    return connect_session(settings, key, lambda line: err.print(line, markup=False, highlight=False))
+
+
+def print_results(results: Sequence[Result]) -> None:
+    """A row for each run, then what it ended with."""
+    if not results:
+        print("the agent had nothing to do")
+        return
+    print(table([row_of(r) for r in results]))
+    for r in results:
+        if r.outcome:
+            print(f"\n{r.task.kernel}: {r.outcome.message}")
+            for kept in r.outcome.kept:
+                print(f"  {kept}")
+        for d in r.error:
+            print(f"\n{r.task.kernel}: {d.code} {d.message}")
+        print(f"  record: {r.task.folder.path}")
+
+
+HEAD = ("kernel", "state", "attempts", "tokens", "cost")
+
+
+def row_of(result: Result) -> tuple[str, ...]:
+    if result.outcome is None:
+        return (result.task.kernel, "failed", "", "", "")
+    spent = result.outcome.spent
+    return (
+        result.task.kernel, result.outcome.state, str(spent.attempts), str(spent.usage.total), result.outcome.cost
+    )  # fmt: skip
+
+
+def table(rows: Sequence[tuple[str, ...]], head: tuple[str, ...] = HEAD) -> str:
+    widths = [max(len(row[k]) for row in (head, *rows)) for k in range(len(head))]
+    lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in (head, *rows)]
+    return "\n".join(lines)
+
+
+def run_resume(args: argparse.Namespace) -> int:
+    from porter.agent_runs import find_runs
+    from porter.agents.settings import find_key, load_settings
+    from porter.improve import resume_task, run_tasks
+
+    settings = load_settings()
+    folders = [f for name in args.runs for f in find_runs(name, settings.runs)]
+    key = find_key(settings)
+    tasks = [resume_task(f) for f in folders]
+    session = session_of(folders[0].settings, key, args.color)
+    results = run_tasks(tasks, session, args.jobs)
+    if args.output_format == "json":
+        from porter.report import print_json
+
+        print_json({"schema": 1, "agent": [r.to_json() for r in results]})
+    else:
+        print_results(results)
+    if any(r.error for r in results):
+        return 2
+    return 0 if all(r.outcome and r.outcome.state in ("verified", "improved") for r in results) else 1
+
+
+def run_list(args: argparse.Namespace) -> int:
+    import json
+
+    from porter.agents.settings import load_settings
+
+    root = load_settings().runs
+    for path in sorted((p for p in root.iterdir() if p.is_dir()), reverse=True) if root.is_dir() else ():
+        result = path / "result.json"
+        if (path / "batch.json").is_file():
+            print(f"{path.name}  batch")
+        elif result.is_file():
+            value = json.loads(result.read_text(encoding="utf-8"))
+            print(f"{path.name}  {value['state']}  {value['cost']}")
+        else:
+            print(f"{path.name}  not finished")
+    return 0

@@ -1,0 +1,307 @@
+"""`porter port --agent` and `--optimise`: the translator's ports, then the agent on those that need it, in runs that can
+be resumed. What the agent made is written in one step, after the verifier accepted it."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from porter.agent_bench import PortBench, subject_of
+from porter.agent_runs import RunFolder, new_id, write_batch, write_result, write_run
+from porter.agents.desk import Desk
+from porter.agents.limiter import Limiter
+from porter.agents.loop import Outcome
+from porter.agents.loop import Run as AgentRun
+from porter.agents.prompts import as_text, first_message, request_of
+from porter.agents.providers import Connection, Provider, connect
+from porter.agents.record import Journal
+from porter.agents.settings import AgentSettings
+from porter.config import PortConfig
+from porter.inputs import choose_kernels, find_case, parse
+from porter.model import Diagnostic, KernelReport, PorterError, Report, Status
+from porter.outputs import Translation, claim_in, hole_messages, make_record, port_paths
+from porter.parallel import port_all
+from porter.pipeline import Run, placed, translate
+from porter.provenance import sha256_text, write_port
+from porter.report import Progress, is_verified, silent
+from porter.serial import verdict_to_json
+from porter.source import Span
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A kernel to work on, with all that a run of it needs."""
+
+    folder: RunFolder
+    made: Translation
+
+    @property
+    def kernel(self) -> str:
+        return self.made.info.name
+
+    @property
+    def bench(self) -> PortBench:
+        assert self.made.case is not None
+        return PortBench(self.made, self.made.case, self.folder.config, self.folder.target)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What the agent did for one kernel; `report` is the kernel as it is now, `error` what kept the run from ending."""
+
+    task: Task
+    outcome: Outcome | None
+    report: KernelReport | None = None
+    error: tuple[Diagnostic, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        found: dict[str, Any] = {
+            "kernel": self.task.kernel, "source": str(self.task.folder.source), "run": self.task.folder.id
+        }  # fmt: skip
+        if self.outcome:
+            found |= result_json(self.outcome)
+        return found | ({"error": [d.message for d in self.error]} if self.error else {})
+
+
+@dataclass
+class Session:
+    """What the runs of one command share: who is asked, at what pace, who is told."""
+
+    provider: Provider | None
+    secrets: tuple[str, ...] = ()
+    limiter: Limiter = field(default_factory=Limiter)
+    say: Say = lambda line: None
+
+
+def connect_session(settings: AgentSettings, key: str, say: Say) -> Session:
+    """A session with the settings' provider, or one that can only replay when `key` is ""."""
+    provider = connect(settings.provider, Connection(key, settings.base_url, settings.timeout)) if key else None
+    return Session(provider, (key,) if key else (), Limiter(settings.requests_per_minute), say)
+
+
+# ---------------------------------------------------------------- from files to results
+
+
+def improve_files(
+    paths: Sequence[Path],
+    config: PortConfig,
+    settings: AgentSettings,
+    session: Session,
+    optimise: bool = False,
+    progress: Progress = silent,
+) -> tuple[Report, list[Result]]:
+    """Port the files, then have the agent work on what has holes or failed (or, with `optimise`, what is verified)."""
+    report = port_all(paths, config, progress)
+    tasks = prepare(report, config, settings, optimise)
+    if len(tasks) > 1:
+        batch = settings.runs / new_id("batch")
+        write_batch(batch, [t.folder for t in tasks])
+        session.say(f"{len(tasks)} runs; after an interruption: porter agent resume {batch.name}")
+    results = run_tasks(tasks, session, config.jobs or 1)
+    return merged(report, results), results
+
+
+def needs_agent(kernel: KernelReport, optimise: bool) -> bool:
+    """Whether there is something for the agent to do on a port that the translator made and wrote."""
+    if not kernel.port_path:
+        return False
+    if optimise:
+        return is_verified(kernel)
+    return bool(kernel.holes) or any(v.status is Status.FAIL for v in kernel.verdicts)
+
+
+def prepare(report: Report, config: PortConfig, settings: AgentSettings, optimise: bool) -> list[Task]:
+    """Tasks for the kernels that need the agent, their folders written: from here on everything can be resumed."""
+    tasks = []
+    for kernel in report.kernels:
+        if needs_agent(kernel, optimise):
+            made = translation(kernel.source.path, replace(config, kernel=(kernel.kernel,)), kernel)
+            tasks.append(new_task(made, Path(kernel.port_path), config, settings, optimise))
+    return tasks
+
+
+def translation(path: Path, config: PortConfig, kernel: KernelReport | None = None) -> Translation:
+    """The translator's work on one kernel of a file again: deterministic, and cheap beside a request."""
+    unit = parse(path, config)
+    found = choose_kernels(unit, config)
+    info = next((k for k in found if kernel is None or _instances_fit(k, kernel)), found[0])
+    return translate(unit, info, find_case(unit, info, config), config, Run(info.name))
+
+
+def _instances_fit(info: Any, kernel: KernelReport) -> bool:
+    return all(len(i.args) <= len(info.template_params) for i in kernel.instances)
+
+
+def new_task(
+    made: Translation, target: Path, config: PortConfig, settings: AgentSettings, optimise: bool
+) -> Task:
+    folder = RunFolder(
+        settings.runs / new_id(made.info.name),
+        made.unit.source.path,
+        made.unit.source.sha256,
+        sha256_text(made.case.text) if made.case else "",
+        made.info.qualified_name or made.info.name,
+        target,
+        made.module.text,
+        optimise,
+        config,
+        settings,
+    )
+    write_run(folder)
+    return Task(folder, made)
+
+
+def resume_task(folder: RunFolder) -> Task:
+    """The task of a run on disk. Raises PorterError PRT926 when source, case or translator are not what they were."""
+    made = translation(folder.source, replace(folder.config, kernel=(folder.kernel,)))
+    changed = []
+    if made.unit.source.sha256 != folder.source_sha256:
+        changed.append(str(folder.source))
+    if (sha256_text(made.case.text) if made.case else "") != folder.case_sha256:
+        changed.append("the case")
+    if not changed and made.module.text != folder.base:
+        changed.append("what the translator makes of it")
+    if changed:
+        message = f"{' and '.join(changed)} changed since the run {folder.id} was started"
+        raise PorterError(Diagnostic("PRT926", message, Span(str(folder.path), 0), help="start a new run"))
+    return Task(folder, made)
+
+
+def run_tasks(tasks: Sequence[Task], session: Session, jobs: int) -> list[Result]:
+    """All tasks, `jobs` at once; requests of all share one pace. In the order of the tasks."""
+    if min(jobs, len(tasks)) < 2:
+        return [run_task(t, session) for t in tasks]
+    results: dict[int, Result] = {}
+    todo: queue.SimpleQueue[int] = queue.SimpleQueue()
+    for number in range(len(tasks)):
+        todo.put(number)
+
+    def work() -> None:
+        while True:
+            try:
+                number = todo.get_nowait()
+            except queue.Empty:
+                return
+            results[number] = run_task(tasks[number], session)
+
+    # Daemons: Ctrl-C ends the command at once; what was done is in the records.
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(min(jobs, len(tasks)))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        while thread.is_alive():
+            thread.join(0.2)
+    return [results[number] for number in range(len(tasks))]
+
+
+def run_task(task: Task, session: Session) -> Result:
+    """One run from where its record ends. Writes the port when the verifier accepted something better."""
+    folder = task.folder
+
+    def say(line: str) -> None:
+        session.say(f"{task.kernel}: {line}")
+
+    try:
+        journal = Journal(folder.events, session.secrets)
+        try:
+            subject = subject_of(task.made, folder.optimise)
+            run = AgentRun(subject, task.bench, session.provider, folder.settings, journal, session.limiter, say)
+            outcome = run.go()
+        finally:
+            journal.close()
+        report = keep(task, outcome) if outcome.changed else None
+        write_result(folder, result_json(outcome), outcome.candidate)
+    except PorterError as error:
+        return Result(task, None, None, error.diagnostics)
+    return Result(task, outcome, report)
+
+
+def keep(task: Task, outcome: Outcome) -> KernelReport:
+    """Write the agent's port and its record: in one step, and the same again when the run is resumed."""
+    made, target, config = task.made, task.folder.target, task.folder.config
+    left = tuple(h for n, h in enumerate(made.module.holes, 1) if f"hole({n}," in outcome.text)
+    module = replace(made.module, text=outcome.text, line_map=outcome.line_map, holes=left)
+    verdicts = tuple(placed(v, target, target, outcome.line_map) for v in outcome.verdicts)
+    done = replace(made, module=module)
+    record = replace(make_record(done, target, verdicts, config), extra={"agent": result_json(outcome)})
+    write_port(target, outcome.text, record, force=config.force, translated=made.module.text)
+    messages = (*module.notes, *hole_messages(module, str(target)))
+    return KernelReport(
+        made.info.name, made.unit.source, made.instances, str(target), left, verdicts, messages, {}
+    )
+
+
+def result_json(outcome: Outcome) -> dict[str, Any]:
+    """What `result.json`, `.port.json` and `--output-format json` say of a run."""
+    return {
+        "state": outcome.state,
+        "ended": outcome.ended,
+        "message": outcome.message,
+        "model": outcome.settings.model,
+        "cost": outcome.cost,
+        "kept": [{"attempt": k.attempt, "regions": list(k.regions), "fixed": k.check} for k in outcome.kept],
+        "spent": outcome.spent.to_json(),
+        "unseen": [{k: verdict_to_json(v)[k] for k in ("check", "status", "detail")} for v in outcome.unseen],
+        "not_verified": not_verified(outcome),
+    }
+
+
+def not_verified(outcome: Outcome) -> list[str]:
+    """What no check of the run has answered, with the reason."""
+    verdicts = outcome.unseen or outcome.verdicts
+    return [f"{v.check}: {v.detail}" for v in verdicts if v.status in (Status.SKIP, Status.ERROR)]
+
+
+def merged(report: Report, results: Sequence[Result]) -> Report:
+    """The report with the kernels as the agent left them."""
+    by_port = {r.report.port_path: r for r in results if r.report}
+
+    def now(kernel: KernelReport) -> KernelReport:
+        result = by_port.get(kernel.port_path)
+        if result is None or result.report is None:
+            return kernel
+        return replace(result.report, seconds=kernel.seconds)
+
+    errors = tuple(d for r in results for d in r.error)
+    return Report(tuple(now(k) for k in report.kernels), (*report.diagnostics, *errors))
+
+
+def prompts_of(paths: Sequence[Path], config: PortConfig, settings: AgentSettings, optimise: bool) -> Iterator[str]:
+    """The first request for each kernel that has a hole, failed, or (optimise) is verified. Sends and writes nothing."""
+    for path in paths:
+        unit = parse(path, config)
+        kernels = choose_kernels(unit, config)
+        ports = port_paths(unit, kernels, config.output, claim_in({}))
+        for info in kernels:
+            made = translate(unit, info, find_case(unit, info, config), config, Run(info.name))
+            subject = subject_of(made, optimise)
+            assert made.case is not None
+            bench = PortBench(made, made.case, config, ports[info.span])
+            verdicts = bench.verify(subject.port, subject.line_map, "full")
+            good = not subject.holes and all(v.status in (Status.PASS, Status.SKIP) for v in verdicts)
+            if good is optimise:
+                desk = _Shown(subject, bench)
+                messages = [first_message(subject, verdicts, [r.name for r in desk.draft.regions])]
+                yield as_text(request_of(desk, settings, messages))
+
+
+class _Shown(Desk):
+    """A desk that only shows: it has no record, so nothing can be asked of it."""
+
+    def __init__(self, subject: Any, bench: PortBench):
+        self.subject, self.bench = subject, bench
+        self.__post_init__()
+
+
+def find_files(paths: Sequence[Path]) -> list[Path]:
+    """The files named, and the .cu files below the folders named."""
+    found: dict[Path, None] = {}
+    for path in paths:
+        found |= dict.fromkeys(sorted(path.rglob("*.cu")) if path.is_dir() else [path])
+    return list(found)

@@ -1,0 +1,43 @@
+"""`agent`: a run against the scripted server, with a verifier of marks unless another is given."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+
+from porter.agents.loop import Run
+from porter.agents.providers import Connection, connect
+from porter.agents.record import Journal
+from porter.agents.settings import AgentSettings
+from tests.agents.messages_server import serving
+from tests.agents.stub_bench import SUBJECT, StubBench
+
+KEY = "sk-test-0123456789"
+
+
+@pytest.fixture
+def agent(tmp_path):
+    """Run scripted replies to the end: `agent(model, **settings)` gives (outcome, served, slept)."""
+    pytest.importorskip("anthropic", reason="needs the extra `agent`")
+
+    def run(model, subject=SUBJECT, bench=None, path=None, key=KEY, **changes):
+        settings = replace(AgentSettings(usd=Decimal(5)), **changes)
+        slept: list[float] = []
+        with serving(model) as served:
+            provider = connect(settings.provider, Connection(key, served.url, settings.timeout))
+            journal = Journal(path or tmp_path / "run" / "events.jsonl", [key])
+            try:
+                outcome = Run(subject, bench or StubBench(), provider, settings, journal, sleep=slept.append).go()
+            finally:
+                journal.close()
+        return outcome, served, slept
+
+    return run
+
+
+@contextmanager
+def nothing():
+    yield
