@@ -79,7 +79,9 @@ def write_run(run: RunFolder) -> None:
 def write_batch(folder: Path, runs: Sequence[RunFolder]) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        write_atomic(folder / "batch.json", json.dumps({"schema": SCHEMA, "runs": [r.id for r in runs]}, indent=1) + "\n")
+        write_atomic(
+            folder / "batch.json", json.dumps({"schema": SCHEMA, "runs": [r.id for r in runs]}, indent=1) + "\n"
+        )
     except OSError as error:
         raise writing_failed(folder, error) from error
 

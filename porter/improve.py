@@ -1,5 +1,5 @@
-"""`porter port --agent` and `--optimise`: the translator's ports, then the agent on those that need it, in runs that can
-be resumed. What the agent made is written in one step, after the verifier accepted it."""
+"""`porter port --agent` and `--optimise`: the translator's ports, then the agent on those that need it, in runs that
+can be resumed. What the agent made is written in one step, after the verifier accepted it."""
 
 from __future__ import annotations
 
@@ -138,9 +138,7 @@ def _instances_fit(info: Any, kernel: KernelReport) -> bool:
     return all(len(i.args) <= len(info.template_params) for i in kernel.instances)
 
 
-def new_task(
-    made: Translation, target: Path, config: PortConfig, settings: AgentSettings, optimise: bool
-) -> Task:
+def new_task(made: Translation, target: Path, config: PortConfig, settings: AgentSettings, optimise: bool) -> Task:
     folder = RunFolder(
         settings.runs / new_id(made.info.name),
         made.unit.source.path,
@@ -232,9 +230,7 @@ def keep(task: Task, outcome: Outcome) -> KernelReport:
     record = replace(make_record(done, target, verdicts, config), extra={"agent": result_json(outcome)})
     write_port(target, outcome.text, record, force=config.force, translated=made.module.text)
     messages = (*module.notes, *hole_messages(module, str(target)))
-    return KernelReport(
-        made.info.name, made.unit.source, made.instances, str(target), left, verdicts, messages, {}
-    )
+    return KernelReport(made.info.name, made.unit.source, made.instances, str(target), left, verdicts, messages, {})
 
 
 def result_json(outcome: Outcome) -> dict[str, Any]:
@@ -273,7 +269,7 @@ def merged(report: Report, results: Sequence[Result]) -> Report:
 
 
 def prompts_of(paths: Sequence[Path], config: PortConfig, settings: AgentSettings, optimise: bool) -> Iterator[str]:
-    """The first request for each kernel that has a hole, failed, or (optimise) is verified. Sends and writes nothing."""
+    """The first request for each kernel that needs the agent. Sends and writes nothing."""
     for path in paths:
         unit = parse(path, config)
         kernels = choose_kernels(unit, config)

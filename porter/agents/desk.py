@@ -1,4 +1,4 @@
-"""The agent's desk: the port being worked on, what the verifier said of it, and the rule by which a candidate is kept."""
+"""The agent's desk: the port being worked on, what the verifier said of it, the rule by which a candidate is kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the agent may look things up in: corpus kernels, library functions and patterns, ranked by words and constructs."""
+"""What the agent may look up: corpus kernels, library functions and patterns, ranked by words and constructs."""
 
 from __future__ import annotations
 

@@ -12,7 +12,10 @@ class Limiter:
     """At most `per_minute` requests in any 60 s (0: no limit), and none while a server has asked to wait."""
 
     def __init__(
-        self, per_minute: int = 0, clock: Callable[[], float] = time.monotonic, sleep: Callable[[float], None] = time.sleep
+        self,
+        per_minute: int = 0,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
     ):
         self.per_minute, self.clock, self.sleep = per_minute, clock, sleep
         self.sent: deque[float] = deque()

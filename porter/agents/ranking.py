@@ -27,7 +27,7 @@ class Rank:
 
 
 def rank(verdicts: Sequence[Verdict], open_holes: int) -> Rank:
-    """The rank of a port with these verdicts. A check that was not run because of an earlier failure counts as failed."""
+    """The rank of a port with these verdicts. A check that an earlier failure kept from being run failed."""
     by_check = {v.check: v for v in verdicts}
     steps = []
     for check in ORDER:
@@ -84,7 +84,10 @@ def _speed_of_counts(data: dict[str, Any]) -> float:
         ratios = [
             float(original[k]) / float(port[k])
             for k in COUNTS
-            if isinstance(port.get(k), int | float) and isinstance(original.get(k), int | float) and port[k] and original[k]
+            if isinstance(port.get(k), int | float)
+            and isinstance(original.get(k), int | float)
+            and port[k]
+            and original[k]
         ]
         if ratios:
             product = 1.0

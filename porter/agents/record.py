@@ -1,4 +1,4 @@
-"""What happened in a run, one JSON object a line, each on disk before the run goes on. A run is resumed by replaying it.
+"""What happened in a run, one JSON object a line, each on disk before the run goes on. Resuming is replaying it.
 
 The loop is deterministic but for what it asks of the outside: models, the verifier, the clock. Their answers are here,
 so a run that was killed goes through its record again and asks only for what is not in it.

@@ -151,7 +151,7 @@ def _bound(node: ast.stmt) -> Iterator[str]:
 
 
 def _check_outside(before: str, after: str, name: str) -> None:
-    """What is not the region must be what it was: every other top-level statement, and the signature of the function."""
+    """What is not the region stays: every other top-level statement, and the signature of the function."""
     old, new = ast.parse(before).body, ast.parse(after).body
     if name == HELPERS:
         kept = [ast.dump(n) for n in new]
@@ -173,7 +173,7 @@ def _check_outside(before: str, after: str, name: str) -> None:
 
 
 def _moved(draft: Draft, edited: Region, count: int, text: str) -> Iterator[Region]:
-    """The regions after `edited` got `count` lines. Holes inside a rewritten body are regions while their mark stands."""
+    """The regions after `edited` got `count` lines. Holes in a rewritten body are regions while their mark stands."""
     grown = count - (edited.last - edited.first + 1)
     again = {r.name: r for r in draft_of(text, every_body=True).regions}
     for region in draft.regions:

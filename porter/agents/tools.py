@@ -131,7 +131,9 @@ def profile(desk: Desk) -> str:
     if found is None or (not found.data and found.status is Status.SKIP):
         return "not known: nothing could be run"
     speed = speed_of(desk.last_verdicts)
-    head = f"{found.detail}\nthe port against the original: {1 / speed:.3f} (lower is better)" if speed else found.detail
+    head = (
+        f"{found.detail}\nthe port against the original: {1 / speed:.3f} (lower is better)" if speed else found.detail
+    )
     return f"{head}\n{json.dumps(found.data, indent=1, default=str)}"
 
 
@@ -212,7 +214,11 @@ def _parameters(tool: Tool) -> list[tuple[str, inspect.Parameter]]:
 
 
 def _clip(text: str) -> str:
-    return text if len(text) <= MOST else f"{text[: MOST // 2]}\n... {len(text) - MOST} characters left out ...\n{text[-MOST // 2 :]}"
+    return (
+        text
+        if len(text) <= MOST
+        else f"{text[: MOST // 2]}\n... {len(text) - MOST} characters left out ...\n{text[-MOST // 2 :]}"
+    )
 
 
 def _verdicts(verdicts: Sequence[Verdict], desk: Desk) -> str:

@@ -30,9 +30,7 @@ HOLES = (
     Hole("PRT110", Span("k.cu", 3, 1), "goto again;", "goto has no equivalent"),
     Hole("PRT503", Span("k.cu", 4, 1), "__vadd4(a, b)", "no equivalent"),
 )
-SUBJECT = Subject(
-    "k", "__global__ void k() { goto again; }", "", PORT, (LineMapEntry(12, Span("k.cu", 3, 1)),), HOLES
-)
+SUBJECT = Subject("k", "__global__ void k() { goto again; }", "", PORT, (LineMapEntry(12, Span("k.cu", 3, 1)),), HOLES)
 FILLED = PORT.replace('runtime.hole(1, "PRT110")  # goto', "pass").replace('runtime.hole(2, "PRT503", Int32)', "n")
 
 
@@ -44,7 +42,11 @@ class StubBench:
 
     def check_names(self, text):
         self.asked.append("names")
-        return [Diagnostic("PRT810", "`cute.nope` does not exist", help="did you mean `cute.none`?")] if "nope" in text else []
+        return (
+            [Diagnostic("PRT810", "`cute.nope` does not exist", help="did you mean `cute.none`?")]
+            if "nope" in text
+            else []
+        )
 
     def compile(self, text):
         self.asked.append("compile")
@@ -70,5 +72,11 @@ class StubBench:
                 found.append(Verdict(check, Status.PASS, "good"))
         if "fast" in text:
             count = {"instructions": 100 - 30 * text.count("fast")}
-            found[-1] = Verdict("performance", Status.SKIP, "counts", (), {"counts": [{"port": count, "original": {"instructions": 100}}]})
+            found[-1] = Verdict(
+                "performance",
+                Status.SKIP,
+                "counts",
+                (),
+                {"counts": [{"port": count, "original": {"instructions": 100}}]},
+            )
         return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from decimal import Decimal
+from itertools import pairwise
 
 import pytest
 
@@ -14,7 +15,10 @@ from tests.agents.conftest import KEY
 from tests.agents.messages_server import Fail, Say, call, script, text
 from tests.agents.stub_bench import FILLED, PORT, SUBJECT, StubBench
 
-FILL = [call("replace_region", region="hole-1", code="pass"), call("replace_region", region="hole-2", code="out[i] = n")]
+FILL = [
+    call("replace_region", region="hole-1", code="pass"),
+    call("replace_region", region="hole-2", code="out[i] = n"),
+]
 SOLVE = Say([*FILL, call("verify")])
 
 
@@ -86,7 +90,7 @@ def test_optimising_keeps_what_is_faster_and_stops_when_nothing_improves(agent):
     start = replace(SUBJECT, port=FILLED.replace("= n", "= fast"), holes=(), optimise=True)
     steps = [Say([call("replace_region", region="body:k", code="x = fast\ny = fast"), call("verify")])]
     steps += [Say([call("replace_region", region="body:k", code=f"x = fast + {n}"), call("verify")]) for n in range(9)]
-    outcome, served, _ = agent(script(*steps), subject=start, patience=3)
+    outcome, _, _ = agent(script(*steps), subject=start, patience=3)
     assert (outcome.state, outcome.ended) == ("improved", "no-improvement")
     assert [k.check for k in outcome.kept] == ["performance"] and outcome.spent.attempts == 4
 
@@ -122,7 +126,9 @@ def test_attempts_that_improve_nothing_end_the_run(agent):
     ],
 )
 def test_bad_calls_are_answered_and_change_nothing(agent, block, raw, said):
-    outcome, served, _ = agent(script(Say([block], raw_inputs=[raw] if raw else ()), Say([call("give_up", reason="x")])))
+    outcome, served, _ = agent(
+        script(Say([block], raw_inputs=[raw] if raw else ()), Say([call("give_up", reason="x")]))
+    )
     told, wrong = served.results(1)[0]
     assert said in told and wrong
     assert (outcome.text, outcome.ended, outcome.kept) == (PORT, "gave-up", ())
@@ -134,7 +140,7 @@ def test_replies_without_a_call_are_asked_for_one_and_then_end_the_run(agent, co
     assert (outcome.ended, len(served.requests)) == ("silent", 2)
     assert "Call a tool" in json.dumps(served.requests[1]["messages"][-1])
     roles = [m["role"] for m in served.requests[1]["messages"]]
-    assert all(a != b for a, b in zip(roles, roles[1:], strict=False))
+    assert all(a != b for a, b in pairwise(roles))
 
 
 def test_a_refusal_ends_the_run(agent):
@@ -255,7 +261,8 @@ def test_the_record_tells_what_was_sent_and_answered(agent, tmp_path):
     events = [json.loads(line) for line in path.read_text().splitlines()]
     kinds = [e["event"] for e in events]
     assert kinds == [
-        "start", "verdicts", "request", "reply", "tool", "tool", "verdicts", "verdicts", "kept", "tool", "verdicts", "end",
+        "start", "verdicts", "request", "reply", "tool", "tool", "verdicts", "verdicts", "kept", "tool", "verdicts",
+        "end",
     ]  # fmt: skip
     assert events[2]["system"] == [b["text"] for b in served.requests[0]["system"]]
 
@@ -266,8 +273,12 @@ def test_the_prefix_does_not_change_within_a_run(agent):
     first = served.requests[0]
     for later in served.requests[1:]:
         assert (later["system"], later["tools"]) == (first["system"], first["tools"])
-        strip = [[{k: v for k, v in b.items() if k != "cache_control"} for b in m["content"]] for m in later["messages"]]
-        assert strip[0] == [{k: v for k, v in b.items() if k != "cache_control"} for b in first["messages"][0]["content"]]
+        strip = [
+            [{k: v for k, v in b.items() if k != "cache_control"} for b in m["content"]] for m in later["messages"]
+        ]
+        assert strip[0] == [
+            {k: v for k, v in b.items() if k != "cache_control"} for b in first["messages"][0]["content"]
+        ]
 
 
 def test_stub_marks():

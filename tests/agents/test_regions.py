@@ -61,7 +61,7 @@ def test_filling_moves_the_other_regions():
     draft = replace_code(draft, "helpers", "")
     assert "half(x)" not in draft.text and draft.code("hole-1").startswith("a = Int32(1)")
     ast.parse(draft.text)
-    draft = replace_code(draft, "body:k", "runtime.hole(5, \"x\")")
+    draft = replace_code(draft, "body:k", 'runtime.hole(5, "x")')
     assert [r.name for r in draft.regions] == ["body:k", "helpers"] and draft.open_holes == (5,)
 
 

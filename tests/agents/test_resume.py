@@ -26,7 +26,9 @@ from tests.agents.stub_bench import SUBJECT, StubBench
 pytest.importorskip("anthropic", reason="needs the extra `agent`")
 
 STEPS = [
-    Say([text("let me see"), call("search_corpus", query="goto"), call("read_region", region="hole-1")], cache_write=700),
+    Say(
+        [text("let me see"), call("search_corpus", query="goto"), call("read_region", region="hole-1")], cache_write=700
+    ),
     Fail(529, "overloaded_error"),
     Say([call("replace_region", region="hole-2", code="out[i] = nope"), call("check_names"), call("verify")]),
     Say([call("replace_region", region="hole-1", code="pass"), call("verify")], cache_read=900),
@@ -78,7 +80,11 @@ def go(path, url, die_at=-1, how="after"):
     bench = StubBench()
     journal = Mortal(path, [KEY], die_at=die_at, how=how)
     try:
-        return Run(SUBJECT, bench, provider_at(url), settings, journal, sleep=lambda s: None).go(), bench, journal.writes
+        return (
+            Run(SUBJECT, bench, provider_at(url), settings, journal, sleep=lambda s: None).go(),
+            bench,
+            journal.writes,
+        )
     except Killed:
         return None, bench, journal.writes
     finally:

@@ -1,0 +1,161 @@
+"""A model that fills a hole right and models that cheat, before the real verifier: `porter port --agent` whole."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from porter.cli import main
+from porter.provenance import is_edited, read_record
+from tests.agents.messages_server import Fail, Say, call, script, serving
+
+pytest.importorskip("anthropic", reason="needs the extra `agent`")
+pytest.importorskip("cutlass", reason="needs nvidia-cutlass-dsl")
+
+TASK = Path(__file__).parent / "data" / "vadd4"
+RIGHT = """\
+x = Uint32(a[i])
+y = Uint32(b[i])
+out[i] = ((x & Uint32(0x7F7F7F7F)) + (y & Uint32(0x7F7F7F7F))) ^ ((x ^ y) & Uint32(0x80808080))"""
+KEY = "sk-test-0123456789"
+
+
+@pytest.fixture
+def work(tmp_path, monkeypatch):
+    for name in ("vadd4.cu", "vadd4.case.toml"):
+        shutil.copy(TASK / name, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    return tmp_path
+
+
+def fill(code: str, region: str = "hole-1"):
+    return [call("replace_region", region=region, code=code), call("verify")]
+
+
+def port(url: str, *more: str) -> int:
+    return main(["port", "vadd4.cu", "--agent", "--base-url", url, "--arch", "sm_90a", "--seed", "7", *more])
+
+
+def results() -> list[dict]:
+    return [json.loads(p.read_text()) for p in sorted(Path(".porter/runs").glob("*/result.json"))]
+
+
+def test_a_right_fill_is_verified_written_and_known_as_the_agents(work, capsys):
+    with serving(script(Say([call("search_corpus", query="__vadd4")]), Say(fill(RIGHT), cache_read=3000))) as served:
+        assert port(served.url) == 0
+    (result,) = results()
+    assert (result["state"], result["kept"]) == ("verified", [{"attempt": 1, "regions": ["hole-1"], "fixed": "holes"}])
+    text = Path("ported/vadd4.py").read_text()
+    assert "0x7F7F7F7F" in text and "hole(" not in text
+    record = read_record(Path("ported/vadd4.py"))
+    assert record is not None and not record.holes and record.extra["agent"]["state"] == "verified"
+    lines = text.splitlines()
+    authors = {lines[e.line - 1].strip()[:6]: e.author for e in record.line_map if "agent" in e.author}
+    assert set(authors.values()) == {"agent:1"} and "out[i]" in authors
+    assert next(v for v in record.verdicts if v.check == "numerics").status.value == "PASS"
+    assert record.baseline  # `porter verify` compares with what the agent's port achieved
+    out = capsys.readouterr().out
+    assert "attempt 1: hole-1 fixed holes" in out and "verified" in out
+    assert is_edited(Path("ported/vadd4.py"))
+    everything = "".join(p.read_text() for p in Path(".porter").rglob("*") if p.is_file())
+    assert KEY not in everything
+    # translating again does not throw the agent's lines away
+    assert main(["port", "vadd4.cu", "--no-verify"]) == 2
+    assert Path("ported/vadd4.py").read_text() == text
+
+
+def test_without_a_key_the_translators_port_and_one_line(work, monkeypatch, capsys):
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    with serving(script(Fail(500, "api_error"))) as served:
+        assert port(served.url) == 1
+        assert served.requests == []
+    assert capsys.readouterr().err.count("ANTHROPIC_API_KEY") == 1
+    assert "hole(1" in Path("ported/vadd4.py").read_text() and not Path(".porter/runs").exists()
+
+
+def test_show_prompt_prints_what_would_be_sent_and_sends_nothing(work, capsys):
+    with serving(script(Say([call("give_up", reason="x")]))) as served:
+        assert (
+            main(["port", "vadd4.cu", "--show-prompt", "--base-url", served.url, "--arch", "sm_90a", "--seed", "7"])
+            == 0
+        )
+        shown = capsys.readouterr().out
+        assert served.requests == [] and not Path("ported").exists()
+        assert port(served.url) == 1
+        sent = served.requests[0]
+    for block in [*sent["system"], *sent["messages"][0]["content"]]:
+        assert block["text"] in shown
+    for tool in sent["tools"]:
+        assert json.dumps(tool, indent=1) in shown
+
+
+WRONG = {  # what a cheat or a mistake is refused by: (region, code, check)
+    "a wrong result": ("hole-1", "out[i] = Uint32(a[i]) + Uint32(b[i])", "numerics"),
+    "zeros": ("hole-1", "out[i] = Uint32(0)", "numerics"),
+    "nothing written": ("hole-1", "pass", "numerics"),
+    "an input changed": ("hole-1", RIGHT + "\na[i] = Uint32(0)", "sanitizer"),
+    "a write behind the end": ("body:vadd4", "i = cute.arch.thread_idx()[0]\nout[n + i] = Uint32(1)", "numerics"),
+    "special sizes": ("hole-1", "if n == 300:\n    out[i] = a[i]\nelse:\n    out[i] = b[i]", "numerics"),
+    "a name that does not exist": ("hole-1", "out[i] = cute.arch.vadd4(a[i], b[i])", "names"),
+    "code that runs anything": ("hole-1", "exec('out[i] = 0')", "honesty"),
+    "a file": ("hole-1", "open('/tmp/x')", "honesty"),
+    "attributes of objects": ("hole-1", "x = n.__class__.__mro__", "honesty"),
+    "a fallback": ("body:vadd4", "try:\n    x = 1\nexcept Exception:\n    x = 2", "honesty"),
+    "a library name that does not exist": ("hole-1", "out[i] = lib.nope(a[i])", "honesty"),
+    "results kept between calls": ("helpers", "KEPT = {}", "honesty"),
+    "patched runtime": ("hole-1", "runtime.Kernel.launch = print", "honesty"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_cheats_are_refused_by_the_named_check(work, name):
+    region, code, check = WRONG[name]
+    calls = fill(code, region)
+    if region == "helpers":  # used by the kernel
+        calls.insert(1, call("replace_region", region="hole-1", code="KEPT[0] = n\n" + RIGHT))
+    with serving(script(Say(calls), Say([call("give_up", reason="caught")]))) as served:
+        assert port(served.url) == 1
+    told = served.results(1)[-1][0]
+    assert any(line.startswith(check) and ("FAIL" in line or "ERROR" in line) for line in told.splitlines()), told
+    assert "hole(1" in Path("ported/vadd4.py").read_text()
+    assert results()[0]["state"] in ("unchanged", "unverified")
+
+
+def test_the_case_cannot_be_reached(work):
+    """No tool takes a path; what the model names as regions or exemplars is looked up in lists."""
+    before = Path("vadd4.case.toml").read_text()
+    tries = [call("replace_region", region="vadd4.case.toml", code="x = 1"), call("read_exemplar", name="vadd4.case"),
+             call("read_region", region="ported/vadd4.port.json")]  # fmt: skip
+    with serving(script(Say(tries), Say([call("give_up", reason="caught")]))) as served:
+        assert port(served.url) == 1
+        assert all(wrong for _, wrong in served.results(1))
+        sent = json.dumps(served.requests)
+    assert Path("vadd4.case.toml").read_text() == before
+    assert "[0, 1, 33, 300]" not in sent  # the sizes of the case are not shown either
+
+
+def test_resume_of_a_run_and_of_a_finished_one(work, capsys):
+    with serving(script(Fail(401, "authentication_error", "invalid x-api-key"))) as served:
+        assert port(served.url, "--model", "claude-sonnet-5-5") == 1
+    run = next(Path(".porter/runs").iterdir())
+    events = (run / "events.jsonl").read_text().splitlines(keepends=True)
+    kinds = [json.loads(e)["event"] for e in events]
+    (run / "events.jsonl").write_text("".join(events[: kinds.index("request")]))  # as killed before it asked
+    manifest = json.loads((run / "run.json").read_text())
+    with serving(script(Say(fill(RIGHT)))) as served:
+        manifest["settings"]["base_url"] = served.url
+        (run / "run.json").write_text(json.dumps(manifest))
+        assert main(["agent", "resume", run.name]) == 0
+        text = Path("ported/vadd4.py").read_text()
+        assert "0x7F7F7F7F" in text and len(served.requests) == 1
+        assert main(["agent", "resume", run.name]) == 0  # nothing is asked, nothing changes
+        assert len(served.requests) == 1 and Path("ported/vadd4.py").read_text() == text
+    assert main(["agent", "list"]) == 0 and "verified" in capsys.readouterr().out
+    source = Path("vadd4.cu")
+    source.write_text(source.read_text() + "// changed\n")
+    assert main(["agent", "resume", run.name]) == 2
+    assert main(["agent", "resume", "nothing"]) == 2
