@@ -1,4 +1,4 @@
-"""One run: ask, use tools, judge, keep or roll back, until the port is verified, nothing improves or a budget is gone."""
+"""One run: ask, use tools, judge, keep or roll back, until it is verified, nothing improves or a budget is gone."""
 
 from __future__ import annotations
 

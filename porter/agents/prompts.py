@@ -27,7 +27,7 @@ How the work goes
   kernel over many inputs, does it touch memory it must not, is it deterministic. It is kept only when it is better
   than the best so far; otherwise the port goes back to the best. After you are done it is verified again with other
   seeds and shapes, so a port that fits the launches you saw and no others is lost.
-- Keep the arithmetic of the original: the same operations, in the same order and precision, rounding at the same places.
+- Keep the arithmetic of the original: the same operations, in the same order and precision, rounding where it rounds.
 - The result is a CuTeDSL kernel that computes. Calling the original, torch operators that compute, results kept between
   calls, try/except and special cases for particular sizes or seeds are refused.
 - Look names up (search_corpus, read_exemplar, check_names) instead of guessing them.
