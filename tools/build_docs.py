@@ -113,6 +113,8 @@ a device are in `porter/corpus/tuning`, made by `porter tune`; elsewhere rules f
 decide. After a change of these variables or tables in a running process, call
 `porter.corpus.runtime.ops.forget_plans()`.
 
+Call an operation once for every size before it is captured in a CUDA graph: the first call compiles or loads.
+
 With programmatic dependent launch a kernel may start before the previous one has finished. It waits for it before it
 reads or writes anything; only `prefetch` instructions, which fetch no value, stand before.
 """
