@@ -108,7 +108,7 @@ def rms_norm_dynamic_per_token_quant(new: Inputs, tokens: int, hidden: int, arch
     run(corpus.rms_norm_dynamic_per_token_quant, out, x, w, scale, EPS, None, r, arch=arch, sms=SMS)
     reference.rms_norm_dynamic_per_token_quant(want, x, w, want_scale, EPS, None, want_r)
     assert torch.equal(r, want_r)
-    same = (scale == want_scale).view(-1)
+    same = torch.isclose(scale, want_scale, rtol=1e-6, atol=0).view(-1)
     assert tokens < 10 or same.double().mean() >= 0.9
     yield out[same], want[same], None
 
@@ -121,7 +121,7 @@ def rms_norm_per_block_quant(new: Inputs, tokens: int, hidden: int, arch: str) -
     scale, want_scale = torch.zeros(tokens, groups), torch.zeros(tokens, groups)
     run(corpus.rms_norm_per_block_quant, out, x, w, scale, EPS, None, None, 64, False, arch=arch, sms=SMS)
     reference.rms_norm_per_block_quant(want, x, w, want_scale, EPS, None, None, 64, False)
-    same = scale == want_scale
+    same = torch.isclose(scale, want_scale, rtol=1e-6, atol=0)
     assert tokens == 0 or same.double().mean() >= 0.99
     yield out.view(tokens, groups, 64)[same], want.view(tokens, groups, 64)[same], None
 
@@ -166,7 +166,11 @@ SWEEPS: dict[str, tuple[Case, tuple[int, ...]]] = {
 
 
 def error_in_units(got: torch.Tensor, exact: torch.Tensor, dtype: torch.dtype) -> float:
-    """Largest distance from the exact value, in units in the last place of the exact value's binade."""
+    """Largest distance from the exact value, in units in the last place of the exact value's binade, where the type can
+    hold it; beyond, the result is infinite."""
+    fits = exact.abs() <= torch.finfo(dtype).max
+    assert got[exact.abs() > torch.finfo(dtype).max * 1.001].isinf().all()
+    got, exact = got[fits], exact[fits]
     size = exact.abs().clamp_min(2.0**-14)
     unit = 2.0 ** (size.log2().floor() - MANTISSA[dtype])
     return float(((got.double() - exact).abs() / unit).max())
@@ -210,9 +214,9 @@ def record(name: str, row: dict[str, Any]) -> None:
     RESULT.write_text(json.dumps(held, indent=1) + "\n")
 
 
-def test_what_the_committed_sweep_holds() -> None:
+def test_the_committed_sweep_covers_every_norm() -> None:
     held = json.loads(RESULT.read_text())["ops"]
-    assert set(held) <= set(SWEEPS) and held
+    assert set(held) == set(SWEEPS)
     for name, row in held.items():
         assert row["bit_equal"] >= 0.999 and row["worst_units"] <= 1, name
         for kind, error in row["error_from_float64_in_units"].items():
