@@ -12,12 +12,26 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from porter.commands import agent, build, corpus, doctor, emulate, explain, new, patterns, port, review, tune, verify
+from porter.commands import (
+    agent,
+    build,
+    corpus,
+    doctor,
+    emulate,
+    eval,
+    explain,
+    new,
+    patterns,
+    port,
+    review,
+    tune,
+    verify,
+)
 from porter.commands.options import Help
 from porter.model import Diagnostic, PorterError
 from porter.provenance import tool_versions
 
-COMMANDS = (port, verify, review, agent, emulate, tune, build, doctor, explain, patterns, corpus, new)
+COMMANDS = (port, verify, review, agent, eval, emulate, tune, build, doctor, explain, patterns, corpus, new)
 
 
 def build_parser() -> argparse.ArgumentParser:
