@@ -18,7 +18,7 @@ from porter.agents.providers import Provider
 from porter.agents.ranking import all_good
 from porter.agents.record import Journal
 from porter.agents.settings import AgentSettings
-from porter.model import LineMapEntry, Verdict
+from porter.model import LineMapEntry, Status, Verdict
 
 SAME = 3  # calls with the same input and the same answer that make a loop
 SILENT = 2  # replies without a tool call, after which the run ends
@@ -34,7 +34,7 @@ Say = Callable[[str], None]
 class Outcome:
     """How a run ended. `state`: verified, improved, unchanged, unverified or refused-unseen say what the port is;
     `ended` is why the loop stopped, a word: done, gave-up, budget, no-improvement, loop, silent, cut, refusal,
-    context, provider, no-case, not-verified."""
+    context, provider, no-case, no-harness (the original cannot be run here), not-verified."""
 
     state: str
     ended: str
@@ -126,6 +126,9 @@ class Run:
         self.silent = 0
         results = [self.use(desk, b, cut and b is calls[-1]) for b in calls]
         self.messages.append({"role": "user", "content": results})
+        unable = next((v for v in desk.last_verdicts if v.check == "numerics" and v.status is Status.ERROR), None)
+        if unable:
+            raise Stop("no-harness", f"the kernel cannot be verified here: {unable.detail}")
         if desk.gave_up:
             raise Stop("gave-up", f"the model gave up: {desk.gave_up}")
         if desk.done and not self.subject.optimise:

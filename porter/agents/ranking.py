@@ -10,7 +10,8 @@ from porter.model import Status, Verdict
 
 ORDER = ("honesty", "names", "holes", "compile", "numerics", "sanitizer", "determinism", "resources", "performance")
 MARGIN = 0.02  # of a time: less is noise
-COUNTS = ("instructions", "sectors", "bank_conflicts", "barriers")
+# What counts weigh where nothing can be timed, in warp instructions: rough, so that no count can be traded for many.
+WEIGHTS = {"instructions": 1 / 32, "sectors": 4.0, "bank_conflicts": 1.0, "barriers": 16.0}
 
 
 @dataclass(frozen=True)
@@ -76,22 +77,11 @@ def speed_of(verdicts: Sequence[Verdict]) -> float:
 
 
 def _speed_of_counts(data: dict[str, Any]) -> float:
-    rows = data.get("counts") or data.get("rows") or []
-    for row in rows if isinstance(rows, list) else []:
-        port, original = row.get("port"), row.get("original")
-        if not isinstance(port, dict) or not isinstance(original, dict):
-            continue
-        ratios = [
-            float(original[k]) / float(port[k])
-            for k in COUNTS
-            if isinstance(port.get(k), int | float)
-            and isinstance(original.get(k), int | float)
-            and port[k]
-            and original[k]
-        ]
-        if ratios:
-            product = 1.0
-            for ratio in ratios:
-                product *= ratio
-            return product ** (1 / len(ratios))
-    return 0.0
+    """The original's counted cost over the port's. A ranking of candidates, and no time."""
+    rows = [r for r in data.get("counts") or () if isinstance(r.get("port"), dict)]
+    original, port = (sum(_cost(r[side]) for r in rows) for side in ("original", "port"))
+    return original / port if original and port else 0.0
+
+
+def _cost(counts: dict[str, Any]) -> float:
+    return sum(weight * float(counts.get(name, 0)) for name, weight in WEIGHTS.items())

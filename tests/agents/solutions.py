@@ -15,15 +15,12 @@ SOLUTIONS: dict[str, dict[str, str]] = {
         + "out[i] = ((x & Uint32(0x7F7F7F7F)) + (y & Uint32(0x7F7F7F7F))) ^ ((x ^ y) & Uint32(0x80808080))"
     },
     "packed_average_u8": {"hole-1": _PACKED + "out[i] = (x | y) - (((x ^ y) >> Uint32(1)) & Uint32(0x7F7F7F7F))"},
-    "packed_sad_u8": {
+    "packed_sub_u16": {
         "hole-1": _PACKED
         + """\
-total = Uint32(0)
-for k in cutlass.range_constexpr(4):
-    p = (x >> Uint32(8 * k)) & Uint32(255)
-    q = (y >> Uint32(8 * k)) & Uint32(255)
-    total = total + (p - q if p > q else q - p)
-out[i] = total"""
+low = (x - y) & Uint32(0xFFFF)
+high = ((x >> Uint32(16)) - (y >> Uint32(16))) << Uint32(16)
+out[i] = high | low"""
     },
     "packed_greater_u8": {
         "hole-1": _PACKED
@@ -70,11 +67,23 @@ while b_2 != 0:
     b_2 = rest
 out[i] = a_2"""
     },
-    "recursive_horner": {
-        "hole-4": "p = Float32(1.0)\nfor k in cutlass.range_constexpr(1, 8):\n    p = p * x + Float32(k)\nout[i] = p"
+    "recursive_power": {
+        "hole-4": "p = Float32(1.0)\nfor k in cutlass.range_constexpr(5):\n    p = p * a[i]\nout[i] = p"
     },
-    "function_pointer": {"hole-1": "pass", "hole-3": "x = a[i]\nout[i] = x * x if (i & 1) != 0 else x + x"},
-    "heap_scratch": {"hole-1": "p = lib.local(Float32, 2)", "hole-2": "pass"},
+    "function_pointer": {"hole-1": "pass", "hole-3": "x = a[i]\nout[i] = x * x + Float32(1.0)"},
+    "reference_result": {
+        "body:reference_result": _INDEX
+        + """\
+i = bidx * bdimx + tidx
+if i < n:
+    even = a[i]
+    odd = Float32(2.0)
+    if (i & 1) == 0:
+        even = even + Float32(3.0)
+    else:
+        odd = odd + Float32(3.0)
+    out[i] = even * odd"""
+    },
     "case_inside_if": {
         "body:case_inside_if": _INDEX
         + """\
