@@ -1,14 +1,43 @@
-"""The page of CuTeDSL rules that the agent is given: snippets that the installed DSL was seen to accept or refuse."""
+"""The page of CuTeDSL rules that the agent is given: rules, and what their snippets were seen to do. A snippet that was
+changed since it was recorded, or did not do what it should, is left out."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
-PAGE = Path(__file__).with_name("knowledge.md")
+from porter.agents.rules import INPUT, RULES, Rule, Snippet
+
+RECORD = Path(__file__).with_name("rules.json")
+
+
+@lru_cache(maxsize=1)
+def record() -> dict[str, Any]:
+    """`dsl`: the version; `seen`: by digest of a snippet, {"gives": out[0]} or {"refused": the DSL's words}."""
+    return json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {"dsl": "", "seen": {}}
 
 
 @lru_cache(maxsize=1)
 def page() -> str:
-    """The page, "" before it was generated."""
-    return PAGE.read_text(encoding="utf-8") if PAGE.exists() else "No rules have been recorded.\n"
+    """The page as Markdown. The same text for the same record, so that it can be cached."""
+    found = record()
+    parts = [
+        f"# CuTeDSL {found['dsl']}: rules\n\nSnippets are bodies of a kernel `k(out, a, n)` of Int32; a is "
+        f"{list(INPUT)}, n is 2. What they do was seen with this version.\n"
+    ]
+    return "\n".join([*parts, *filter(None, (_section(rule, found["seen"]) for rule in RULES))])
+
+
+def _section(rule: Rule, seen: Mapping[str, Any]) -> str:
+    shown = [text for s in rule.snippets if (text := _shown(s, seen.get(s.digest)))]
+    return f"## {rule.name}\n\n{rule.text}\n\n" + "\n".join(shown) if shown else ""
+
+
+def _shown(snippet: Snippet, seen: Mapping[str, Any] | None) -> str:
+    if seen is None or ("gives" in seen) is not snippet.works:
+        return ""
+    what = f"gives {seen['gives']}" if snippet.works else f"refused: {seen['refused']}"
+    return f"```python\n{snippet.code.strip()}\n```\n{what}\n"

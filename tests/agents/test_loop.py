@@ -11,6 +11,7 @@ import pytest
 
 from porter.agents.messages import Usage
 from porter.agents.prices import price_of
+from porter.model import Status, Verdict
 from tests.agents.conftest import KEY
 from tests.agents.messages_server import Fail, Say, call, script, text
 from tests.agents.stub_bench import FILLED, PORT, SUBJECT, StubBench
@@ -76,6 +77,19 @@ def test_a_port_that_fits_only_the_launches_seen_is_lost(agent):
 def test_without_a_case_nothing_is_sent(agent):
     outcome, served, _ = agent(script(SOLVE), subject=replace(SUBJECT, has_case=False))
     assert (outcome.ended, served.requests, outcome.cost) == ("no-case", [], "$0.00")
+
+
+def test_a_kernel_that_cannot_be_verified_here_ends_the_run(agent):
+    class Unable(StubBench):
+        def verify(self, text, line_map, effort):
+            found = super().verify(text, line_map, effort)
+            if found[2].status is Status.PASS:
+                found[4] = Verdict("numerics", Status.ERROR, "the original: vabsdiff4 is not supported")
+            return found
+
+    outcome, served, _ = agent(script(SOLVE), bench=Unable())
+    assert (outcome.ended, outcome.text, len(served.requests)) == ("no-harness", PORT, 1)
+    assert "cannot be verified here: the original: vabsdiff4" in outcome.message
 
 
 def test_a_verified_port_is_left_alone_and_only_such_a_one_is_optimised(agent, tmp_path):

@@ -1,0 +1,98 @@
+"""Several kernels at once: one pace, one table, and a batch that is resumed as a whole."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from porter.agents.limiter import Limiter
+from porter.cli import main
+from tests.agents.messages_server import Fail, Say, call, serving
+from tests.agents.solutions import SOLUTIONS
+from tests.agents.test_eval import TASKS
+
+NAMES = ("packed_add_u8", "goto_loop", "reference_result")
+
+
+def test_the_limiter_keeps_the_pace_of_all_threads_together():
+    now = [0.0]
+    lock = threading.Lock()
+
+    def sleep(seconds):
+        with lock:
+            now[0] += seconds
+
+    limiter = Limiter(3, clock=lambda: now[0], sleep=sleep)
+    threads = [threading.Thread(target=lambda: [limiter.wait() for _ in range(3)]) for _ in range(3)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    times = sorted(limiter.sent)
+    assert now[0] >= 120 and len([t for t in times if t > now[0] - 60]) <= 3
+    limiter.hold(50)
+    before = now[0]
+    limiter.wait()
+    assert now[0] >= before + 50
+
+
+def test_a_limiter_without_a_limit_does_not_wait():
+    start = time.monotonic()
+    limiter = Limiter()
+    for _ in range(100):
+        limiter.wait()
+    assert time.monotonic() - start < 1
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    pytest.importorskip("anthropic", reason="needs the extra `agent`")
+    pytest.importorskip("cutlass", reason="needs nvidia-cutlass-dsl")
+    (tmp_path / "csrc").mkdir()
+    for name in NAMES:
+        for suffix in (".cu", ".case.toml"):
+            text = (TASKS[name].source.parent / f"{name}{suffix}").read_text()
+            (tmp_path / "csrc" / f"{name}{suffix}").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-test-0123456789")
+    return tmp_path
+
+
+def solver(request, number):
+    name = re.search(r"# Kernel `(\w+)`", request["messages"][0]["content"][0]["text"])[1]
+    return Say([*(call("replace_region", region=r, code=c) for r, c in SOLUTIONS[name].items()), call("verify")])
+
+
+def test_a_folder_at_once_then_resumed(folder, capsys):
+    def broken(request, number):
+        name = re.search(r"# Kernel `(\w+)`", request["messages"][0]["content"][0]["text"])[1]
+        return Fail(401, "authentication_error") if name == "goto_loop" else solver(request, number)
+
+    with serving(broken) as served:
+        args = ["port", "csrc", "--agent", "--jobs", "2", "--arch", "sm_90a", "--base-url", served.url]
+        assert main([*args, "--output-format", "json"]) == 1
+        runs = {r["kernel"]: r for r in json.loads(capsys.readouterr().out)["agent"]}
+        assert {k: r["state"] for k, r in runs.items()} == {
+            "packed_add_u8": "verified", "goto_loop": "unchanged", "reference_result": "verified",
+        }  # fmt: skip
+        assert len(served.requests) == 3
+    (batch,) = [p.parent.name for p in Path(".porter/runs").glob("*/batch.json")]
+    # the run of goto_loop is put back to where it would be after a crash before its first request
+    run = Path(".porter/runs") / runs["goto_loop"]["run"]
+    lines = (run / "events.jsonl").read_text().splitlines(keepends=True)
+    (run / "events.jsonl").write_text("".join(line for line in lines if '"event":"start"' in line))
+    with serving(solver) as served:
+        for p in Path(".porter/runs").glob("*/run.json"):
+            value = json.loads(p.read_text())
+            value["settings"]["base_url"] = served.url
+            p.write_text(json.dumps(value))
+        assert main(["agent", "resume", batch, "--jobs", "2"]) == 0
+        assert len(served.requests) == 1  # the two others have their replies on record
+    table = capsys.readouterr().out
+    assert all(re.search(rf"{name}\s+verified", table) for name in NAMES)
+    assert all("hole(" not in (Path("ported") / f"{name}.py").read_text() for name in NAMES)
