@@ -434,6 +434,20 @@ def test_integers_are_exact():
     assert "leaves it untouched" in finding.message
 
 
+def test_two_ids_may_tie_in_float32_and_not_in_float64():
+    """Original and port choose the same; the float64 reference chooses another at two places, or at many."""
+    buffers = int_buffers()
+    before, a = buffers["ids"], buffers["ids"].copy()
+    a.view()[...] = np.arange(64)
+    exact = derive("i32", "exact")
+    for others, told in ((2, False), (3, True), (40, True)):
+        reference = np.arange(64, dtype=np.float64)
+        reference[:others] += 7
+        found = compare_output(before, a, a.copy(), exact, reference)
+        assert found.different == 0
+        assert any(f.code == "PRT806" for f in found.findings) is told
+
+
 def test_order_within_a_segment_is_free_and_nothing_else():
     buffers = int_buffers()
     rng = np.random.default_rng(1)
