@@ -89,7 +89,7 @@ def evaluate(
     scores = []
     for task in tasks:
         own = replace(config, output=config.output / task.kind, force=True)
-        report, results = improve_files([task.source], own, settings, session, task.kind == "optimise")
+        report, results = improve_files([task.source], own, settings, session, (task.kind == "optimise",))
         scores.append(Score(task, results[0] if results else None, _messages(report)))
         done(scores[-1])
     return scores

@@ -93,12 +93,13 @@ def improve_files(
     config: PortConfig,
     settings: AgentSettings,
     session: Session,
-    optimise: bool = False,
+    modes: Sequence[bool] = (False,),
     progress: Progress = silent,
 ) -> tuple[Report, list[Result]]:
-    """Port the files, then have the agent work on what has holes or failed (or, with `optimise`, what is verified)."""
+    """Port the files, then have the agent work on them. `modes` has False for what has holes or failed, True to
+    optimise what is verified."""
     report = port_all(paths, config, progress)
-    tasks = prepare(report, config, settings, optimise)
+    tasks = [t for optimise in modes for t in prepare(report, config, settings, optimise)]
     if len(tasks) > 1:
         batch = settings.runs / new_id("batch")
         write_batch(batch, [t.folder for t in tasks])

@@ -112,7 +112,8 @@ def port_with_agent(args: argparse.Namespace, config: PortConfig) -> int:
         return report.exit_code
     session = session_of(settings, key, args.color)
     with watching(err, live_terminal()) as progress:
-        report, results = improve_files(files, config, settings, session, args.optimise, progress)
+        modes = [mode for mode, asked in ((False, args.agent), (True, args.optimise)) if asked]
+        report, results = improve_files(files, config, settings, session, modes, progress)
     if args.output_format == "json":
         from porter.report import print_json, report_to_json
 
