@@ -126,4 +126,56 @@ for k in cutlass.range_constexpr(0, 32, 8):
     if (oc < rows) & (orow + k < cols):
         out[(orow + k) * rows + oc] = tile[tidx * 33 + tidy + k]"""
     },
+    "needless_shared": {
+        "body:needless_shared": _INDEX + "i = bidx * bdimx + tidx\nif i < n:\n    out[i] = lib.ldg(a + i) * s"
+    },
+    "bias_uncoalesced": {
+        "body:bias_uncoalesced": _INDEX
+        + """\
+first = bidx * bdimx * 4 + tidx
+for k in cutlass.range_constexpr(4):
+    at = first + k * bdimx
+    if at < n:
+        out[at] = a[at] + bias[lib.c_mod(at, cols)]"""
+    },
+    "row_max_reread": {
+        "body:row_max_reread": _INDEX
+        + """\
+row = a + Int64(Uint32(bidx) * Uint32(cols))
+top = row[0]
+if cols >= 64:
+    best = lib.shared(Float32, 64)
+    mine = row[tidx]
+    for c in range(tidx, cols, bdimx):
+        mine = row[c] if row[c] > mine else mine
+    best[tidx] = mine
+    cute.arch.sync_threads()
+    for k in range(64):
+        top = best[k] if best[k] > top else top
+else:
+    for c in range(1, cols):
+        top = row[c] if row[c] > top else top
+for c in range(tidx, cols, bdimx):
+    out[Int64(Uint32(bidx) * Uint32(cols) + Uint32(c))] = row[c] - top"""
+    },
+    "row_sum_tree": {
+        "body:row_sum_tree": """\
+tidx = cute.arch.thread_idx()[0]
+bidx = cute.arch.block_idx()[0]
+part = lib.shared(Float32, 128)
+sum = Float32(0.0)
+for c in range(tidx, cols, 128):
+    sum = sum + a[Int64(Uint32(bidx) * Uint32(cols) + Uint32(c))]
+part[tidx] = sum
+cute.arch.sync_threads()
+if tidx < 64:
+    part[tidx] = part[tidx] + part[tidx + 64]
+cute.arch.sync_threads()
+if tidx < 32:
+    sum = part[tidx] + part[tidx + 32]
+    for step in (16, 8, 4, 2, 1):
+        sum = sum + cute.arch.shuffle_sync_down(sum, step)
+    if tidx == 0:
+        out[bidx] = sum"""
+    },
 }

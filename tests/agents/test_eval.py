@@ -55,7 +55,12 @@ def test_without_a_key_nothing_is_asked(monkeypatch, tmp_path, capsys):
 def test_the_runner_scores_by_task(key, capsys):
     pytest.importorskip("anthropic", reason="needs the extra `agent`")
     pytest.importorskip("cutlass", reason="needs nvidia-cutlass-dsl")
-    with serving(solver) as served:
+
+    def lazy(request, number):
+        mine = "# Kernel `row_sum_tree`" in request["messages"][0]["content"][0]["text"]
+        return Say([call("give_up", reason="too hard")]) if mine else solver(request, number)
+
+    with serving(lazy) as served:
         assert main(["eval", "goto_loop", "power_recomputed", "row_sum_tree", "--base-url", served.url]) == 1
     out = capsys.readouterr().out
     rows = {line.split()[0]: line.split() for line in out.splitlines() if line.split()}
@@ -70,4 +75,4 @@ def test_every_solution_is_accepted(key, capsys):
     with serving(solver) as served:
         main(["eval", *SOLUTIONS, "--base-url", served.url, "--output-format", "json"])
     scores = json.loads(capsys.readouterr().out)["tasks"]
-    assert {s["task"] for s in scores if s["success"]} == set(SOLUTIONS)
+    assert {s["task"] for s in scores if s["success"]} == set(SOLUTIONS) == set(TASKS)
