@@ -60,6 +60,28 @@ def run(args: argparse.Namespace) -> int:
             raise writing_failed(Path(args.export), error) from error
         print(f"wrote {args.export}", file=sys.stderr)
         return 0
-    from porter.review.plain import review_plain
+    if args.plain:
+        from porter.review.plain import review_plain
 
-    return review_plain(paths, config)
+        return review_plain(paths, config)
+    return full_screen(paths, config, args.parser)
+
+
+def full_screen(paths: list[Path], config: Any, parser: argparse.ArgumentParser) -> int:
+    """The app; needs Textual and a terminal."""
+    from porter.model import Diagnostic, PorterError
+    from porter.review.loaded import load_all
+
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        parser.error("standard input and output are no terminal: use --plain, --check or --export")
+    load_all(paths)  # what is wrong with the paths is said before the screen is taken
+    try:
+        from porter.review.app import ReviewApp
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "textual":
+            raise
+        help_ = "`pip install 'porter[review]'`, or use --plain"
+        raise PorterError(
+            Diagnostic("PRT965", "the review needs Textual, which is not installed", help=help_)
+        ) from None
+    return ReviewApp(paths, config).run() or 0

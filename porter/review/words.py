@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from functools import cache
+
 from porter.model import Status
 from porter.patterns.catalogue import all_patterns
 from porter.review.loaded import Loaded
@@ -53,3 +56,18 @@ def assumptions(region: Region) -> list[str]:
     """What the patterns that wrote a region assume; nothing for exact ones."""
     named = {a.partition(":")[2] for a in region.authors if a.startswith("pattern:")}
     return [p.assumes for p in all_patterns() if p.name in named and p.assumes]
+
+
+@cache
+def _library() -> dict[str, str]:
+    """Function of the corpus library -> the first line of its documentation."""
+    from porter.catalogue import corpus_entries
+
+    return {e.name: e.summary for e in corpus_entries() if e.module.startswith("porter.corpus.lib")}
+
+
+def library_words(text: str) -> list[str]:
+    """`lib.rsqrt: ...` for each library function that lines of a port call."""
+    names = dict.fromkeys(re.findall(r"\blib\.(\w+)", text))
+    found = {name: _library().get(name, "") for name in names}
+    return [f"lib.{name}: {text}{'' if text.endswith('.') else ' ...'}" for name, text in found.items() if text]

@@ -1,0 +1,124 @@
+"""The app: ports that are loaded, verifications that run, and the screens over them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from pathlib import Path
+
+from textual.app import App, SystemCommand
+from textual.screen import Screen
+
+from porter.config import PortConfig
+from porter.outputs import find_ports
+from porter.provenance import record_path
+from porter.review.bindings import KEYS, bindings, help_text
+from porter.review.dialogs import Page
+from porter.review.loaded import Loaded, load
+from porter.review.ports_screen import PortsScreen
+from porter.review.review_screen import ReviewScreen
+from porter.review.shown import PortScreen
+from porter.review.verifying import Verifier, verify
+
+POLL_SECONDS = 2.0  # how often the files of the ports are looked at for changes by others
+
+
+class ReviewApp(App[int]):
+    """`verifier` runs the checks; tests give another one."""
+
+    TITLE = "porter review"
+    BINDINGS = bindings("app")
+    CSS = """
+    CodePane { border: round $foreground 40%; width: 1fr; height: 1fr; }
+    CodePane:focus { border: heavy $accent; }
+    #about { height: 7; border: round $foreground 40%; padding: 0 1; overflow-y: auto; }
+    #faults { height: auto; padding: 0 1; text-style: bold; }
+    .dialog { width: 70%; height: auto; border: round $accent; padding: 1 2; background: $surface; }
+    .page { width: 92%; height: 88%; border: round $accent; padding: 0 1; background: $surface; }
+    .faint { text-style: dim; }
+    ModalScreen { align: center middle; }
+    """
+
+    def __init__(self, paths: Sequence[Path], config: PortConfig, verifier: Verifier = verify) -> None:
+        super().__init__()
+        self.paths, self.porter_config, self.verifier = list(paths), config, verifier
+        self.ports: dict[Path, Loaded] = {p: load(p) for p in find_ports(paths)}
+        self.running: dict[Path, str] = {}  # ports that are being verified: what is going on
+        self.seen = {p: self.stamps(p) for p in self.ports}
+
+    def on_mount(self) -> None:
+        self.push_screen(PortsScreen())
+        if len(self.ports) == 1:
+            self.push_screen(ReviewScreen(next(iter(self.ports))))
+        self.set_interval(POLL_SECONDS, self.look_at_files)
+
+    # ---- ports
+
+    def stamps(self, path: Path) -> tuple[int, ...]:
+        """When the files of a port were written."""
+        files = (path, record_path(path), self.ports[path].cuda_path if path in self.ports else path)
+        return tuple(f.stat().st_mtime_ns if f.is_file() else 0 for f in files)
+
+    def look_at_files(self) -> None:
+        """Load what other programs have changed."""
+        for path in self.ports:
+            if self.stamps(path) != self.seen[path]:
+                self.reload(path)
+
+    def reload(self, path: Path) -> None:
+        self.put(load(path))
+
+    def put(self, loaded: Loaded) -> None:
+        """A port as it is now; every screen that shows it follows."""
+        self.ports[loaded.path] = loaded
+        self.seen[loaded.path] = self.stamps(loaded.path)
+        self.tell(loaded.path)
+
+    def tell(self, path: Path) -> None:
+        for screen in self.screen_stack:
+            if isinstance(screen, PortScreen):
+                screen.port_changed(path)
+
+    # ---- verification
+
+    def start_verifying(self, path: Path) -> None:
+        """Verify a port in the background; one at a time, the others wait."""
+        if path in self.running:
+            self.notify(f"{path.name} is being verified already")
+            return
+        self.running[path] = "waiting"
+        self.tell(path)
+        if len(self.running) == 1:
+            self.run_worker(self.verify_waiting(), group="verify")
+
+    async def verify_waiting(self) -> None:
+        while self.running:
+            path = next(iter(self.running))
+            self.running[path] = "starting"
+            try:
+                good, words = await self.verifier(path, partial(self.progress, path))
+            except OSError as error:
+                good, words = False, f"the verification cannot be run: {error}"
+            self.running.pop(path, None)
+            self.reload(path)
+            self.notify(words, title=f"{path.name}: {'verified' if good else 'not verified'}",
+                        severity="information" if good else "error", timeout=10)  # fmt: skip
+
+    def progress(self, path: Path, words: str) -> None:
+        self.running[path] = words.removeprefix(f"{path.stem}: ").removeprefix(f"{self.ports[path].name}: ")
+        self.tell(path)
+
+    # ---- help and palette
+
+    def action_help_page(self) -> None:
+        where = getattr(self.screen, "WHERE", ())
+        self.push_screen(Page("keys", help_text(*where, "app") + "\n\nctrl+p    the palette: all of these by name"))
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """The palette: what the table of keys declares for the screen."""
+        for key in KEYS:
+            if key.where in (*getattr(screen, "WHERE", ()), "app") and key.where != "pane":
+                yield SystemCommand(key.label, key.about, partial(self.run_key, screen, key.action))
+
+    async def run_key(self, screen: Screen[object], action: str) -> None:
+        await self.run_action(action, self if action in ("quit", "help_page") else screen)

@@ -1,0 +1,134 @@
+"""The agent's runs about a port, from their records (`.porter/runs/**/*.jsonl`, one event a line)."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from porter.agents.messages import Usage
+from porter.agents.prices import dollars, price_of
+from porter.review.loaded import Loaded
+
+FOLDER = Path(".porter") / "runs"
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What happened up to one verification. `text` is the port that was kept, "" for one that was rolled back."""
+
+    number: int
+    state: str  # kept, rolled back, or unfinished
+    regions: tuple[str, ...] = ()
+    check: str = ""  # the failing check that it mended
+    calls: tuple[str, ...] = ()  # tools: their first line
+    edits: tuple[tuple[str, str], ...] = ()  # region, code
+    tokens: int = 0
+    seconds: float = 0.0
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class AgentRun:
+    """One run. `fault` says why its record, or the end of it, cannot be read."""
+
+    path: Path
+    kernel: str = ""
+    model: str = ""
+    attempts: tuple[Attempt, ...] = ()
+    ended: str = ""
+    usage: dict[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+    fault: str = ""
+
+    @property
+    def cost(self) -> str:
+        """What the tokens cost by the table of prices; "" for a model that is not in it."""
+        price = price_of(self.model) if self.model else None
+        kinds = {k: v for k, v in self.usage.items() if k in ("input", "output", "cache_read", "cache_write")}
+        return dollars(price.of(Usage(**kinds))) if price is not None and kinds else ""
+
+    @property
+    def words(self) -> str:
+        tokens = ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in self.usage.items() if n)
+        attempts = f"{len(self.attempts)} attempt{'s' * (len(self.attempts) != 1)}"
+        parts = [self.path.stem, self.model, attempts, self.cost, tokens and f"tokens: {tokens}"]
+        return "  ".join(p for p in (*parts, f"{self.seconds:.0f} s", self.ended or "not ended", self.fault) if p)
+
+
+def runs_about(loaded: Loaded) -> list[AgentRun]:
+    """The runs about a port's kernel, beside the port or in the working folder, the newest first."""
+    folders = dict.fromkeys(p.resolve() for p in (loaded.path.parent / FOLDER, FOLDER))
+    files = [f for folder in folders if folder.is_dir() for f in folder.rglob("*.jsonl")]
+    runs = [read_run(f) for f in sorted(files, key=lambda f: f.stat().st_mtime, reverse=True)]
+    names = {loaded.name, loaded.name.rpartition("::")[2]}
+    return [r for r in runs if r.kernel in names or (r.fault and not r.kernel)]
+
+
+def read_run(path: Path) -> AgentRun:
+    """A record; a torn last line is what a crash leaves and is passed over."""
+    run = AgentRun(path)
+    attempts: list[Attempt] = []
+    at = Attempt(1, "unfinished")
+    since = 0.0
+    try:
+        lines = path.read_bytes().split(b"\n")[:-1]
+    except OSError as error:
+        return replace(run, fault=str(error))
+    for number, line in enumerate(lines, 1):
+        try:
+            event: dict[str, Any] = json.loads(line)
+            kind, now = str(event["event"]), float(event.get("t", 0.0))
+            if kind == "start":
+                run = replace(run, kernel=str(event["kernel"]), model=str(event.get("model", "")))
+            elif kind == "reply":
+                used = {k: int(v) for k, v in event["reply"].get("usage", {}).items()}
+                run = replace(run, usage={k: run.usage.get(k, 0) + used.get(k, 0) for k in {**run.usage, **used}})
+                at = replace(at, tokens=at.tokens + sum(used.values()))
+            elif kind == "tool":
+                at = _with_call(at, event)
+            elif kind in ("kept", "rolled back"):
+                regions = tuple(map(str, event.get("regions", ())))
+                at = replace(at, number=int(event["attempt"]), state=kind, regions=regions, seconds=now - since)
+                attempts.append(replace(at, check=str(event.get("check", "")), text=str(event.get("text", ""))))
+                at, since = Attempt(attempts[-1].number + 1, "unfinished"), now
+            elif kind == "end":
+                run = replace(
+                    run, ended=f"{event.get('state', '')} ({event.get('ended', '')}): {event.get('message', '')}"
+                )
+            run = replace(run, seconds=now)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            return replace(run, attempts=tuple(attempts), fault=f"line {number} of the record is damaged: {error}")
+    if at.calls or at.tokens:
+        attempts.append(at)
+    return replace(run, attempts=tuple(attempts))
+
+
+def _with_call(at: Attempt, event: dict[str, Any]) -> Attempt:
+    answer = str(event.get("answer", ""))
+    first = answer.splitlines()[0] if answer else ""
+    sign = "!" if event.get("error") else " "
+    given = event.get("input") or {}
+    edits = at.edits
+    if isinstance(given, dict) and isinstance(given.get("code"), str):
+        edits = (*edits, (str(given.get("region", "")), given["code"]))
+    return replace(at, calls=(*at.calls, f"{sign} {event.get('name')}: {first}"[:160]), edits=edits)
+
+
+def difference(one: Attempt, other: Attempt) -> str:
+    """A unified diff of two kept attempts; for one that was rolled back, the edits that its record has."""
+    if one.text and other.text:
+        names = (f"attempt {one.number}", f"attempt {other.number}")
+        rows = difflib.unified_diff(one.text.splitlines(), other.text.splitlines(), *names, lineterm="")
+        return "\n".join(rows) or "the same text"
+    return "\n\n".join(edits_of(a) for a in (one, other))
+
+
+def edits_of(attempt: Attempt) -> str:
+    """The code that an attempt wrote into regions."""
+    head = f"attempt {attempt.number}, {attempt.state}"
+    rows: Sequence[str] = [f"{region}:\n{code}" for region, code in attempt.edits]
+    return "\n\n".join([head, *rows]) if rows else f"{head}: no edit is recorded"

@@ -1,0 +1,118 @@
+"""A pane of source text with line numbers, a cursor and marked lines. Draws only the lines that are seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from rich.segment import Segment
+from rich.style import Style
+from rich.syntax import Syntax
+from rich.text import Text
+from textual.geometry import Region as Rectangle
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from porter.review.bindings import bindings
+
+CURSOR = Style(bold=True, reverse=True)
+MARKED = Style(bold=True)
+PLAIN = Style()
+FAINT = Style(dim=True)
+
+
+def highlighted(text: str, language: str) -> list[Text]:
+    """The lines of a text in the colours of its language ("python", "cuda", "" for none)."""
+    if not language:
+        return [Text(line) for line in text.splitlines()]
+    syntax = Syntax("", language, theme="ansi_dark", tab_size=4)
+    lines = syntax.highlight(text.expandtabs(4)).split("\n", allow_blank=True)
+    return list(lines)[: len(text.splitlines())]
+
+
+class CodePane(ScrollView, can_focus=True):
+    """Lines from 1. `sign` gives the character before a line; marked lines have a bar there."""
+
+    BINDINGS = bindings("pane")
+
+    class Moved(Message):
+        """The person moved the cursor of a pane."""
+
+        def __init__(self, pane: CodePane) -> None:
+            super().__init__()
+            self.pane = pane
+
+        @property
+        def control(self) -> CodePane:
+            return self.pane
+
+    def __init__(self, name: str, **arguments: str) -> None:
+        super().__init__(**arguments)  # type: ignore[arg-type]
+        self.border_title = name
+        self.rows: list[Text] = []
+        self.plain: list[str] = []
+        self.cursor = 1
+        self.marked: Collection[int] = ()
+        self.sign: Callable[[int], str] = lambda line: " "
+
+    def show(self, text: str, language: str) -> None:
+        """Another text; the cursor stays on its line as far as there is one."""
+        self.rows = highlighted(text, language)
+        self.plain = text.splitlines()
+        width = max((len(row) for row in self.rows), default=0)
+        self.virtual_size = Size(width + 9, len(self.rows))
+        self.cursor = min(max(self.cursor, 1), max(len(self.rows), 1))
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        left, top = self.scroll_offset
+        line = y + top + 1
+        if line > len(self.rows):
+            return Strip.blank(self.size.width, PLAIN)
+        marked = line in self.marked
+        style = CURSOR if line == self.cursor and self.has_focus else MARKED if marked or line == self.cursor else PLAIN
+        edge = ">" if line == self.cursor else "▌" if marked else " "
+        head = [Segment(edge, MARKED), Segment(f"{line:5} ", FAINT), Segment(self.sign(line)[:1] + " ", MARKED)]
+        body = Strip([Segment(s.text, (s.style or PLAIN) + style) for s in self.rows[line - 1].render(self.app.console)
+                      if s.text != "\n"])  # fmt: skip
+        room = max(self.size.width - 9, 0)
+        return Strip([*head, *body.crop_extend(left, left + room, PLAIN)]).crop_extend(0, self.size.width, PLAIN)
+
+    def put_cursor(self, line: int, row: int | None = None) -> None:
+        """Move the cursor without telling anybody; `row` is where on the screen its line should be."""
+        self.cursor = min(max(line, 1), max(len(self.rows), 1))
+        if row is not None:
+            self.scroll_to(y=self.cursor - 1 - row, animate=False, immediate=True)
+        elif self.size.height:
+            target = Rectangle(self.scroll_offset.x, self.cursor - 1, 1, 1)
+            self.scroll_to_region(target, animate=False, immediate=True)
+        self.refresh()
+
+    @property
+    def row(self) -> int:
+        """The row of the screen that the cursor is in."""
+        return self.cursor - 1 - self.scroll_offset.y
+
+    def go(self, line: int) -> None:
+        """Move the cursor as a person does."""
+        self.put_cursor(line)
+        self.post_message(self.Moved(self))
+
+    def find(self, text: str) -> int:
+        """The next line after the cursor, around the end, that has the text in any case; 0 when none has."""
+        wanted = text.lower()
+        order = [*range(self.cursor + 1, len(self.plain) + 1), *range(1, self.cursor + 1)]
+        return next((n for n in order if wanted in self.plain[n - 1].lower()), 0)
+
+    def action_move(self, lines: int) -> None:
+        self.go(self.cursor + lines)
+
+    def action_page(self, pages: int) -> None:
+        self.go(self.cursor + pages * max(self.size.height - 1, 1))
+
+    def action_edge(self, end: int) -> None:
+        self.go(len(self.rows) if end else 1)
+
+    def action_aside(self, columns: int) -> None:
+        self.scroll_relative(x=columns, animate=False)

@@ -1,0 +1,121 @@
+"""What each check found, as text: compile log, numerics with histograms, resources, sanitizer, performance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from porter.diagnostics import render
+from porter.model import Verdict
+from porter.regression.charts import ulp_label
+from porter.review.loaded import Loaded
+from porter.review.words import CHECK_SIGN
+
+TABS = ("compile", "numerics", "resources", "sanitizer", "performance")
+
+
+def evidence(loaded: Loaded, check: str) -> str:
+    """The page of one check."""
+    verdict = loaded.verdict(check)
+    if verdict is None:
+        reason = "the port has open holes, so it was not verified" if loaded.holes else "press v to verify the port"
+        return f"{check} was not run: {reason}."
+    rows = [f"{CHECK_SIGN[verdict.status]} {verdict.status.value}  {verdict.detail}"]
+    if not loaded.verified:
+        rows.append("This is about an earlier text of the port.")
+    rows += _BODIES.get(check, _nothing)(verdict.data)
+    rows += messages(loaded, verdict)
+    return "\n".join(rows)
+
+
+def messages(loaded: Loaded, verdict: Verdict) -> Iterator[str]:
+    """The diagnostics of a check with the region of the port that each is in."""
+    for d in verdict.diagnostics:
+        yield ""
+        yield render(d).plain
+        here = next((r for r in loaded.regions if any(d == other for _, other in loaded.about(r))), None)
+        if here is not None:
+            yield f"   in {here.name}, port lines {here.first}-{here.last}"
+
+
+def _nothing(data: Mapping[str, Any]) -> list[str]:
+    return []
+
+
+def _numerics(data: Mapping[str, Any]) -> Iterator[str]:
+    inputs = " ".join(data.get("scenarios", []))
+    yield f"seed {data.get('seed', '?')}, {data.get('launches', 0)} launches; inputs {inputs}"
+    for instance, buffers in data.get("buffers", {}).items():
+        for name, row in buffers.items():
+            yield ""
+            yield f"{name} {instance}: {row.get('verdict', '')}, tolerance {row.get('tolerance', '')}"
+            different, elements = int(row.get("different", 0)), int(row.get("elements", 0))
+            yield f"  {different:,} of {elements:,} elements are not bit-equal, at most {row.get('max_ulp', 0)} ulp"
+            if different:
+                yield from _histogram(elements, different, [int(c) for c in row.get("ulps", [])])
+    found = data.get("divergence")
+    if found:
+        yield ""
+        yield f"first divergence: CUDA line {found['cuda_line']}, port line {found['port_line']}: {found['message']}"
+        yield f"  block {found['block']}, thread {found['thread']}, launch {found['launch']}"
+    smallest = data.get("smallest")
+    if smallest:
+        yield f"smallest launch that fails: {smallest}"
+
+
+def _histogram(elements: int, different: int, ulps: list[int]) -> Iterator[str]:
+    """Elements by distance from the original, bars by the number of digits."""
+    counts = [elements - different + (ulps[0] if ulps else 0), *ulps[1:]]
+    rest = elements - sum(counts)
+    rows = [(ulp_label(n), c) for n, c in enumerate(counts)] + ([("no distance", rest)] if rest > 0 else [])
+    for label, count in rows:
+        yield f"  {label:>12} {'█' * (4 * len(str(count)) if count else 0):<32} {count:,}"
+
+
+def _resources(data: Mapping[str, Any]) -> Iterator[str]:
+    for instance, both in data.items():
+        if not isinstance(both, Mapping) or "port" not in both:
+            continue
+        original, port = both.get("original", {}), both["port"]
+        yield ""
+        yield f"{instance or 'kernel':<24} {'original':>12} {'port':>12}"
+        for name in port:
+            if isinstance(port[name], int | float) and (port[name] or original.get(name)):
+                worse = "  more" if port[name] > original.get(name, 0) else ""
+                yield f"  {name.replace('_', ' '):<22} {original.get(name, 0):>12} {port[name]:>12}{worse}"
+
+
+def _sanitizer(data: Mapping[str, Any]) -> Iterator[str]:
+    yield f"{data.get('launches', 0)} launches, looked for: {', '.join(data.get('checked', []))}"
+    yield f"reports about the port {data.get('port', 0)}, about the original {data.get('original', 0)}"
+
+
+def _performance(data: Mapping[str, Any]) -> Iterator[str]:
+    if data.get("counts"):
+        yield "Counts of one launch on the emulator; they say nothing about time."
+    for row in data.get("counts", ()):
+        yield ""
+        yield f"{row.get('instance', '')} {_sizes(row)}".strip() or "launch"
+        yield f"  {'':<22} {'original':>12} {'port':>12}"
+        for name, count in row.get("port", {}).items():
+            yield f"  {name.replace('_', ' '):<22} {row.get('original', {}).get(name, 0):>12} {count:>12}"
+    rows = [r for r in data.get("rows", ()) if isinstance(r.get("graph_cold"), Mapping)]
+    if rows:
+        yield f"on {data.get('device', 'a GPU')}, cold L2, us"
+        yield f"  {'original':>10} {'port':>10} {'ratio':>8}  sizes"
+    for row in rows:
+        us, ratio = row["graph_cold"].get("us", {}), row["graph_cold"].get("ratio", {}).get("port")
+        if "original" in us and "port" in us and ratio is not None:
+            yield f"  {us['original']:>10.2f} {us['port']:>10.2f} {ratio:>8.3f}  {_sizes(row)}"
+
+
+def _sizes(row: Mapping[str, Any]) -> str:
+    return " ".join(f"{k}={v}" for k, v in row.get("sizes", {}).items())
+
+
+_BODIES: dict[str, Any] = {
+    "numerics": _numerics,
+    "resources": _resources,
+    "sanitizer": _sanitizer,
+    "performance": _performance,
+}

@@ -1,0 +1,68 @@
+"""Verify a port in a process of its own while the app is open; ending the app ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+Say = Callable[[str], None]
+Verifier = Callable[[Path, Say], Awaitable[tuple[bool, str]]]  # (port, progress) -> (all checks passed, what to tell)
+
+
+async def verify(port: Path, say: Say) -> tuple[bool, str]:
+    """Run `porter verify` for one port, which keeps its answers in `.port.json`. Progress is a line of a few words."""
+    command = [sys.executable, "-m", "porter.cli", "verify", str(port), "--output-format", "json", "--color", "never"]
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+        limit=1 << 24,
+    )
+    try:
+        output, last = await asyncio.gather(_read(process.stdout), _follow(process.stderr, say))
+        code = await process.wait()
+    except asyncio.CancelledError:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
+        raise
+    return conclusion(code, output, last)
+
+
+def conclusion(code: int, output: str, last: str) -> tuple[bool, str]:
+    """What the end of a verification says."""
+    try:
+        report = json.loads(output)
+        (kernel,) = report["kernels"]
+    except (ValueError, KeyError):
+        return False, f"the verification ended with {code}: {last or 'without a message'}"
+    bad = [f"{v['check']} {v['status']}" for v in kernel["verdicts"] if v["status"] in ("FAIL", "ERROR")]
+    errors = [d["message"] for d in (*kernel["diagnostics"], *report["diagnostics"]) if d["severity"] == "error"]
+    if bad or errors:
+        return False, ", ".join([*bad, *errors])
+    if kernel["holes"]:
+        holes = len(kernel["holes"])
+        return False, f"not verified: {holes} hole{'s' * (holes != 1)} left"
+    return code == 0, "every check passed or was skipped"
+
+
+async def _read(stream: asyncio.StreamReader | None) -> str:
+    return (await stream.read()).decode(errors="replace") if stream else ""
+
+
+async def _follow(stream: asyncio.StreamReader | None, say: Say) -> str:
+    """Pass the lines of progress on; returns the last one."""
+    last = ""
+    while stream and (line := await stream.readline()):
+        text = line.decode(errors="replace").strip()
+        if text:
+            last = text
+            say(text)
+    return last
