@@ -41,6 +41,7 @@ class ReviewApp(App[int]):
 
     def __init__(self, paths: Sequence[Path], config: PortConfig, verifier: Verifier = verify) -> None:
         super().__init__()
+        self.animation_level = "none"  # frames between two states are only lag over ssh
         self.paths, self.porter_config, self.verifier = list(paths), config, verifier
         self.ports: dict[Path, Loaded] = {p: load(p) for p in find_ports(paths)}
         self.running: dict[Path, str] = {}  # ports that are being verified: what is going on

@@ -51,6 +51,7 @@ class CodePane(ScrollView, can_focus=True):
         super().__init__(**arguments)  # type: ignore[arg-type]
         self.border_title = name
         self.rows: list[Text] = []
+        self.drawn: dict[int, list[tuple[str, Style]]] = {}
         self.plain: list[str] = []
         self.cursor = 1
         self.marked: Collection[int] = ()
@@ -59,6 +60,7 @@ class CodePane(ScrollView, can_focus=True):
     def show(self, text: str, language: str) -> None:
         """Another text; the cursor stays on its line as far as there is one."""
         self.rows = highlighted(text, language)
+        self.drawn = {}
         self.plain = text.splitlines()
         width = max((len(row) for row in self.rows), default=0)
         self.virtual_size = Size(width + 9, len(self.rows))
@@ -74,10 +76,16 @@ class CodePane(ScrollView, can_focus=True):
         style = CURSOR if line == self.cursor and self.has_focus else MARKED if marked or line == self.cursor else PLAIN
         edge = ">" if line == self.cursor else "▌" if marked else " "
         head = [Segment(edge, MARKED), Segment(f"{line:5} ", FAINT), Segment(self.sign(line)[:1] + " ", MARKED)]
-        body = Strip([Segment(s.text, (s.style or PLAIN) + style) for s in self.rows[line - 1].render(self.app.console)
-                      if s.text != "\n"])  # fmt: skip
+        body = Strip([Segment(text, own + style) for text, own in self.pieces(line)])
         room = max(self.size.width - 9, 0)
         return Strip([*head, *body.crop_extend(left, left + room, PLAIN)]).crop_extend(0, self.size.width, PLAIN)
+
+    def pieces(self, line: int) -> list[tuple[str, Style]]:
+        """The text of a line in pieces of one style, kept from one drawing to the next."""
+        if line not in self.drawn:
+            rendered = self.rows[line - 1].render(self.app.console)
+            self.drawn[line] = [(s.text, s.style or PLAIN) for s in rendered if s.text != "\n"]
+        return self.drawn[line]
 
     def put_cursor(self, line: int, row: int | None = None) -> None:
         """Move the cursor without telling anybody; `row` is where on the screen its line should be."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import subprocess
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -48,7 +49,7 @@ class Loaded:
     def source_changed(self) -> bool:
         return bool(self.record and self.cuda is not None and self.record.source_sha256 != sha256_text(self.cuda))
 
-    @property
+    @cached_property
     def verified(self) -> bool:
         """Whether the verdicts are about the text as it is."""
         return bool(self.record and self.record.verified_sha256 == sha256_text(self.text))
@@ -93,7 +94,7 @@ class Loaded:
 
     def region_at(self, line: int) -> Region | None:
         """The region of a port line, else the nearest above it."""
-        return next((r for r in reversed(self.regions) if r.first <= line), self.regions[0] if self.regions else None)
+        return self.regions[max(bisect_right(self._firsts, line) - 1, 0)] if self.regions else None
 
     def region_of_cuda(self, line: int) -> Region | None:
         """The region that a CUDA line became: the one with the fewest lines among those that name it."""
@@ -101,7 +102,19 @@ class Loaded:
         return min(found, key=lambda r: len(r.cuda), default=None)
 
     def digest_of(self, region: Region) -> str:
-        return self.digests[self.regions.index(region)]
+        return self._digest_by_name[region.name]
+
+    @cached_property
+    def _digest_by_name(self) -> dict[str, str]:
+        return {r.name: d for r, d in zip(self.regions, self.digests, strict=False)}
+
+    @cached_property
+    def _firsts(self) -> list[int]:
+        return [r.first for r in self.regions]
+
+    @cached_property
+    def _entries(self) -> dict[int, LineMapEntry]:
+        return {e.line: e for e in self.line_map}
 
     def state(self, region: Region) -> str:
         """accepted, rejected, stale (decided about another text), hole, or open."""
@@ -114,10 +127,9 @@ class Loaded:
 
     def pairs(self, region: Region) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
         """(CUDA lines, port lines) of a region in the port's order, neighbours from the same lines together."""
-        by_line = {e.line: e for e in self.line_map}
         found: list[tuple[tuple[int, ...], list[int]]] = []
         for line in range(region.first, region.last + 1):
-            entry = by_line.get(line)
+            entry = self._entries.get(line)
             mine = set(range(entry.span.line, max(entry.span.end_line, entry.span.line) + 1)) if entry else set()
             ported = tuple(n for n in region.cuda if n in mine)
             if self.moved_lines:
@@ -128,7 +140,7 @@ class Loaded:
                 found.append((ported, [line]))
         return [(cuda, tuple(lines)) for cuda, lines in found]
 
-    @property
+    @cached_property
     def accepted(self) -> int:
         return sum(self.state(r) == "accepted" for r in self.regions)
 

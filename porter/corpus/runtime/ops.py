@@ -167,7 +167,10 @@ def _function(made: Op, plan: Callable[..., Plan]) -> Any:
     scope: dict[str, Any] = {
         "_is_compiling": torch.compiler.is_compiling,
         "_custom_op": lambda *args: getattr(torch.ops.porter, made.name)(*args),
-        "_ready": made.ready, "_key": made.key, "_prepare": made.prepare, "_refused": made.refused,
+        "_ready": made.ready,
+        "_key": made.key,
+        "_prepare": made.prepare,
+        "_refused": made.refused,
         "_fallback": made.fallback,
     }  # fmt: skip  (underscores: an op may have a parameter called `key`)
     exec(_FUNCTION.format(name=made.name, header=header, names=names), scope)
