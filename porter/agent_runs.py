@@ -66,7 +66,7 @@ def write_run(run: RunFolder) -> None:
         "target": str(run.target),
         "optimise": run.optimise,
         "config": _plain(run.config),
-        "settings": _plain(run.settings),
+        "settings": _plain(replace(run.settings, api_key_command="")),  # a resumed run finds the key anew
     }
     try:
         run.path.mkdir(parents=True, exist_ok=True)

@@ -5,10 +5,14 @@ from __future__ import annotations
 
 import queue
 import threading
+import traceback
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+from filelock import FileLock, Timeout
 
 from porter.agent_bench import PortBench, subject_of
 from porter.agent_runs import RunFolder, new_id, write_batch, write_result, write_run
@@ -21,6 +25,7 @@ from porter.agents.providers import Connection, Provider, connect
 from porter.agents.record import Journal
 from porter.agents.settings import AgentSettings
 from porter.config import PortConfig
+from porter.crash import internal_error
 from porter.inputs import choose_kernels, find_case, parse
 from porter.model import Diagnostic, KernelReport, PorterError, Report, Status
 from porter.outputs import Translation, claim_in, hole_messages, make_record, port_paths
@@ -206,19 +211,39 @@ def run_task(task: Task, session: Session) -> Result:
     def say(line: str) -> None:
         session.say(f"{task.kernel}: {line}")
 
+    say(f"run {folder.path}; after an interruption: porter agent resume {folder.id}")
     try:
-        journal = Journal(folder.events, session.secrets)
-        try:
-            subject = subject_of(task.made, folder.optimise)
-            run = AgentRun(subject, task.bench, session.provider, folder.settings, journal, session.limiter, say)
-            outcome = run.go()
-        finally:
-            journal.close()
-        report = keep(task, outcome) if outcome.changed else None
-        write_result(folder, result_json(outcome), outcome.candidate)
+        with held(folder):
+            journal = Journal(folder.events, session.secrets)
+            try:
+                subject = subject_of(task.made, folder.optimise)
+                run = AgentRun(subject, task.bench, session.provider, folder.settings, journal, session.limiter, say)
+                outcome = run.go()
+            finally:
+                journal.close()
+            report = keep(task, outcome) if outcome.changed else None
+            write_result(folder, result_json(outcome), outcome.candidate)
     except PorterError as error:
         return Result(task, None, None, error.diagnostics)
+    except Exception as error:
+        return Result(task, None, None, (internal_error(error, traceback.format_exc(), f"the run {folder.id}"),))
     return Result(task, outcome, report)
+
+
+@contextmanager
+def held(folder: RunFolder) -> Iterator[None]:
+    """One process at a time works on a run. Raises PorterError PRT926 when another one does."""
+    lock = FileLock(folder.path / "lock", timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise PorterError(
+            Diagnostic("PRT926", f"another porter is working on the run {folder.id}", Span(str(folder.path), 0))
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def keep(task: Task, outcome: Outcome) -> KernelReport:

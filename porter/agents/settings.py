@@ -114,6 +114,9 @@ def check(settings: AgentSettings) -> AgentSettings:
     ):
         if getattr(settings, name) < 0:
             raise PorterError(Diagnostic("PRT920", f"`{name}` of the agent is negative"))
+    if "@" in settings.base_url.partition("://")[2].partition("/")[0]:
+        help_ = "give the key in ANTHROPIC_API_KEY or by api_key_command: the URL is written into the record of a run"
+        raise PorterError(Diagnostic("PRT920", "the base URL of the model holds a user or password", help=help_))
     try:
         price = settings.price
     except ValueError as error:

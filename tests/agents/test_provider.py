@@ -129,3 +129,37 @@ def test_the_key_is_of_the_environment_or_of_a_command():
     assert find_key(AgentSettings(api_key_command="echo k2"), {"ANTHROPIC_API_KEY": "k1"}) == "k1"
     with pytest.raises(PorterError, match="exit code 1"):
         find_key(AgentSettings(api_key_command="false"), {})
+
+
+def test_a_base_url_with_a_password_is_refused():
+    with pytest.raises(PorterError, match="holds a user or password"):
+        check(AgentSettings(base_url="https://me:secret@example.com/v1"))
+    check(AgentSettings(base_url="https://example.com/@x"))
+
+
+SECOND = """
+from porter.agents.messages import ModelReply, Usage
+
+def connect(connection):
+    return Second(connection.key)
+
+class Second:
+    def __init__(self, key):
+        self.key = key
+
+    def send(self, request, on_text):
+        on_text("hi")
+        return ModelReply(({"type": "text", "text": f"{request.model} {self.key}"},), "end_turn", Usage(1, 2))
+"""
+
+
+def test_a_second_provider_is_one_new_file(tmp_path, monkeypatch):
+    from porter.agents import providers
+
+    (tmp_path / "second.py").write_text(SECOND)
+    monkeypatch.setattr(providers, "__path__", [*providers.__path__, str(tmp_path)])
+    assert "second" in providers.names()
+    reply = connect("second", Connection("k")).send(REQUEST, lambda text: None)
+    assert reply.content[0]["text"] == "claude-opus-5-5 k"
+    with pytest.raises(PorterError, match="no provider 'third'"):
+        connect("third", Connection("k"))

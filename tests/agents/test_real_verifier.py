@@ -215,3 +215,27 @@ def test_a_kernel_without_a_case_is_not_sent(work):
     with serving(script(Say(fill(RIGHT)))) as served:
         assert port(served.url) == 2  # PRT910: a case was drafted
         assert served.requests == [] and not Path(".porter/runs").exists()
+
+
+def test_a_run_is_worked_on_by_one_process_at_a_time(work, capsys):
+    from filelock import FileLock
+
+    with serving(script(Fail(401, "authentication_error"))) as served:
+        assert port(served.url) == 1
+    run = next(Path(".porter/runs").iterdir())
+    with FileLock(run / "lock"):
+        assert main(["agent", "resume", run.name]) == 2
+    assert "another porter is working on the run" in capsys.readouterr().out
+
+
+def test_a_defect_of_porter_in_a_run_is_a_message(work, monkeypatch, capsys):
+    from porter.agent_bench import PortBench
+
+    def broken(*args):
+        raise RuntimeError("boom")
+
+    monkeypatch.setattr(PortBench, "verify", broken)
+    with serving(script(Say(fill(RIGHT)))) as served:
+        assert port(served.url) == 2
+    assert "boom" in "".join(capsys.readouterr())
+    assert "hole(1" in Path("ported/vadd4.py").read_text()
