@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -239,3 +244,36 @@ def test_a_defect_of_porter_in_a_run_is_a_message(work, monkeypatch, capsys):
         assert port(served.url) == 2
     assert "boom" in "".join(capsys.readouterr())
     assert "hole(1" in Path("ported/vadd4.py").read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("events", [1, 2, 3, 4, 6, 8, 9, 10])
+def test_kill_9_of_the_command_then_resume(work, events):
+    """The command itself is killed when its record has so many lines, with verifier, workers and all."""
+
+    def model(request, number):
+        time.sleep(0.3)
+        said = [m for m in request["messages"] if m["role"] == "assistant"]
+        return Say(fill(RIGHT)) if said else Say([call("search_corpus", query="__vadd4")])
+
+    with serving(model) as served:
+        command = [sys.executable, "-m", "porter.cli", "port", "vadd4.cu", "--agent", "--arch", "sm_90a", "--seed", "7"]
+        child = subprocess.Popen(
+            [*command, "--base-url", served.url], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        end = time.monotonic() + 120
+        while child.poll() is None and time.monotonic() < end:
+            records = list(Path(".porter/runs").glob("*/events.jsonl"))
+            if records and records[0].read_bytes().count(b"\n") >= events:
+                os.kill(child.pid, signal.SIGKILL)
+                break
+            time.sleep(0.005)
+        child.wait(60)
+        text = Path("ported/vadd4.py").read_text()
+        assert "hole(1" in text or "0x7F7F7F7F" in text
+        (run,) = Path(".porter/runs").iterdir()
+        assert main(["agent", "resume", run.name]) == 0
+        assert len(served.requests) <= 3  # two, and at most the one that was under way again
+    assert "0x7F7F7F7F" in Path("ported/vadd4.py").read_text()
+    record = read_record(Path("ported/vadd4.py"))
+    assert record is not None and record.extra["agent"]["state"] == "verified"
