@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import replace
 from decimal import Decimal
 
 import pytest
 
+from porter.agents.limiter import Limiter
 from porter.agents.loop import Run
 from porter.agents.providers import Connection, connect
 from porter.agents.record import Journal
@@ -26,18 +26,16 @@ def agent(tmp_path):
     def run(model, subject=SUBJECT, bench=None, path=None, key=KEY, **changes):
         settings = replace(AgentSettings(usd=Decimal(5)), **changes)
         slept: list[float] = []
+        now = [0.0]
         with serving(model) as served:
             provider = connect(settings.provider, Connection(key, served.url, settings.timeout))
             journal = Journal(path or tmp_path / "run" / "events.jsonl", [key])
             try:
-                outcome = Run(subject, bench or StubBench(), provider, settings, journal, sleep=slept.append).go()
+                limiter = Limiter(clock=lambda: now[0], sleep=lambda s: now.__setitem__(0, now[0] + s))
+                run = Run(subject, bench or StubBench(), provider, settings, journal, limiter, sleep=slept.append)
+                outcome = run.go()
             finally:
                 journal.close()
         return outcome, served, slept
 
     return run
-
-
-@contextmanager
-def nothing():
-    yield
