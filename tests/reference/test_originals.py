@@ -36,7 +36,10 @@ SM_COUNT = 8
 SEED = int(os.environ.get("PORTER_TEST_SEED", "11"))
 # Share of 16-bit elements that may be off by more than their rounding, by up to as many ulp.
 RARE = (1e-3, 1.6)  # a rounding in the middle that float32 decides the other way
-CANCELS = {"gelu_tanh_and_mul_kernel": (5e-2, 4.0)}  # 1 + tanh(u) in float32, for u near -3 and below
+CANCELS = {
+    "gelu_tanh_and_mul_kernel": (5e-2, 4.0),  # 1 + tanh(u) in float32, for u near -3 and below
+    "layer_norm_kernel": (2e-2, 1.6),  # x - mean in float32, for rows far from zero
+}
 
 
 @cache
