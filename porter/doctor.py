@@ -43,6 +43,7 @@ def examine() -> list[Finding]:
         dsl,
         nvrtc,
         lambda: library("torch", "torch", "calling a port from torch, torch references", extra="torch"),
+        lambda: library("anthropic", "anthropic", "porter port --agent", extra="agent"),
         gpu,
         fence,
         cache_folder,

@@ -127,21 +127,20 @@ def prepare(report: Report, config: PortConfig, settings: AgentSettings, optimis
     tasks = []
     for kernel in report.kernels:
         if needs_agent(kernel, optimise):
-            made = translation(kernel.source.path, replace(config, kernel=(kernel.kernel,)), kernel)
-            tasks.append(new_task(made, Path(kernel.port_path), config, settings, optimise))
+            target = Path(kernel.port_path)
+            made = translation(kernel.source.path, replace(config, kernel=(kernel.kernel,)), target)
+            tasks.append(new_task(made, target, config, settings, optimise))
     return tasks
 
 
-def translation(path: Path, config: PortConfig, kernel: KernelReport | None = None) -> Translation:
-    """The translator's work on one kernel of a file again: deterministic, and cheap beside a request."""
+def translation(path: Path, config: PortConfig, target: Path | None = None) -> Translation:
+    """The translator's work on the kernel of a file whose port is `target` (None: the first) again: deterministic, and
+    cheap beside a request."""
     unit = parse(path, config)
-    found = choose_kernels(unit, config)
-    info = next((k for k in found if kernel is None or _instances_fit(k, kernel)), found[0])
+    kernels = choose_kernels(unit, config)
+    ports = port_paths(unit, kernels, config.output, claim_in({}))
+    info = next((k for k in kernels if target is None or ports[k.span] == target), kernels[0])
     return translate(unit, info, find_case(unit, info, config), config, Run(info.name))
-
-
-def _instances_fit(info: Any, kernel: KernelReport) -> bool:
-    return all(len(i.args) <= len(info.template_params) for i in kernel.instances)
 
 
 def new_task(made: Translation, target: Path, config: PortConfig, settings: AgentSettings, optimise: bool) -> Task:
@@ -163,7 +162,7 @@ def new_task(made: Translation, target: Path, config: PortConfig, settings: Agen
 
 def resume_task(folder: RunFolder) -> Task:
     """The task of a run on disk. Raises PorterError PRT926 when source, case or translator are not what they were."""
-    made = translation(folder.source, replace(folder.config, kernel=(folder.kernel,)))
+    made = translation(folder.source, replace(folder.config, kernel=(folder.kernel,)), folder.target)
     changed = []
     if made.unit.source.sha256 != folder.source_sha256:
         changed.append(str(folder.source))
