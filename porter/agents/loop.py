@@ -168,6 +168,7 @@ class Run:
             words = "Your reply was cut off. Be brief, and call a tool."
         if not said_something:  # a turn of the assistant cannot be empty, so the last turn is the user's already
             self.messages[-1] = {"role": "user", "content": [*self.messages[-1]["content"], _text(words)]}
+            self.noted = min(self.noted, len(self.messages) - 1)  # the record shall have it as it is sent
         else:
             self.messages.append({"role": "user", "content": [_text(words)]})
 

@@ -281,6 +281,21 @@ def test_the_record_tells_what_was_sent_and_answered(agent, tmp_path):
     assert events[2]["system"] == [b["text"] for b in served.requests[0]["system"]]
 
 
+def test_the_record_has_every_message_as_it_was_sent(agent, tmp_path):
+    path = tmp_path / "run" / "events.jsonl"
+    steps = [Say([]), Say([call("search_corpus", query="goto")]), Say([text("hm")]), Say([call("give_up", reason="x")])]
+    _, served, _ = agent(script(*steps), path=path)
+    messages: list = []
+    recorded = []
+    for event in map(json.loads, path.read_text().splitlines()):
+        if event["event"] == "request":
+            messages[event["first"] :] = event["messages"]
+            recorded.append(list(messages))
+    for sent, noted in zip(served.requests, recorded, strict=True):
+        bare = [[{k: v for k, v in b.items() if k != "cache_control"} for b in m["content"]] for m in sent["messages"]]
+        assert bare == [m["content"] for m in noted]
+
+
 def test_the_prefix_does_not_change_within_a_run(agent):
     _, served, _ = agent(busy, tokens=200_000)
     assert len(served.requests) > 3
