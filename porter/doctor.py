@@ -44,6 +44,7 @@ def examine() -> list[Finding]:
         nvrtc,
         lambda: library("torch", "torch", "calling a port from torch, torch references", extra="torch"),
         lambda: library("anthropic", "anthropic", "porter port --agent", extra="agent"),
+        lambda: library("textual", "textual", "porter review in the terminal", extra="review"),
         gpu,
         fence,
         cache_folder,

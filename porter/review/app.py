@@ -103,7 +103,7 @@ class ReviewApp(App[int]):
             self.running.pop(path, None)
             self.reload(path)
             self.notify(words, title=f"{path.name}: {'verified' if good else 'not verified'}",
-                        severity="information" if good else "error", timeout=10)  # fmt: skip
+                        severity="information" if good else "error", timeout=10, markup=False)  # fmt: skip
 
     def progress(self, path: Path, words: str) -> None:
         self.running[path] = words.removeprefix(f"{path.stem}: ").removeprefix(f"{self.ports[path].name}: ")

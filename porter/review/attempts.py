@@ -1,4 +1,4 @@
-"""The agent's runs about a port, from their records (`.porter/runs/**/*.jsonl`, one event a line)."""
+"""The agent's runs about a port, from their records (`.porter/runs/<id>/events.jsonl`, one event a line)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import Any
 
 from porter.agents.messages import Usage
 from porter.agents.prices import dollars, price_of
+from porter.agents.settings import load_settings
+from porter.model import PorterError
 from porter.review.loaded import Loaded
 
 FOLDER = Path(".porter") / "runs"
@@ -55,17 +57,25 @@ class AgentRun:
     def words(self) -> str:
         tokens = ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in self.usage.items() if n)
         attempts = f"{len(self.attempts)} attempt{'s' * (len(self.attempts) != 1)}"
-        parts = [self.path.stem, self.model, attempts, self.cost, tokens and f"tokens: {tokens}"]
+        parts = [self.path.parent.name, self.model, attempts, self.cost, tokens and f"tokens: {tokens}"]
         return "  ".join(p for p in (*parts, f"{self.seconds:.0f} s", self.ended or "not ended", self.fault) if p)
 
 
 def runs_about(loaded: Loaded) -> list[AgentRun]:
     """The runs about a port's kernel, beside the port or in the working folder, the newest first."""
-    folders = dict.fromkeys(p.resolve() for p in (loaded.path.parent / FOLDER, FOLDER))
-    files = [f for folder in folders if folder.is_dir() for f in folder.rglob("*.jsonl")]
+    folders = dict.fromkeys(p.resolve() for p in (loaded.path.parent / FOLDER, configured()))
+    files = [f for folder in folders if folder.is_dir() for f in folder.glob("*/events.jsonl")]
     runs = [read_run(f) for f in sorted(files, key=lambda f: f.stat().st_mtime, reverse=True)]
     names = {loaded.name, loaded.name.rpartition("::")[2]}
     return [r for r in runs if r.kernel in names or (r.fault and not r.kernel)]
+
+
+def configured() -> Path:
+    """The folder of runs that `[tool.porter.agent]` names; the usual one where that cannot be read."""
+    try:
+        return load_settings().runs
+    except PorterError:
+        return FOLDER
 
 
 def read_run(path: Path) -> AgentRun:
@@ -89,7 +99,10 @@ def read_run(path: Path) -> AgentRun:
                 run = replace(run, usage={k: run.usage.get(k, 0) + used.get(k, 0) for k in {**run.usage, **used}})
                 at = replace(at, tokens=at.tokens + sum(used.values()))
             elif kind == "tool":
-                at = _with_call(at, event)
+                if event.get("name") == "verify" and attempts and not (at.calls or at.tokens):
+                    attempts[-1] = _with_call(attempts[-1], event)  # the call that ended it is noted after its end
+                else:
+                    at = _with_call(at, event)
             elif kind in ("kept", "rolled back"):
                 regions = tuple(map(str, event.get("regions", ())))
                 at = replace(at, number=int(event["attempt"]), state=kind, regions=regions, seconds=now - since)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import Footer, Static, Tree
@@ -34,15 +35,16 @@ class AttemptsScreen(OnePortScreen):
         if not runs:
             self.query_one("#attempt", Static).update("no agent run is recorded for this port")
         for run in runs:
-            branch = tree.root.add(run.words, expand=True)
+            branch = tree.root.add(Text(run.words), expand=True)
             for attempt in run.attempts:
                 why = f" for {attempt.check}" if attempt.check else ""
                 label = (
                     f"{SIGN[attempt.state]} attempt {attempt.number} {attempt.state}{why}: {', '.join(attempt.regions)}"
                 )
-                leaf = branch.add(f"{label}  {attempt.tokens:,} tokens, {attempt.seconds:.1f} s", data=attempt)
+                words = Text(f"{label}  {attempt.tokens:,} tokens, {attempt.seconds:.1f} s")
+                leaf = branch.add(words, data=attempt)
                 for call in attempt.calls:
-                    leaf.add_leaf(call, data=attempt)
+                    leaf.add_leaf(Text(call), data=attempt)
         tree.focus()
 
     def on_tree_node_highlighted(self, event: Tree.NodeHighlighted[Attempt]) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
+from pygments.lexers import get_lexer_by_name
 from rich.segment import Segment
 from rich.style import Style
 from rich.syntax import Syntax
-from rich.text import Text
 from textual.geometry import Region as Rectangle
 from textual.geometry import Size
 from textual.message import Message
@@ -20,15 +20,27 @@ CURSOR = Style(bold=True, reverse=True)
 MARKED = Style(bold=True)
 PLAIN = Style()
 FAINT = Style(dim=True)
+Row = list[tuple[str, Style]]  # pieces of a line, each of one style
 
 
-def highlighted(text: str, language: str) -> list[Text]:
-    """The lines of a text in the colours of its language ("python", "cuda", "" for none)."""
-    if not language:
-        return [Text(line) for line in text.splitlines()]
-    syntax = Syntax("", language, theme="ansi_dark", tab_size=4)
-    lines = syntax.highlight(text.expandtabs(4)).split("\n", allow_blank=True)
-    return list(lines)[: len(text.splitlines())]
+def highlighted(text: str, language: str) -> list[Row]:
+    """The lines of a text in the colours of its language ("python", "cuda")."""
+    theme = Syntax.get_theme("ansi_dark")
+    rows: list[Row] = [[]]
+    for kind, value in get_lexer_by_name(language, stripnl=False, tabsize=4).get_tokens(text):
+        style = theme.get_style_for_token(kind)
+        for number, piece in enumerate(value.split("\n")):
+            if number:
+                rows.append([])
+            if piece:
+                rows[-1].append((piece, style))
+    lines = text.splitlines()
+    # Form feeds and the like end a line for Python and for the line map, but not for the lexer: then without colours.
+    return (
+        rows[: len(lines)]
+        if text.count("\n") + (not text.endswith("\n")) == len(lines)
+        else [[(x, PLAIN)] for x in lines]
+    )
 
 
 class CodePane(ScrollView, can_focus=True):
@@ -50,8 +62,7 @@ class CodePane(ScrollView, can_focus=True):
     def __init__(self, name: str, **arguments: str) -> None:
         super().__init__(**arguments)  # type: ignore[arg-type]
         self.border_title = name
-        self.rows: list[Text] = []
-        self.drawn: dict[int, list[tuple[str, Style]]] = {}
+        self.rows: list[Row] = []
         self.plain: list[str] = []
         self.cursor = 1
         self.marked: Collection[int] = ()
@@ -60,9 +71,8 @@ class CodePane(ScrollView, can_focus=True):
     def show(self, text: str, language: str) -> None:
         """Another text; the cursor stays on its line as far as there is one."""
         self.rows = highlighted(text, language)
-        self.drawn = {}
         self.plain = text.splitlines()
-        width = max((len(row) for row in self.rows), default=0)
+        width = max((len(line) for line in self.plain), default=0)
         self.virtual_size = Size(width + 9, len(self.rows))
         self.cursor = min(max(self.cursor, 1), max(len(self.rows), 1))
         self.refresh()
@@ -76,16 +86,9 @@ class CodePane(ScrollView, can_focus=True):
         style = CURSOR if line == self.cursor and self.has_focus else MARKED if marked or line == self.cursor else PLAIN
         edge = ">" if line == self.cursor else "▌" if marked else " "
         head = [Segment(edge, MARKED), Segment(f"{line:5} ", FAINT), Segment(self.sign(line)[:1] + " ", MARKED)]
-        body = Strip([Segment(text, own + style) for text, own in self.pieces(line)])
+        body = Strip([Segment(text, own + style) for text, own in self.rows[line - 1]])
         room = max(self.size.width - 9, 0)
         return Strip([*head, *body.crop_extend(left, left + room, PLAIN)]).crop_extend(0, self.size.width, PLAIN)
-
-    def pieces(self, line: int) -> list[tuple[str, Style]]:
-        """The text of a line in pieces of one style, kept from one drawing to the next."""
-        if line not in self.drawn:
-            rendered = self.rows[line - 1].render(self.app.console)
-            self.drawn[line] = [(s.text, s.style or PLAIN) for s in rendered if s.text != "\n"]
-        return self.drawn[line]
 
     def put_cursor(self, line: int, row: int | None = None) -> None:
         """Move the cursor without telling anybody; `row` is where on the screen its line should be."""

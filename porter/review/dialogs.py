@@ -80,7 +80,7 @@ class EditRegion(ModalScreen[str | None]):
             try:
                 save_draft(self.loaded.path, self.part.name, event.text_area.text)
             except PorterError as error:
-                self.notify(str(error), severity="error")
+                self.notify(str(error), severity="error", markup=False)
 
     def action_save(self) -> None:
         self.dismiss(self.query_one(TextArea).text)

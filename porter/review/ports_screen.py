@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from rich.text import Text
 from textual.app import ComposeResult
 from textual.widgets import DataTable, Footer, Static
 
@@ -52,12 +53,12 @@ class PortsScreen(PortScreen):
         rows = [(cells, path) for cells, path in rows if self.wanted in " ".join(cells).lower()]
         rows.sort(key=lambda row: _key(row[0][self.order]))
         for cells, path in rows:
-            table.add_row(*cells, key=str(path))
+            table.add_row(*(Text(cell) for cell in cells), key=str(path))
         if at is not None and str(at) in [str(path) for _, path in rows]:
             table.move_cursor(row=table.get_row_index(str(at)))
         complete = sum(p.complete for p in self.review.ports.values())
         words = f"{len(rows)} of {len(self.review.ports)} ports, {complete} reviewed in full"
-        self.query_one("#faults", Static).update(words + (f'; filter "{self.wanted}"' if self.wanted else ""))
+        self.query_one("#faults", Static).update(Text(words + (f'; filter "{self.wanted}"' if self.wanted else "")))
 
     def cells(self, p: Loaded) -> list[str]:
         running = self.review.running.get(p.path)

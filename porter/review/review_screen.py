@@ -82,7 +82,7 @@ class ReviewScreen(OnePortScreen):
         self.port_pane.border_title = f"CuTeDSL  {p.path.name}"
         faults = self.query_one("#faults", Static)
         faults.display = bool(p.faults)
-        faults.update("\n".join(f"! {d.code} {d.message}. {d.help}" for d in p.faults))
+        faults.update(Text("\n".join(f"! {d.code} {d.message}. {d.help}" for d in p.faults)))
         self.follow(self.port_pane)
 
     def cuda_sign(self, line: int) -> str:
@@ -133,7 +133,7 @@ class ReviewScreen(OnePortScreen):
             checks = f"verifying: {running}"
         elif p.verdicts and not p.verified:
             checks = f"of an earlier text: {checks}"
-        about.border_subtitle = checks
+        about.border_subtitle = checks.replace("[", "\\[")  # or it would be markup
         if region is None:
             about.update("the port is empty")
             return
@@ -164,7 +164,7 @@ class ReviewScreen(OnePortScreen):
             made = change(self.loaded, region)
         except PorterError as error:
             for d in error.diagnostics:
-                self.notify(f"{d.message}. {d.help}", title=d.code, severity="error", timeout=10)
+                self.notify(f"{d.message}. {d.help}", title=d.code, severity="error", timeout=10, markup=False)
             self.review.reload(self.path)
             return
         self.review.put(made)
@@ -215,7 +215,7 @@ class ReviewScreen(OnePortScreen):
             self.notify("this terminal cannot be handed to an editor: edit in place (i)", severity="error")
             return
         except PorterError as error:
-            self.notify(str(error), title=error.diagnostics[0].code, severity="error")
+            self.notify(str(error), title=error.diagnostics[0].code, severity="error", markup=False)
         before = self.loaded.text
         self.review.reload(self.path)
         if self.loaded.text != before and not self.loaded.holes:
@@ -257,7 +257,7 @@ class ReviewScreen(OnePortScreen):
         if line:
             pane.go(line)
         else:
-            self.notify(f'"{self.wanted}" is not there')
+            self.notify(f'"{self.wanted}" is not there', markup=False)
 
     def action_explain(self) -> None:
         if self.here is not None:

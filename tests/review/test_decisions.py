@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -227,6 +228,23 @@ def test_check_is_for_ci(port: Path, capsys: pytest.CaptureFixture[str]):
     assert main(["review", str(port), "--check"]) == 1
     assert "is stale" in capsys.readouterr().out
     assert main(["review", "nowhere", "--check"]) == 2
+
+
+def test_textual_is_imported_by_the_screens_alone(folder: Path):
+    code = (
+        "import sys, porter.cli, porter.commands.review, porter.review.plain, porter.review.page\n"
+        "porter.cli.main(['review', 'out', '--check'])\n"
+        "assert not [m for m in sys.modules if m.partition('.')[0] in ('textual', 'torch', 'cutlass', 'clang')]"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_without_a_terminal_the_screens_are_refused(folder: Path):
+    done = subprocess.run(
+        [sys.executable, "-m", "porter.cli", "review", "out"], stdin=subprocess.DEVNULL, capture_output=True, text=True
+    )
+    assert done.returncode == 2 and "use --plain" in done.stderr
 
 
 def test_plain_asks_about_each_region(port: Path):

@@ -511,7 +511,7 @@ def test_agent_runs_are_a_tree_with_cost_and_differences(folder: Path, port: Pat
         {"event": "kept", "attempt": 3, "regions": ["hole-1"], "check": "numerics", "text": "a\nc\n"},
         {"event": "end", "state": "verified", "ended": "done", "message": "every check passes"},
     ]
-    path = folder / "out" / ".porter" / "runs" / "one" / "run.jsonl"
+    path = folder / "out" / ".porter" / "runs" / "one" / "events.jsonl"
     path.parent.mkdir(parents=True)
     lines = [json.dumps({"n": n, "t": n * 1.5, **event}) for n, event in enumerate(events)]
     path.write_text("\n".join(lines) + '\n{"torn')
@@ -600,7 +600,7 @@ def test_resize(port: Path):
 
 
 def test_nothing_is_said_by_colour_alone(port: Path, monkeypatch: pytest.MonkeyPatch):
-    """With NO_COLOR no colour is sent, and the characters are the same."""
+    """With NO_COLOR there are only greys, and the characters are the same."""
     with_verdicts(port)
     texts = []
     for value in ("", "1"):
