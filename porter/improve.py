@@ -215,6 +215,8 @@ def run_task(task: Task, session: Session) -> Result:
         with held(folder):
             journal = Journal(folder.events, session.secrets)
             try:
+                if session.provider is not None:
+                    journal.reopen()
                 subject = subject_of(task.made, folder.optimise)
                 run = AgentRun(subject, task.bench, session.provider, folder.settings, journal, session.limiter, say)
                 outcome = run.go()

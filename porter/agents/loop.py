@@ -18,7 +18,7 @@ from porter.agents.providers import Provider
 from porter.agents.ranking import all_good
 from porter.agents.record import Journal
 from porter.agents.settings import AgentSettings
-from porter.model import LineMapEntry, Status, Verdict
+from porter.model import Diagnostic, LineMapEntry, PorterError, Status, Verdict
 
 SAME = 3  # calls with the same input and the same answer that make a loop
 SILENT = 2  # replies without a tool call, after which the run ends
@@ -183,7 +183,14 @@ class Run:
 
     def ask(self, request: ModelRequest) -> ModelReply:
         """The reply to a request, of the record or of the provider. Raises Stop when there will be none."""
-        for attempt in range(1, self.settings.retries + 2):
+        attempt = 0
+        while True:
+            attempt += 1
+            if self.provider is None and not self.journal.replaying:
+                help_ = "set ANTHROPIC_API_KEY, or api_key_command in [tool.porter.agent]"
+                raise PorterError(
+                    Diagnostic("PRT924", "the record ends here, and there is no key to go on", help=help_)
+                )
             self.note_request(request)
             past = self.journal.recall("reply", "failed")
             if past is None and not self.fresh:  # killed while it waited for this reply
@@ -196,8 +203,12 @@ class Run:
                 return reply
             if past["kind"] not in ("not-sent", "auth", "forbidden", "rate-limit", "bad-request", "context-too-long"):
                 self.spent.failure(self.settings, Usage(**past.get("usage", {})))
-            self.failed(past, attempt)
-        raise AssertionError("unreachable")
+            try:
+                self.failed(past, attempt)
+            except Stop:
+                if not self.journal.goes_on():
+                    raise
+                attempt = 0
 
     def note_request(self, request: ModelRequest) -> None:
         """The request is on disk before it is sent: of the conversation what is new since the request before."""
@@ -209,8 +220,7 @@ class Run:
         self.noted = len(whole["messages"])
 
     def send(self, request: ModelRequest) -> dict[str, Any]:
-        if self.provider is None:
-            raise Stop("provider", "the record ends here and there is no key to go on with")
+        assert self.provider is not None
         self.limiter.wait()
         try:
             reply = self.provider.send(request, lambda text: None)

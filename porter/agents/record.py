@@ -58,6 +58,21 @@ class Journal:
         self._advance()
         return event
 
+    def reopen(self) -> None:
+        """Let a run that ended for want of an answer go on: its end stays in the record, and is followed by `again`."""
+        if self.past and self.past[-1]["event"] == "end" and self.past[-1].get("ended") == "provider":
+            at = self.at
+            self.write({"event": "again"})
+            self.at = at
+
+    def goes_on(self) -> bool:
+        """Whether the record ends a run here and takes it up again; passes over both events."""
+        if [e["event"] for e in self.past[self.at : self.at + 2]] != ["end", "again"]:
+            return False
+        self._advance()
+        self._advance()
+        return True
+
     def add(self, kind: str, **content: Any) -> Event:
         """Note an event; while replaying, make sure that it is the recorded one."""
         event = self.clean({"event": kind, **content})

@@ -166,6 +166,37 @@ def test_a_record_of_something_else_is_refused(tmp_path):
             go(path, served.url)
 
 
+def test_a_run_that_got_no_answer_goes_on_when_there_is_one(tmp_path):
+    path = tmp_path / "r.jsonl"
+
+    def run(url, provider=True):
+        settings = AgentSettings(usd=Decimal(5), retries=1)
+        journal = Journal(path, [KEY])
+        try:
+            if provider:
+                journal.reopen()
+            who = provider_at(url) if provider else None
+            return Run(SUBJECT, StubBench(), who, settings, journal, sleep=lambda s: None).go()
+        finally:
+            journal.close()
+
+    with serving(lambda request, n: Fail(529, "overloaded_error") if n >= 2 else model(request, n)) as served:
+        assert run(served.url).ended == "provider" and len(served.requests) == 4
+        assert run(served.url).ended == "provider" and len(served.requests) == 6  # tried again, with fresh retries
+        assert run(served.url, provider=False).ended == "provider"  # without a key it is only read
+    with serving(model) as served:
+        outcome = run(served.url)
+        assert (outcome.state, outcome.spent.replies, outcome.spent.maybe_requests) == ("verified", 5, 4)
+        assert len(served.requests) == 3
+        assert whole(run(served.url)) == whole(outcome) and len(served.requests) == 3
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[:-4]))
+    run("", provider=False)
+    path.write_text("".join(lines[:3]))
+    with pytest.raises(PorterError, match="there is no key"):
+        run("", provider=False)
+
+
 CHILD = """
     import sys
     from pathlib import Path
