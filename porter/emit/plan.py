@@ -7,6 +7,7 @@ from typing import Any
 
 from porter import ir
 from porter.case_model import Case
+from porter.emit.arm_names import separate_arms
 from porter.emit.generic import HelperCall, Mismatch, Params, merge, merge_types
 from porter.instances import instance_values
 from porter.ir_text import format_kernel
@@ -204,7 +205,7 @@ def make_plan(kernels: list[ir.Kernel], info: KernelInfo, case: Case | None, opt
     bodies = []
     for i, k in enumerate(concrete):
         bodies.append(ir.rewrite(k.body, lambda n, i=i, k=k: helpers.call(n, i, k)))
-    body = merge(bodies)
+    body = separate_arms(merge(bodies))
     params = tuple(
         replace(p, type=_generic_type([k.params[j].type for k in concrete], len(concrete), list(range(len(concrete)))))
         for j, p in enumerate(first.params)
@@ -270,4 +271,4 @@ def _helper(
         for j, p in enumerate(fns[0].params)
     )
     ret = _generic_type([f.ret for f in fns], count, list(range(count)))
-    return Helper(helpers.names[gid], params, ret, merge(bodies), generic, fns[0].span, fns[0].comment)
+    return Helper(helpers.names[gid], params, ret, separate_arms(merge(bodies)), generic, fns[0].span, fns[0].comment)
