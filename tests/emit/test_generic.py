@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -50,6 +51,15 @@ def plain(node):
     return node
 
 
+def base_names(body):
+    """Locals without the numbers that make them different: arms may need names of their own."""
+
+    def one(n):
+        return replace(n, name=re.sub(r"_\d+$", "", n.name)) if isinstance(n, ir.Var | ir.Decl) else n
+
+    return ir.rewrite(body, one)
+
+
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_specialising_the_merged_body_gives_back_every_instance(name):
     path = ROOT / f"{name}.cu"
@@ -62,7 +72,8 @@ def test_specialising_the_merged_body_gives_back_every_instance(name):
     kernels = [lower_kernel(whole, cursors[info.qualified_name, i], info, i) for i in instances]
     plan = make_plan(kernels, info, case, PlanOptions(source=source, instances=instances))
     for i, concrete in enumerate(plan.concrete):
-        assert plain(specialise(plan.body, i)) == plain(concrete.body), f"instance {instances[i]}"
+        found, wanted = (plain(base_names(b)) for b in (specialise(plan.body, i), concrete.body))
+        assert found == wanted, f"instance {instances[i]}"
 
 
 F, H, B = ir.F32, ir.F16, ir.BF16
