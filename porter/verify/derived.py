@@ -78,9 +78,11 @@ def derived_trials(
     free = [n for n in case.base_sizes if len(listed_sizes(case, n)) > 1]
     if not points or not free:
         return []
+    full = [p for p in points if all(p.sizes[n] > 0 for n in case.base_sizes)] or points
     near = {n: size_candidates(case, n, constants, values) for n in free}
     found: dict[str, Point] = {}
-    longest = sorted(free, key=lambda n: -max(listed_sizes(case, n)))
+    rows = {n for b in case.buffers if len(b.shape) > 1 for n in re.findall(r"\w+", str(b.shape[-1]))}
+    longest = sorted(free, key=lambda n: (n not in rows, -max(listed_sizes(case, n))))
 
     caps = constants_of(" ".join(case.launch.block))
     widths = {1, *(v for v in values.values() if isinstance(v, int) and 1 < v <= 64)}
@@ -95,9 +97,10 @@ def derived_trials(
         return any(length // w > threads and length // w % threads for w in widths if w > 1 or len(widths) == 1)
 
     def moved(kind: str, turn: int) -> dict[str, int] | None:
-        sizes = {n: v for n, v in rng.choice(points).sizes.items() if n in case.base_sizes}
-        if kind == "beside":  # the longest size, a row's, and another one
-            name = longest[0] if turn == 0 else rng.choice(longest)
+        start = rng.choice(full if kind == "beside" else points)
+        sizes = {n: v for n, v in start.sizes.items() if n in case.base_sizes}
+        if kind == "beside":  # the lengths of rows, the longest first, and another size
+            name = longest[turn] if turn < max(1, len(rows.intersection(longest))) else rng.choice(longest)
             sizes[name] = rng.choice([v for v in listed_sizes(case, name) if v > 0] or [1])
             steps = (_point(case, instance, values, {**sizes, name: sizes[name] + d}, rng) for d in STEPS
                      if is_legal(sizes[name] + d, listed_sizes(case, name)))  # fmt: skip

@@ -25,6 +25,8 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ("moe_align_block_size", "floor-division",
      "for block in range(lib.c_div(start, block_size), lib.c_div(end, block_size)):"):
         "start is a sum of counts: never negative",
+    ("per_tensor_fp8_quant", "nan-rule", "absmax = lib.fmax(absmax, warp_max[warp])"):
+        "no partial maximum is NaN: each starts at zero and drops what is",
     ("moe_dispatch", "unguarded-id", "return id if id < num_experts else Int32(-1)"):
         "without the lower bound: the callers treat every negative expert alike",
     ("moe_dispatch", "missing-barrier",
