@@ -21,7 +21,7 @@ ROUNDING_RMS = 0.29  # ulp: one rounding to nearest gives 1/sqrt(12); below this
 ROUNDING_RMS32 = 0.5  # of 32-bit outputs, whose error is that of several roundings: another order of sums scatters
 BOUNDARY = 2.0**-18  # relative distance from a rounding boundary within which a quantised code may differ
 CONTRADICTED = 0.01  # share of elements beyond the bound at which original and reference do not describe one function
-NEAR_TIES = 2  # elements of an integer output that may be another than the float64 reference says
+NEAR_TIES = 2  # elements of an output that may be another than the float64 reference says
 
 
 @dataclass(frozen=True)
@@ -313,8 +313,9 @@ def _check_original(
         between = np.abs(rounding - (pair.a + reference) / 2.0) <= BOUNDARY * np.maximum(np.abs(rounding), 1.0)
         far &= ~between
     count = int(np.count_nonzero(far))
-    # Ids that are chosen by comparing floats: two scores that round alike in float32 need not tie in float64.
-    ties = NEAR_TIES if is_integer(dtype) and far.size >= 32 else 0
+    # Scores that tie in float32 and not in float64 choose another id; a largest value that was rounded in the middle,
+    # the other way in float32, scales a row by an ulp of the narrow type.
+    ties = NEAR_TIES if far.size >= 32 else 0
     if count > max(CONTRADICTED * far.size, ties):
         score = np.where(far, gap, -1.0)
         why = "the original is not near the reference"

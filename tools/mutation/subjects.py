@@ -27,6 +27,9 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "start is a sum of counts: never negative",
     ("per_tensor_fp8_quant", "nan-rule", "absmax = lib.fmax(absmax, warp_max[warp])"):
         "no partial maximum is NaN: each starts at zero and drops what is",
+    ("topk_softmax_general", "missing-barrier",
+     "choice[e] = p + lib.ldg(bias + e) if bias.toint() != 0 else p | cute.arch.sync_threads()"):
+        "a thread's first round reads what it wrote itself; what others read is behind the barriers of the rounds",
     ("moe_dispatch", "unguarded-id", "return id if id < num_experts else Int32(-1)"):
         "without the lower bound: the callers treat every negative expert alike",
     ("moe_dispatch", "missing-barrier",
