@@ -21,6 +21,7 @@ from typing import Any
 from porter.model import Status
 from tests.verify.cheats.catalogue import CHEATS, HONESTY, Cheat
 from tests.verify.cheats.subjects import ROOT, RUN, Subject, knows_the_seed, read, run, sources, subject
+from tools.kept_lines import KeptRows
 
 RESULT = ROOT / "bench" / "results" / "cheats.json"
 PAGE = ROOT / "docs" / "verifier.md"
@@ -68,9 +69,12 @@ def row(of: Subject, name: str, check: str, text: str, caught: list[str], said: 
     }  # fmt: skip
 
 
+def kept(work: Path) -> KeptRows:
+    return KeptRows(work / "cheats.jsonl", lambda row: (row["cheat"], row["kernel"]))
+
+
 def sweep(args: argparse.Namespace) -> int:
-    file: Path = args.work / "cheats.jsonl"
-    args.work.mkdir(parents=True, exist_ok=True)
+    store = kept(args.work)
     survivors = 0
     for path in sources():
         if args.only and path.stem not in args.only:
@@ -78,8 +82,7 @@ def sweep(args: argparse.Namespace) -> int:
         for found in rows(subject(path.stem), args.cheat, args.work):
             caught = found["meant"] in found["caught_by"]
             survivors += not caught
-            with file.open("a", encoding="utf-8") as out:
-                out.write(json.dumps(found) + "\n")
+            store.add(found)
             if not caught or found["meant"] != HONESTY:
                 print(
                     f"{found['kernel']} {found['cheat']}: {found['caught_by'] or 'SURVIVED'} {found['said']}",
@@ -90,10 +93,8 @@ def sweep(args: argparse.Namespace) -> int:
 
 def collected(work: Path) -> list[dict[str, Any]]:
     """The last row of each cheat and kernel."""
-    lines = (work / "cheats.jsonl").read_text(encoding="utf-8").splitlines()
-    last = {(r["cheat"], r["kernel"]): r for r in map(json.loads, lines)}
     order = [*CHEATS, SEED]
-    return sorted(last.values(), key=lambda r: (order.index(r["cheat"]), r["kernel"]))
+    return sorted(kept(work).rows.values(), key=lambda r: (order.index(r["cheat"]), r["kernel"]))
 
 
 def page(found: list[dict[str, Any]]) -> str:

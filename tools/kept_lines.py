@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,3 +71,18 @@ class KeptLines:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a") as out:
             out.write("".join(json.dumps(line) + "\n" for line in lines))
+
+
+class KeptRows:
+    """Rows by key, appended to a file as they come: the last one of a key counts."""
+
+    def __init__(self, path: Path, key: Callable[[dict[str, Any]], Any] = lambda row: row["key"]):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.path, self._key = path, key
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        self.rows = {key(r): r for r in (json.loads(line) for line in lines if line.endswith("}"))}
+
+    def add(self, row: dict[str, Any]) -> None:
+        self.rows[self._key(row)] = row
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")

@@ -18,26 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from porter.model import Status
+from tools.kept_lines import KeptRows
 from tools.mutation.subjects import FIXTURES, Mutant, Subject, failing, fewer_instances, judge, mutants, subjects
 
 FEW_LAUNCHES = 6  # an instance, of which there are two then: most mutants show at once
 EXPECTED = (Status.PASS, Status.SKIP)
-
-
-class Store:
-    """Verdicts by key, appended to a file as they come."""
-
-    def __init__(self, path: Path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self.path = path
-        lines = path.read_text().splitlines() if path.exists() else []
-        rows = [json.loads(line) for line in lines if line.endswith("}")]
-        self.rows: dict[str, dict[str, Any]] = {r["key"]: r for r in rows}
-
-    def add(self, row: dict[str, Any]) -> None:
-        self.rows[row["key"]] = row
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
 
 
 def seed_of(text: str) -> int:
@@ -65,7 +50,7 @@ def run_mutant(mutant: Mutant, folder: Path) -> dict[str, Any]:
 
 
 def sweep(args: argparse.Namespace) -> int:
-    store = Store(args.work / "mutants.jsonl")
+    store = KeptRows(args.work / "mutants.jsonl")
     survivors = 0
     done = 0
     for subject in subjects(set(args.only) or None):
@@ -89,7 +74,7 @@ def sweep(args: argparse.Namespace) -> int:
 
 
 def true_ports(args: argparse.Namespace) -> int:
-    store = Store(args.work / "true.jsonl")
+    store = KeptRows(args.work / "true.jsonl")
     rejected = 0
     for number in range(args.true_seeds):
         for subject in _all(args):
@@ -122,7 +107,7 @@ def _all(args: argparse.Namespace) -> list[Subject]:
 
 def result(work: Path) -> dict[str, Any]:
     """Everything that is known, for the committed file; rows of ports that have changed since are left out."""
-    kept, true = Store(work / "mutants.jsonl").rows, Store(work / "true.jsonl").rows
+    kept, true = KeptRows(work / "mutants.jsonl").rows, KeptRows(work / "true.jsonl").rows
     rows = []
     texts: dict[str, str] = {}
     for subject in subjects():

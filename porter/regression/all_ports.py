@@ -6,19 +6,16 @@ What a run has finished is noted beside the ports; the next run with the same pa
 from __future__ import annotations
 
 import pickle
-import queue
 import threading
 import time
-import traceback
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from porter.children import MOST, Child, ChildPool
 from porter.config import PortConfig, worker_count
-from porter.crash import internal_error
 from porter.model import Diagnostic, KernelReport, PorterError, Report, Severity, Status, Verdict
 from porter.outputs import find_ports
-from porter.parallel import MOST, Child
 from porter.provenance import read_record
 from porter.regression.run_record import RunRecord
 from porter.regression.settings import Settings
@@ -44,11 +41,11 @@ def verify_ports(
     if settings.fresh:
         record.drop(ports)
     run = _Run(ports, config, settings, progress, record)
-    report = run.run()
+    reports = run.run()
     record.drop(ports)
-    kernels = tuple(required(k, settings.require) for k in report.kernels)
+    kernels = tuple(required(k, settings.require) for r in reports for k in r.kernels)
     notes = (resumed_note(run.resumed, len(ports)),) if run.resumed else ()
-    return Report(kernels, (*report.diagnostics, *notes))
+    return Report(kernels, (*(d for r in reports for d in r.diagnostics), *notes))
 
 
 def required(kernel: KernelReport, checks: Sequence[str]) -> KernelReport:
@@ -73,69 +70,32 @@ def resumed_note(resumed: int, ports: int) -> Diagnostic:
     return Diagnostic("PRT874", message, severity=Severity.NOTE, help="`--fresh` verifies all of them again")
 
 
-class _Run:
-    """The state that the threads share: one thread for each child."""
+class _Run(ChildPool):
+    """Ports in children; those that an interrupted run has finished are taken from its record."""
+
+    doing = "verifying"
 
     def __init__(
         self, ports: list[Path], config: PortConfig, settings: Settings, progress: Progress, record: RunRecord
     ):
-        self.ports, self.settings, self.progress, self.record = ports, settings, progress, record
-        self.reports: dict[int, Report] = {}
-        self.todo: queue.SimpleQueue[int] = queue.SimpleQueue()
+        self.settings, self.progress, self.record = settings, progress, record
+        known: dict[int, Report] = {}
         for number, port in enumerate(ports):
             done = record.finished(port)
             if done is not None:
-                self.reports[number] = Report((done,))
+                known[number] = Report((done,))
                 progress(StageEvent(done.kernel, "verified before", "done"))
-            else:
-                self.todo.put(number)
-        self.resumed = len(self.reports)
+        self.resumed = len(known)
         jobs = config.jobs or min(MOST, worker_count(config))
-        self.workers = min(jobs, self.todo.qsize())
+        super().__init__(ports, jobs, known)
         self.child_config = replace(config, jobs=max(1, jobs // max(1, self.workers)))
-        self.children: list[Child] = []
-        self.lock = threading.Lock()
-        self.stopped = False
 
-    def run(self) -> Report:
-        threads = [threading.Thread(target=self.work, name=f"porter-{n}") for n in range(self.workers)]
-        for thread in threads:
-            thread.start()
-        try:
-            for thread in threads:
-                thread.join()
-        except BaseException:
-            self.stop()
-            for thread in threads:
-                thread.join()
-            raise
-        reports = [self.reports[number] for number in range(len(self.ports))]
-        return Report(tuple(k for r in reports for k in r.kernels), tuple(d for r in reports for d in r.diagnostics))
+    def start(self) -> Child:
+        return Child((self.child_config, self.settings), "porter.regression.child")
 
-    def work(self) -> None:
-        child: Child | None = None
-        try:
-            while True:
-                with self.lock:
-                    if self.stopped or self.todo.empty():
-                        return
-                    number = self.todo.get_nowait()
-                    if child is None or not child.alive:
-                        child = Child((self.child_config, self.settings), "porter.regression.child")
-                        self.children.append(child)
-                try:
-                    report = self.verify(child, self.ports[number])
-                except Exception as error:
-                    child.stop()
-                    text = f"verifying {self.ports[number]}"
-                    report = Report((), (internal_error(error, traceback.format_exc(), text),))
-                self.reports[number] = report
-        finally:
-            if child is not None:
-                child.close()
-
-    def verify(self, child: Child, port: Path) -> Report:
+    def report(self, child: Child, number: int) -> Report:
         """One port in a child, which is ended when the port takes too long. Events are passed on."""
+        port = self.tasks[number]
         late = threading.Event()
 
         def end() -> None:
@@ -167,12 +127,6 @@ class _Run:
             return Report((), (Diagnostic("PRT950", message, Span(str(port), 0), help=help_),))
         finally:
             timer.cancel()
-
-    def stop(self) -> None:
-        with self.lock:
-            self.stopped = True
-        for child in self.children:
-            child.stop()
 
 
 def late_report(port: Path, stage: str, limit: float) -> KernelReport:

@@ -13,6 +13,7 @@ import pytest
 from porter.model import Diagnostic, Severity, Status, Verdict
 from porter.provenance import sha256_text, update_record
 from porter.source import Span
+from tests.cli.test_bad_input import CASE
 
 KERNEL = """\
 // The sum of a row, kept apart so that the review has two functions.
@@ -27,33 +28,6 @@ __global__ void scale_kernel(float* __restrict__ out, const float* __restrict__ 
     out[i] = twice(in[i]) * factor;
   }
 }
-"""
-CASE = """\
-schema = 1
-kernel = "scale_kernel"
-
-[sizes]
-n = [1, 100]
-
-[[buffers]]
-name = "out"
-dtype = "f32"
-shape = ["n"]
-role = "out"
-
-[[buffers]]
-name = "in"
-dtype = "f32"
-shape = ["n"]
-role = "in"
-
-[scalars]
-factor = 2.0
-n = "n"
-
-[launch]
-grid = ["ceil_div(n, 128)", 1, 1]
-block = [128, 1, 1]
 """
 
 

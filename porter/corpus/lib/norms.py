@@ -24,8 +24,10 @@ def inverse_rms_each(rows, xs, eps, scratch):
 def add_residual(rows, tXrX, tXrR, gR, lane, inside, rounded, T):
     """x + residual as float32 values; the sum rounded to T goes to gR, on its way while the row is reduced.
 
-    `rounded`: the result is what was stored; else it is the sum before it was rounded.
+    `rounded`: the result is what was stored; else it is the sum before it was rounded. Without a residual (None), x.
     """
+    if cutlass.const_expr(tXrR is None):
+        return tXrX.load().to(Float32)
     h = tXrX.load().to(Float32) + tXrR.load().to(Float32)
     tXrR.store(h.to(T))
     rows.store(gR, lane, tXrR, inside)
@@ -35,7 +37,7 @@ def add_residual(rows, tXrX, tXrR, gR, lane, inside, rounded, T):
 def sums_of(rows, tXrX, tXrR, gR, lane, inside, rounded, T):
     """Float32 values of several rows, plus their residuals where there are some (see `add_residual`)."""
     return [
-        x.load().to(Float32) if r is None else add_residual(rows, x, r, g, lane, i, rounded, T)
+        add_residual(rows, x, r, g, lane, i, rounded, T)
         for x, r, g, i in zip(tXrX, tXrR, gR, inside, strict=True)
     ]
 

@@ -31,6 +31,12 @@ def _rows(*specs: tuple[str, str] | tuple[str, str, dict]) -> list[Row]:
 
 _E = {"effect": True}
 
+_ACCURATE = (  # of one argument; with an f behind it the float32 form
+    "exp", "exp2", "log", "log2", "log10", "log1p", "expm1", "tanh", "sin",
+    "cos", "tan", "erf", "erfc", "floor", "ceil", "trunc", "round", "cbrt",
+    "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "sqrt",
+)  # fmt: skip
+
 ROWS: list[Row] = [
     # ---- fast math
     *_rows(
@@ -60,70 +66,8 @@ ROWS: list[Row] = [
         ("rcp.approx", "lib.rcp_approx({0})"),
     ),
     # ---- accurate math: the same expansions as libdevice
-    *[
-        Row(f"{n}f", f"cute.math.{n}({{0}})")
-        for n in (
-            "exp",
-            "exp2",
-            "log",
-            "log2",
-            "log10",
-            "log1p",
-            "expm1",
-            "tanh",
-            "sin",
-            "cos",
-            "tan",
-            "erf",
-            "erfc",
-            "floor",
-            "ceil",
-            "trunc",
-            "round",
-            "cbrt",
-            "asin",
-            "acos",
-            "atan",
-            "sinh",
-            "cosh",
-            "asinh",
-            "acosh",
-            "atanh",
-            "sqrt",
-        )
-    ],
-    *[
-        Row(n, f"cute.math.{n}({{0}})")
-        for n in (
-            "exp",
-            "exp2",
-            "log",
-            "log2",
-            "log10",
-            "log1p",
-            "expm1",
-            "tanh",
-            "sin",
-            "cos",
-            "tan",
-            "erf",
-            "erfc",
-            "floor",
-            "ceil",
-            "trunc",
-            "round",
-            "cbrt",
-            "asin",
-            "acos",
-            "atan",
-            "sinh",
-            "cosh",
-            "asinh",
-            "acosh",
-            "atanh",
-            "sqrt",
-        )
-    ],
+    *(Row(f"{n}f", f"cute.math.{n}({{0}})") for n in _ACCURATE),
+    *(Row(n, f"cute.math.{n}({{0}})") for n in _ACCURATE),
     *_rows(
         ("fabsf", "cute.math.abs({0})"),
         ("fabs", "cute.math.abs({0})"),

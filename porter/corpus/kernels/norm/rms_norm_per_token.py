@@ -87,10 +87,7 @@ class RmsNormPerToken(Specialisation):
         tXrX = rows.load(gX, lane, inside)
         tXrR = None if cutlass.const_expr(mR is None) else rows.load(gR, lane, inside)
         tXrW = rows.load(mW, lane, readonly=True)
-        if cutlass.const_expr(mR is None):
-            h = tXrX.load().to(Float32)
-        else:
-            h = add_residual(rows, tXrX, tXrR, gR, lane, inside, False, T)
+        h = add_residual(rows, tXrX, tXrR, gR, lane, inside, False, T)
         norm = weighted(h * inverse_rms(rows, h, eps, sums), tXrW, 0, "double", T).to(Float32)
         accesses = rows.split(norm)
         largest = rows.reduce(lib.absmax([v for access in accesses for v in access]), maxima, "max")

@@ -33,6 +33,21 @@ def _splat(name: str, value: str) -> str:
     )
 
 
+def _at_barrier(i: str) -> str:
+    """%{i}p: the memory of warp %{i}; %{i}go: whether the warp waits at barrier %lid."""
+    return f"""\
+  %{i}off = mul i64 %{i}, %c.warp_stride
+  %{i}p = getelementptr i8, ptr %memory, i64 %{i}off
+  %{i}s.p = getelementptr i8, ptr %{i}p, i64 {STATUS}
+  %{i}s = load i32, ptr %{i}s.p
+  %{i}id.p = getelementptr i8, ptr %{i}p, i64 {BARRIER}
+  %{i}id = load i32, ptr %{i}id.p
+  %{i}w = icmp eq i32 %{i}s, {WAITING}
+  %{i}same = icmp eq i32 %{i}id, %lid
+  %{i}go = and i1 %{i}w, %{i}same
+"""
+
+
 # Epochs start above those of the blocks before; block.first comes from `block` and goes to `set`.
 _FIRST = f"""
 block.first:
@@ -96,16 +111,7 @@ join:
   %jmore = icmp ult i64 %j, %c.warps
   br i1 %jmore, label %join.body, label %joined
 join.body:
-  %joff = mul i64 %j, %c.warp_stride
-  %jp = getelementptr i8, ptr %memory, i64 %joff
-  %js.p = getelementptr i8, ptr %jp, i64 {STATUS}
-  %js = load i32, ptr %js.p
-  %jid.p = getelementptr i8, ptr %jp, i64 {BARRIER}
-  %jid = load i32, ptr %jid.p
-  %jw = icmp eq i32 %js, {WAITING}
-  %jsame = icmp eq i32 %jid, %lid
-  %jgo = and i1 %jw, %jsame
-  br i1 %jgo, label %join.it, label %join.end
+{_at_barrier("j")}  br i1 %jgo, label %join.it, label %join.end
 join.it:
   %jk.p = getelementptr i8, ptr %jp, i64 {KNOWN}
   %jk = load {_V}, ptr %jk.p, align 64
@@ -305,18 +311,9 @@ member:
   %mmore = icmp ult i64 %m, %c.warps
   br i1 %mmore, label %member.body, label %decide
 member.body:
-  %moff = mul i64 %m, %c.warp_stride
-  %mp = getelementptr i8, ptr %memory, i64 %moff
-  %ms.p = getelementptr i8, ptr %mp, i64 {STATUS}
-  %ms = load i32, ptr %ms.p
-  %mid.p = getelementptr i8, ptr %mp, i64 {BARRIER}
-  %mid = load i32, ptr %mid.p
-  %mw = icmp eq i32 %ms, {WAITING}
-  %same = icmp eq i32 %mid, %lid
-  %counts = and i1 %mw, %same
-  br label %member.end
+{_at_barrier("m")}  br label %member.end
 member.end:
-  %c64 = zext i1 %counts to i64
+  %c64 = zext i1 %mgo to i64
   %n.next = add i64 %n, %c64
   %m.next = add i64 %m, 1
   br label %member
@@ -345,16 +342,7 @@ free:
   %fmore = icmp ult i64 %f, %c.warps
   br i1 %fmore, label %free.body, label %round
 free.body:
-  %foff = mul i64 %f, %c.warp_stride
-  %fp = getelementptr i8, ptr %memory, i64 %foff
-  %fs.p = getelementptr i8, ptr %fp, i64 {STATUS}
-  %fs = load i32, ptr %fs.p
-  %fid.p = getelementptr i8, ptr %fp, i64 {BARRIER}
-  %fid = load i32, ptr %fid.p
-  %fw = icmp eq i32 %fs, {WAITING}
-  %fsame = icmp eq i32 %fid, %lid
-  %fgo = and i1 %fw, %fsame
-  br i1 %fgo, label %free.it, label %free.end
+{_at_barrier("f")}  br i1 %fgo, label %free.it, label %free.end
 free.it:
   store i32 {READY}, ptr %fs.p
 {_FREE if races else ""}  br label %free.end
