@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from porter.frontend.parse import ParsedUnit
 
 
-def parse(path: Path, config: PortConfig) -> ParsedUnit:
-    """Read and parse one file. Raises PorterError PRT010 when it cannot be read."""
+def parse(path: Path, config: PortConfig, text: str | None = None) -> ParsedUnit:
+    """Read and parse one file, or `text` in its place. Raises PorterError PRT010 when it cannot be read."""
     from porter.frontend.parse import ParseOptions, parse_source
 
     options = ParseOptions(include_dirs=config.include, defines=config.define, std=config.std, arch=config.arch[0])
-    return parse_source(read_source(path), options)
+    return parse_source(read_source(path) if text is None else Source(path, text), options)
 
 
 def read_source(path: Path) -> Source:

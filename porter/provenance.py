@@ -30,7 +30,9 @@ from porter.serial import (
     instances_to_json,
     line_map_from_json,
     line_map_to_json,
+    packed,
     plain,
+    unpacked,
     verdict_from_json,
     verdict_to_json,
 )
@@ -47,6 +49,7 @@ class PortRecord:
     kernel: str
     source: str = ""
     source_sha256: str = ""
+    source_text: str = ""  # as it was ported; "" in records of earlier versions
     case: str = ""
     case_sha256: str = ""
     emitted_sha256: str = ""  # of the text porter wrote last
@@ -357,6 +360,8 @@ def to_json(record: PortRecord) -> dict[str, Any]:
         "versions": dict(record.versions),
         "line_map": line_map_to_json(record.line_map),
     }
+    if record.source_text:
+        known["source_text"] = packed(record.source_text)
     return known | {k: v for k, v in record.extra.items() if k not in known}
 
 
@@ -366,6 +371,7 @@ def _from_json(value: dict[str, Any]) -> PortRecord:
         kernel=value["kernel"],
         source=source.get("path", ""),
         source_sha256=source.get("sha256", ""),
+        source_text=unpacked(value.get("source_text", "")),
         case=case.get("path", ""),
         case_sha256=case.get("sha256", ""),
         emitted_sha256=port.get("sha256", ""),

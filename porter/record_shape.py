@@ -70,6 +70,7 @@ RECORD = an_object(
     {"kernel": text},
     {
         "source": FILE,
+        "source_text": text,
         "case": FILE,
         "port": an_object(optional={"sha256": text, "previous_sha256": text, "lines": text}),
         "instances": a_list(a_list(text)),

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
+import zlib
 from typing import Any
 
 from porter.model import Diagnostic, Hole, Instance, LineMapEntry, Severity, Status, Verdict
 from porter.source import NO_SPAN, Span
+
+MOST_TEXT = 1 << 26  # bytes of a source: no record makes its reader run out of memory
 
 
 def span_to_json(span: Span) -> dict[str, Any] | None:
@@ -122,3 +127,20 @@ def plain(value: Any) -> Any:
     if hasattr(value, "item") and getattr(value, "shape", None) == ():
         return plain(value.item())
     return str(value)
+
+
+def packed(text: str) -> str:
+    """A text on one short line: deflated, in base64."""
+    return base64.b64encode(zlib.compress(text.encode(), 9)).decode("ascii")
+
+
+def unpacked(value: str) -> str:
+    """What `packed` made of a text. Raises ValueError when it is something else, or longer than MOST_TEXT."""
+    try:
+        unpacking = zlib.decompressobj()
+        data = unpacking.decompress(base64.b64decode(value, validate=True), MOST_TEXT) if value else b""
+        if value and not unpacking.eof:
+            raise ValueError("`source_text` is cut off or too long")
+        return data.decode()
+    except (binascii.Error, zlib.error, UnicodeDecodeError) as error:
+        raise ValueError(f"`source_text` is not a deflated text in base64: {error}") from error

@@ -70,14 +70,14 @@ class OpenPort:
         return baseline_run(verdicts, run)
 
 
-def open_port(port_file: Path, config: PortConfig, run: Run) -> OpenPort:
-    """Read a port, its record, the source and the case. Raises PorterError."""
+def open_port(port_file: Path, config: PortConfig, run: Run, source: str | None = None) -> OpenPort:
+    """Read a port, its record, the source (or `source` in its place) and the case. Raises PorterError."""
     record = recorded(port_file)
     named = config.case is not None
     config = recorded_config(record, port_file.parent, config)
     text = port_file.read_text(encoding="utf-8")
     with run.stage("parse"):
-        unit = parse(Path(os.path.normpath(port_file.parent / record.source)), config)
+        unit = parse(Path(os.path.normpath(port_file.parent / record.source)), config, source)
         (info, *_) = choose_kernels(unit, replace(config, kernel=(record.kernel,)))
         case = with_instances(find_case(unit, info, config), record.instances)
     run.diagnostics += changed_since(record, unit, port_file)

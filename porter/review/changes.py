@@ -97,9 +97,9 @@ def earlier_lines(loaded: Loaded, region: Region, config: PortConfig | None = No
     """First and last line of what was edited in a region, and the lines that porter emits there, with their holes.
 
     None when porter emits just what is there. Raises PorterError: the kernel cannot be translated, PRT962 when its
-    source has changed, so that porter would now emit another port.
+    source has changed and the text that was ported is not known, so that porter would now emit another port.
     """
-    if loaded.source_changed:
+    if loaded.source_changed and loaded.ported_cuda is None:
         raise _refused(loaded, region, "the source has changed: what porter emitted is not known", "port it anew")
     made = translated(loaded, config)
     emitted, present = made.module.text.splitlines(), loaded.port_lines
@@ -116,12 +116,12 @@ def earlier_lines(loaded: Loaded, region: Region, config: PortConfig | None = No
 
 
 def translated(loaded: Loaded, config: PortConfig | None = None) -> Translation:
-    """The kernel of a port as porter translates it now, from the source and the options in its record."""
+    """The kernel of a port as porter translates it now: the source as it was ported, the options in its record."""
     from porter.pipeline import Run, translate
     from porter.regression.one_port import open_port
 
     run = Run(loaded.name)
-    port = open_port(loaded.path, config or load_config(), run)
+    port = open_port(loaded.path, config or load_config(), run, loaded.ported_cuda)
     standalone = bool(port.record.options.get("standalone", False))
     return translate(port.unit, port.info, port.case, replace(port.config, standalone=standalone), run)
 

@@ -29,7 +29,7 @@ class Loaded:
     text: str = ""
     cuda_path: Path = Path()
     cuda: str | None = None  # the source as it is now; None: it cannot be read
-    ported_cuda: str | None = None  # as it was ported: the same unless it changed; None: not found in version control
+    ported_cuda: str | None = None  # as it was ported: the same unless it changed; None: neither recorded nor in git
     record: PortRecord | None = None
     line_map: tuple[LineMapEntry, ...] = ()
     regions: tuple[Region, ...] = ()
@@ -68,9 +68,14 @@ class Loaded:
     def port_lines(self) -> list[str]:
         return self.text.splitlines()
 
+    @property
+    def shown_cuda(self) -> str:
+        """The source as it is now; as it was ported when it cannot be read; "" when neither is known."""
+        return (self.ported_cuda or "") if self.cuda is None else self.cuda
+
     @cached_property
     def cuda_lines(self) -> list[str]:
-        return (self.cuda or "").splitlines()
+        return self.shown_cuda.splitlines()
 
     @cached_property
     def moved_lines(self) -> dict[int, int]:
@@ -147,7 +152,8 @@ class Loaded:
     @property
     def complete(self) -> bool:
         """Whether every region is accepted as it is now."""
-        return self.readable and bool(self.regions) and self.accepted == len(self.regions)
+        seen = self.readable and self.cuda is not None
+        return seen and bool(self.regions) and self.accepted == len(self.regions)
 
     def verdict(self, check: str) -> Verdict | None:
         return next((v for v in self.verdicts if v.check == check), None)
@@ -200,8 +206,9 @@ def load(port: Path) -> Loaded:
     except (OSError, UnicodeDecodeError) as error:
         faults.append(_missing_source(cuda_path, error))
     ported = cuda
-    if cuda is not None and sha256_text(cuda) != record.source_sha256:
-        ported = text_in_git(cuda_path, record.source_sha256)
+    if cuda is None or sha256_text(cuda) != record.source_sha256:
+        ported = ported_text(record, cuda_path)
+    if cuda is not None and ported != cuda:
         faults.append(_changed_source(cuda_path, port, ported is not None))
     found = Loaded(port, text, cuda_path, cuda, ported, record, line_map, regions, faults=tuple(faults))
     digests = tuple(digest(found.port_text(r), found.cuda_text(r)) for r in regions)
@@ -221,8 +228,15 @@ def _changed_source(path: Path, port: Path, found: bool) -> Diagnostic:
     message = f"{path} has changed since {port} was made from it"
     help_ = "decisions about changed CUDA lines are stale; `porter port` makes the port anew"
     if not found:
-        help_ = f"the text that was ported is not among the last {REVISIONS} revisions in git; {help_}"
+        help_ = f"the ported text is neither in the record nor in the last {REVISIONS} revisions in git; {help_}"
     return Diagnostic("PRT958", message, Span(str(path), 0), Severity.WARNING, help_)
+
+
+def ported_text(record: PortRecord, path: Path) -> str | None:
+    """The source as it was ported: from the record, else (records of earlier versions) from git, else None."""
+    if record.source_text and sha256_text(record.source_text) == record.source_sha256:
+        return record.source_text
+    return text_in_git(path, record.source_sha256)
 
 
 def text_in_git(path: Path, sha256: str) -> str | None:

@@ -77,7 +77,7 @@ class ReviewScreen(OnePortScreen):
         if self.port_pane.plain != p.port_lines:
             self.port_pane.show(p.text, "python")
         if self.cuda_pane.plain != p.cuda_lines:
-            self.cuda_pane.show(p.cuda or "", "cuda")
+            self.cuda_pane.show(p.shown_cuda, "cuda")
         self.cuda_pane.border_title = f"CUDA  {p.cuda_path.name}"
         self.port_pane.border_title = f"CuTeDSL  {p.path.name}"
         faults = self.query_one("#faults", Static)

@@ -53,7 +53,7 @@ class ThreeWayScreen(OnePortScreen):
         old, new, port = (self.query_one(f"#{name}", CodePane) for name in ("old", "new", "port"))
         words = "- gone   + new   ~ port lines that came from changed CUDA"
         if p.ported_cuda is None:
-            words = "the CUDA that was ported is not in git: only the text as it is now can be shown"
+            words = "the ported text is neither in the record nor in git: only the CUDA as it is now is shown"
         gone, fresh = (
             changed_lines((p.ported_cuda or "").splitlines(), p.cuda_lines) if p.ported_cuda else (set(), set())
         )

@@ -6,6 +6,7 @@ import ast
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ import pytest
 from porter.cli import main
 from porter.config import PortConfig
 from porter.model import PorterError
-from porter.provenance import read_record, record_path
+from porter.provenance import read_record, record_path, update_record
 from porter.review.changes import accept, edit, reject, remark, withdraw
 from porter.review.decisions import read_draft, save_draft
 from porter.review.loaded import Loaded, load
@@ -107,8 +108,49 @@ def test_a_decision_is_stale_when_its_cuda_changed(folder: Path, port: Path):
     assert changed.state(region_with(changed, "def twice")) == "accepted"
 
 
-def test_the_ported_text_is_found_in_git_and_lines_move(folder: Path, port: Path):
+def test_lines_of_the_source_move_without_git(folder: Path, port: Path):
+    """The record keeps the CUDA that was ported, so decisions follow their lines, and stale ones say what was there."""
+    record = read_record(port)
+    assert record is not None and record.source_text == KERNEL
+    assert sum('"source_text"' in line for line in record_path(port).read_text().splitlines()) == 1
     accept(load(port), region_with(load(port), "if i < n"))
+    accept(load(port), region_with(load(port), "w = v"))
+    source = folder / "scale.cu"
+    source.write_text("// a new first line\n\n" + KERNEL.replace("v * 2.0f", "v + v"))
+    loaded = load(port)
+    assert loaded.ported_cuda == KERNEL and [d.code for d in loaded.faults] == ["PRT958"]
+    region = region_with(loaded, "if i < n")
+    assert loaded.cuda_now(region) == (11, 12, 13) and loaded.state(region) == "accepted"
+    assert loaded.region_of_cuda(12) == region and loaded.state(region_with(loaded, "w = v")) == "stale"
+    source.unlink()
+    gone = load(port)
+    assert [d.code for d in gone.faults] == ["PRT961"] and gone.cuda_lines == KERNEL.splitlines()
+    assert gone.state(region_with(gone, "if i < n")) == "accepted" and not gone.complete
+
+
+def test_an_edit_is_undone_with_the_source_that_was_ported(folder: Path, port: Path):
+    before = port.read_text()
+    loaded = edit(load(port), region_with(load(port), "if i < n"), "    if i <= n:\n        out[i] = 0.0")
+    (folder / "scale.cu").write_text("// upstream\n" + KERNEL.replace("* factor", "* factor * factor"))
+    loaded = load(port)
+    reject(loaded, region_with(loaded, "i <= n"), config=PortConfig())
+    assert port.read_text() == before
+
+
+@pytest.mark.parametrize("text", ["no base64!", "aGVsbG8=", "eJw="])
+def test_a_damaged_source_text_is_named(port: Path, text: str):
+    update_record(port, lambda r: replace(r, source_text="", extra={**r.extra, "source_text": text}))
+    (fault,) = load(port).faults
+    assert fault.code == "PRT955" and "source_text" in fault.message
+
+
+def test_the_ported_text_of_an_older_record_is_found_in_git(folder: Path, port: Path):
+    update_record(port, lambda r: replace(r, source_text=""))
+    accept(load(port), region_with(load(port), "if i < n"))
+    source = folder / "scale.cu"
+    source.write_text("// a new first line\n" + KERNEL)
+    assert load(port).ported_cuda is None and "nor in the last" in load(port).faults[0].help
+    source.write_text(KERNEL)
     who = ["-c", "user.name=Ada", "-c", "user.email=ada@example.com"]
     for command in (["init", "-q"], ["add", "scale.cu"], [*who, "commit", "-qm", "kernel"]):
         subprocess.run(["git", *command], cwd=folder, check=True)

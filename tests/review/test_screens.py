@@ -463,10 +463,9 @@ def test_why_goes_from_cuda_to_ptx(port: Path):
     drive(app, steps)
 
 
-def test_three_texts_when_the_cuda_changed(folder: Path, port: Path, monkeypatch: pytest.MonkeyPatch):
+def test_three_texts_when_the_cuda_changed(folder: Path, port: Path):
     """The old CUDA with - before what is gone, the new one with + before what is new, the port with ~ there."""
     (folder / "scale.cu").write_text("// upstream\n" + KERNEL.replace("v * 2.0f", "v + v"))
-    monkeypatch.setattr("porter.review.loaded.text_in_git", lambda path, sha256: KERNEL)
     app = app_of(port)
 
     async def steps(pilot: Pilot[int]) -> None:
