@@ -13,5 +13,8 @@ def __getattr__(name: str) -> Any:
     if not name.startswith("_"):
         ops = importlib.import_module("porter.corpus.ops")
         if name in ops.__all__:
-            return getattr(ops, name)
+            found = globals()[name] = getattr(
+                ops, name
+            )  # looked up here once: a function like this costs a microsecond
+            return found
     raise AttributeError(f"module 'porter.corpus' has no attribute {name!r}")

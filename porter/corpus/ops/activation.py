@@ -14,14 +14,6 @@ from porter.corpus.runtime.ops import Plan, Unsupported, op
 FLOATS = ("bf16", "f16", "f32")
 
 
-def _key(result: Any, input: Any) -> Any:
-    return input.shape, input.stride(), input.dtype, input.get_device()
-
-
-def _key_of_out(out: Any, input: Any) -> Any:
-    return input.shape, input.stride(), input.dtype, input.get_device()
-
-
 def _halves(result: Any, input: Any) -> tuple[int, int]:
     """(rows, outputs of a row); raises ValueError unless input is twice as long as result in the last dimension."""
     if input.dim() < 1 or input.shape[-1] % 2:
@@ -61,7 +53,7 @@ def _gated(device: Device, result: Any, input: Any, **choices: Any) -> Plan:
     return kernel, bind
 
 
-@op("silu_and_mul(Tensor(a!) result, Tensor input) -> ()", key=_key, fallback=reference.silu_and_mul)
+@op("silu_and_mul(Tensor(a!) result, Tensor input) -> ()", key="input.shape", fallback=reference.silu_and_mul)
 def silu_and_mul(device: Device, result: Any, input: Any) -> Plan:
     """`result` = silu(gate) * up, where a row of `input` (..., 2 d) is gate, then up.
 
@@ -74,7 +66,7 @@ def silu_and_mul(device: Device, result: Any, input: Any) -> Plan:
 
 @op(
     "mul_and_silu(Tensor(a!) out, Tensor input) -> ()",
-    key=_key_of_out,
+    key="input.shape",
     fallback=reference.mul_and_silu,
 )
 def mul_and_silu(device: Device, out: Any, input: Any) -> Plan:
@@ -84,7 +76,7 @@ def mul_and_silu(device: Device, out: Any, input: Any) -> Plan:
 
 @op(
     "gelu_and_mul(Tensor(a!) out, Tensor input) -> ()",
-    key=_key_of_out,
+    key="input.shape",
     fallback=reference.gelu_and_mul,
 )
 def gelu_and_mul(device: Device, out: Any, input: Any) -> Plan:
@@ -94,7 +86,7 @@ def gelu_and_mul(device: Device, out: Any, input: Any) -> Plan:
 
 @op(
     "gelu_tanh_and_mul(Tensor(a!) out, Tensor input) -> ()",
-    key=_key_of_out,
+    key="input.shape",
     fallback=reference.gelu_tanh_and_mul,
 )
 def gelu_tanh_and_mul(device: Device, out: Any, input: Any) -> Plan:
@@ -104,7 +96,7 @@ def gelu_tanh_and_mul(device: Device, out: Any, input: Any) -> Plan:
 
 @op(
     "fatrelu_and_mul(Tensor(a!) out, Tensor input, float threshold) -> ()",
-    key=lambda out, input, threshold: (input.shape, input.stride(), input.dtype, input.get_device(), threshold),
+    key="input.shape, threshold",
     fallback=reference.fatrelu_and_mul,
 )
 def fatrelu_and_mul(device: Device, out: Any, input: Any, threshold: float) -> Plan:
@@ -114,9 +106,7 @@ def fatrelu_and_mul(device: Device, out: Any, input: Any, threshold: float) -> P
 
 @op(
     "silu_and_mul_with_clamp(Tensor(a!) result, Tensor input, float limit, float alpha=1.0, float beta=0.0) -> ()",
-    key=lambda result, input, limit, alpha=1.0, beta=0.0: (
-        input.shape, input.stride(), input.dtype, input.get_device(), limit, alpha, beta
-    ),
+    key="input.shape, limit, alpha, beta",
     fallback=reference.silu_and_mul_with_clamp,
 )  # fmt: skip
 def silu_and_mul_with_clamp(device: Device, result: Any, input: Any, limit: float, alpha: float, beta: float) -> Plan:
@@ -130,9 +120,7 @@ def silu_and_mul_with_clamp(device: Device, result: Any, input: Any, limit: floa
 
 @op(
     "swigluoai_and_mul(Tensor(a!) out, Tensor input, float alpha=1.702, float limit=7.0) -> ()",
-    key=lambda out, input, alpha=1.702, limit=7.0: (
-        input.shape, input.stride(), input.dtype, input.get_device(), alpha, limit
-    ),
+    key="input.shape, alpha, limit",
     fallback=reference.swigluoai_and_mul,
 )  # fmt: skip
 def swigluoai_and_mul(device: Device, out: Any, input: Any, alpha: float, limit: float) -> Plan:
@@ -167,7 +155,7 @@ def _pointwise(device: Device, act: str, out: Any, input: Any) -> Plan:
     return kernel, bind
 
 
-@op("relu_squared(Tensor(a!) out, Tensor input) -> ()", key=_key_of_out, fallback=reference.relu_squared)
+@op("relu_squared(Tensor(a!) out, Tensor input) -> ()", key="input.shape", fallback=reference.relu_squared)
 def relu_squared(device: Device, out: Any, input: Any) -> Plan:
     """`out` = max(input, 0)^2 in float32, rounded once.
 
@@ -177,21 +165,21 @@ def relu_squared(device: Device, out: Any, input: Any) -> Plan:
     return _pointwise(device, "relu_squared", out, input)
 
 
-@op("gelu_new(Tensor(a!) out, Tensor input) -> ()", key=_key_of_out, fallback=reference.gelu_new)
+@op("gelu_new(Tensor(a!) out, Tensor input) -> ()", key="input.shape", fallback=reference.gelu_new)
 def gelu_new(device: Device, out: Any, input: Any) -> Plan:
     """`out` = x/2 * (1 + tanh(0.79788456 (x + 0.044715 x^3))), every step rounded to the dtype. Otherwise as
     `relu_squared`."""
     return _pointwise(device, "gelu_new", out, input)
 
 
-@op("gelu_fast(Tensor(a!) out, Tensor input) -> ()", key=_key_of_out, fallback=reference.gelu_fast)
+@op("gelu_fast(Tensor(a!) out, Tensor input) -> ()", key="input.shape", fallback=reference.gelu_fast)
 def gelu_fast(device: Device, out: Any, input: Any) -> Plan:
     """`out` = x/2 * (1 + tanh(0.79788456 x * (1 + 0.044715 x * x))), every step rounded to the dtype. Otherwise as
     `relu_squared`."""
     return _pointwise(device, "gelu_fast", out, input)
 
 
-@op("gelu_quick(Tensor(a!) out, Tensor input) -> ()", key=_key_of_out, fallback=reference.gelu_quick)
+@op("gelu_quick(Tensor(a!) out, Tensor input) -> ()", key="input.shape", fallback=reference.gelu_quick)
 def gelu_quick(device: Device, out: Any, input: Any) -> Plan:
     """`out` = x * sigmoid(1.702 x) in float32, rounded once. Otherwise as `relu_squared`."""
     return _pointwise(device, "gelu_quick", out, input)
@@ -199,7 +187,7 @@ def gelu_quick(device: Device, out: Any, input: Any) -> Plan:
 
 @op(
     "silu_and_mul_quant(Tensor(a!) result, Tensor input, Tensor scale) -> ()",
-    key=lambda result, input, scale: (input.shape, input.stride(), input.dtype, input.get_device()),
+    key="input.shape",
     fallback=reference.silu_and_mul_quant,
 )
 def silu_and_mul_quant(device: Device, result: Any, input: Any, scale: Any) -> Plan:
@@ -226,10 +214,7 @@ def silu_and_mul_quant(device: Device, result: Any, input: Any, scale: Any) -> P
 @op(
     "silu_and_mul_per_block_quant(Tensor(a!) out, Tensor input, Tensor(b!) scales, int group_size, "
     "Tensor? scale_ub=None, bool is_scale_transposed=False) -> ()",
-    key=lambda out, input, scales, group_size, scale_ub=None, is_scale_transposed=False: (
-        input.shape, input.stride(), input.dtype, input.get_device(), scales.shape, scales.stride(), group_size,
-        scale_ub is None, is_scale_transposed,
-    ),
+    key="input.shape, scales.shape, scales.stride(), group_size, scale_ub is None, is_scale_transposed",
     fallback=reference.silu_and_mul_per_block_quant,
 )  # fmt: skip
 def silu_and_mul_per_block_quant(

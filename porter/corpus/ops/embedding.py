@@ -14,9 +14,7 @@ from porter.corpus.runtime.ops import Plan, Unsupported, op
 
 @op(
     "embedding(Tensor(a!) out, Tensor indices, Tensor weight, int vocab_start=0, int vocab_end=-1) -> ()",
-    key=lambda out, indices, weight, vocab_start=0, vocab_end=-1: (
-        out.shape, out.stride(), out.dtype, out.get_device(), indices.dtype, weight.shape, vocab_start, vocab_end
-    ),
+    key="out.shape, weight.shape, vocab_start, vocab_end",
     fallback=reference.embedding,
 )  # fmt: skip
 def embedding(device: Device, out: Any, indices: Any, weight: Any, vocab_start: int, vocab_end: int) -> Plan:

@@ -16,9 +16,7 @@ from porter.corpus.runtime.tuning import choose
 @op(
     "qk_norm(Tensor(a!) q, Tensor(b!) k, Tensor q_weight, Tensor k_weight, float epsilon, float weight_bias=0.0, "
     "str profile='vllm') -> ()",
-    key=lambda q, k, q_weight, k_weight, epsilon, weight_bias=0.0, profile="vllm": (
-        q.shape, q.stride(), k.shape, k.stride(), q.dtype, q.get_device(), q_weight.shape, weight_bias, profile
-    ),
+    key="q.shape, k.shape, weight_bias, profile",
     fallback=reference.qk_norm,
 )  # fmt: skip
 def qk_norm(
@@ -166,17 +164,10 @@ _QK_NORM_ROPE = (
 )
 
 
-def _rope_key(
-    qkv: Any, num_heads_q: int, num_heads_k: int, num_heads_v: int, head_dim: int, eps: float, q_weight: Any,
-    k_weight: Any, cos_sin_cache: Any, is_neox: bool, position_ids: Any, forced_token_heads_per_warp: int = -1,
-) -> Any:  # fmt: skip
-    return (
-        qkv.shape, qkv.stride(), qkv.dtype, qkv.get_device(), num_heads_q, num_heads_k, num_heads_v, head_dim,
-        cos_sin_cache.shape[-1], cos_sin_cache.dtype, is_neox,
-    )  # fmt: skip
+_ROPE_KEY = "qkv.shape, num_heads_q, num_heads_k, num_heads_v, head_dim, is_neox"
 
 
-@op("qk_norm_rope" + _QK_NORM_ROPE, key=_rope_key, fallback=reference.qk_norm_rope)
+@op("qk_norm_rope" + _QK_NORM_ROPE, key=_ROPE_KEY, fallback=reference.qk_norm_rope)
 def qk_norm_rope(device: Device, *args: Any) -> Plan:
     """In place: every q and k head becomes its RMS norm, then is rotated; v heads stay as they are.
 
@@ -189,7 +180,7 @@ def qk_norm_rope(device: Device, *args: Any) -> Plan:
     return _qk_norm_rope(device, *args)
 
 
-@op("fused_qk_norm_rope" + _QK_NORM_ROPE, key=_rope_key, fallback=reference.qk_norm_rope)
+@op("fused_qk_norm_rope" + _QK_NORM_ROPE, key=_ROPE_KEY, fallback=reference.qk_norm_rope)
 def fused_qk_norm_rope(device: Device, *args: Any) -> Plan:
     """`qk_norm_rope` under vLLM's name."""
     return _qk_norm_rope(device, *args)

@@ -42,10 +42,7 @@ def weight_dtype(weight: Any, dtype: str, length: int) -> str | None:
 @op(
     "rms_norm(Tensor(a!) result, Tensor input, Tensor? weight, float epsilon, float weight_bias=0.0, "
     "str profile='vllm') -> ()",
-    key=lambda result, input, weight, epsilon, weight_bias=0.0, profile="vllm": (
-        (shape := input.shape), input.dtype, input.get_device(), len(shape) == 2 or input.stride(),
-        weight is None, weight_bias, profile
-    ),
+    key="input.shape, weight is None, weight_bias, profile",
     fallback=reference.rms_norm,
 )  # fmt: skip
 def rms_norm(
@@ -92,10 +89,7 @@ def rms_norm(
 @op(
     "fused_add_rms_norm(Tensor(a!) input, Tensor(b!) residual, Tensor? weight, float epsilon, float weight_bias=0.0, "
     "str profile='vllm') -> ()",
-    key=lambda input, residual, weight, epsilon, weight_bias=0.0, profile="vllm": (
-        (shape := input.shape), input.dtype, input.get_device(), len(shape) == 2 or input.stride(),
-        weight is None, weight_bias, profile
-    ),
+    key="input.shape, weight is None, weight_bias, profile",
     fallback=reference.fused_add_rms_norm,
 )  # fmt: skip
 def fused_add_rms_norm(
@@ -139,10 +133,7 @@ def fused_add_rms_norm(
 
 @op(
     "layer_norm(Tensor(a!) result, Tensor input, Tensor? weight, Tensor? bias, float epsilon) -> ()",
-    key=lambda result, input, weight, bias, epsilon: (
-        (shape := input.shape), input.dtype, input.get_device(), len(shape) == 2 or input.stride(),
-        weight is None, bias is None
-    ),
+    key="input.shape, weight is None, bias is None",
     fallback=reference.layer_norm,
 )  # fmt: skip
 def layer_norm(device: Device, result: Any, input: Any, weight: Any, bias: Any, epsilon: float) -> Plan:
@@ -176,10 +167,7 @@ def layer_norm(device: Device, result: Any, input: Any, weight: Any, bias: Any, 
 @op(
     "rms_norm_gated(Tensor(a!) result, Tensor input, Tensor gate, Tensor weight, float epsilon, "
     "bool norm_before_gate=True, str activation='silu') -> ()",
-    key=lambda result, input, gate, weight, epsilon, norm_before_gate=True, activation="silu": (
-        (shape := input.shape), input.dtype, input.get_device(), len(shape) == 2 or input.stride(),
-        norm_before_gate, activation
-    ),
+    key="input.shape, norm_before_gate, activation",
     fallback=reference.rms_norm_gated,
 )  # fmt: skip
 def rms_norm_gated(
@@ -220,12 +208,7 @@ def rms_norm_gated(
 
 @op(
     "rms_norm_silu(Tensor(a!) result, Tensor input, Tensor weight, float epsilon) -> ()",
-    key=lambda result, input, weight, epsilon: (
-        (shape := input.shape),
-        input.dtype,
-        input.get_device(),
-        len(shape) == 2 or input.stride(),
-    ),
+    key="input.shape",
     fallback=reference.rms_norm_silu,
 )
 def rms_norm_silu(device: Device, result: Any, input: Any, weight: Any, epsilon: float) -> Plan:

@@ -80,10 +80,7 @@ def _static_plan(
 @op(
     "rms_norm_static_fp8_quant(Tensor(a!) result, Tensor input, Tensor weight, Tensor scale, float epsilon, "
     "str profile='vllm') -> ()",
-    key=lambda result, input, weight, scale, epsilon, profile="vllm": (
-        (shape := input.shape), input.dtype, input.get_device(), len(shape) == 2 or input.stride(),
-        scale.dim(), profile
-    ),
+    key="input.shape, profile",
     fallback=reference.rms_norm_static_fp8_quant,
 )  # fmt: skip
 def rms_norm_static_fp8_quant(
@@ -114,10 +111,7 @@ def rms_norm_static_fp8_quant(
 @op(
     "fused_add_rms_norm_static_fp8_quant(Tensor(a!) result, Tensor input, Tensor(b!) residual, Tensor weight, "
     "Tensor scale, float epsilon, str profile='vllm') -> ()",
-    key=lambda result, input, residual, weight, scale, epsilon, profile="vllm": (
-        (shape := input.shape), input.dtype, input.get_device(), len(shape) == 2 or input.stride(),
-        scale.dim(), profile
-    ),
+    key="input.shape, profile",
     fallback=reference.fused_add_rms_norm_static_fp8_quant,
 )  # fmt: skip
 def fused_add_rms_norm_static_fp8_quant(
@@ -148,11 +142,7 @@ def fused_add_rms_norm_static_fp8_quant(
 @op(
     "rms_norm_dynamic_per_token_quant(Tensor(a!) result, Tensor input, Tensor weight, Tensor(b!) scale, "
     "float epsilon, Tensor? scale_ub=None, Tensor(c!)? residual=None) -> ()",
-    key=lambda result, input, weight, scale, epsilon, scale_ub=None, residual=None: (
-        (shape := input.shape), input.dtype, input.get_device(), len(shape) == 2 or input.stride(),
-        result.dtype, scale.dim(),
-        scale_ub is None, residual is None,
-    ),
+    key="input.shape, scale_ub is None, residual is None",
     fallback=reference.rms_norm_dynamic_per_token_quant,
 )  # fmt: skip
 def rms_norm_dynamic_per_token_quant(
@@ -201,11 +191,7 @@ def rms_norm_dynamic_per_token_quant(
 @op(
     "rms_norm_per_block_quant(Tensor(a!) result, Tensor input, Tensor weight, Tensor(b!) scale, float epsilon, "
     "Tensor? scale_ub, Tensor(c!)? residual, int group_size, bool is_scale_transposed) -> ()",
-    key=lambda result, input, weight, scale, epsilon, scale_ub, residual, group_size, is_scale_transposed: (
-        (shape := input.shape), input.dtype, input.get_device(), len(shape) == 2 or input.stride(),
-        result.dtype, scale.shape, scale.stride(),
-        scale_ub is None, residual is None, group_size, is_scale_transposed,
-    ),
+    key="input.shape, scale.shape, scale.stride(), scale_ub is None, residual is None, group_size, is_scale_transposed",
     fallback=reference.rms_norm_per_block_quant,
 )  # fmt: skip
 def rms_norm_per_block_quant(

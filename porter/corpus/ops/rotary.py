@@ -16,44 +16,13 @@ from porter.corpus.runtime.tuning import Choice, choose
 FLOATS = ("bf16", "f16", "f32")
 
 
-def _key(
-    positions: Any,
-    query: Any,
-    key: Any,
-    head_size: int,
-    cos_sin_cache: Any,
-    is_neox: bool,
-    rope_dim_offset: int = 0,
-    inverse: bool = False,
-) -> Any:
-    return (
-        query.shape, query.stride(), query.dtype, query.get_device(), key is not None and (key.shape, key.stride()),
-        positions.dim(), head_size, cos_sin_cache.shape[-1], cos_sin_cache.dtype, is_neox, rope_dim_offset, inverse,
-    )  # fmt: skip
-
-
-def _key_fp8(
-    query_out: Any,
-    key_out: Any,
-    positions: Any,
-    query: Any,
-    key: Any,
-    head_size: int,
-    cos_sin_cache: Any,
-    is_neox: bool,
-    query_scale: float = 1.0,
-    key_scale: float = 1.0,
-    rope_dim_offset: int = 0,
-    inverse: bool = False,
-) -> Any:
-    strides = query_out.stride(), key_out is not None and key_out.stride()
-    return *_key(positions, query, key, head_size, cos_sin_cache, is_neox, rope_dim_offset, inverse), *strides
+_KEY = "query.shape, key is None, head_size, is_neox, rope_dim_offset, inverse"
 
 
 @op(
     "rotary_embedding(Tensor positions, Tensor(a!) query, Tensor(b!)? key, int head_size, Tensor cos_sin_cache, "
     "bool is_neox, int rope_dim_offset=0, bool inverse=False) -> ()",
-    key=_key,
+    key=_KEY,
     fallback=reference.rotary_embedding,
 )
 def rotary_embedding(
@@ -101,7 +70,7 @@ def rotary_embedding(
     "rotary_embedding_fp8(Tensor(a!) query_out, Tensor(b!)? key_out, Tensor positions, Tensor query, Tensor? key, "
     "int head_size, Tensor cos_sin_cache, bool is_neox, float query_scale=1.0, float key_scale=1.0, "
     "int rope_dim_offset=0, bool inverse=False) -> ()",
-    key=_key_fp8,
+    key=_KEY,
     fallback=reference.rotary_embedding_fp8,
 )
 def rotary_embedding_fp8(

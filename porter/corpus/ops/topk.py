@@ -16,9 +16,7 @@ _MOST_K = 1024
 
 @op(
     "topk(Tensor(a!) values, Tensor(b!) indices, Tensor input, bool softmax=False) -> ()",
-    key=lambda values, indices, input, softmax=False: (
-        input.shape, input.stride(), input.dtype, values.shape, values.dtype, indices.dtype, input.get_device(), softmax
-    ),
+    key="input.shape, values.shape, softmax",
     fallback=reference.topk,
 )  # fmt: skip
 def topk(device: Device, values: Any, indices: Any, input: Any, softmax: bool) -> Plan:

@@ -32,11 +32,20 @@ class Device:
 
 def device_of(tensor: Any) -> Device:
     """The device that a CUDA tensor is on."""
-    return _device(tensor.get_device())
+    return device_of_index(tensor.get_device())
 
 
 @cache
-def _device(index: int) -> Device:
+def device_of_index(index: int) -> Device:
+    """The CUDA device with this number."""
     import torch
 
     return Device(archs.arch_for(index), archs.sm_count(index), torch.cuda.get_device_name(index))
+
+
+@cache
+def one_kind_of_device() -> bool:
+    """Whether all GPUs of this process are alike, so that what is planned for one is right for the others."""
+    import torch
+
+    return len({device_of_index(i) for i in range(torch.cuda.device_count())}) == 1

@@ -7,12 +7,14 @@ implementation on the CPU (the fallback).
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 import os
+import sys
 from collections.abc import Callable
 from typing import Any
 
-from porter.corpus.runtime.device import Device, device_of
+from porter.corpus.runtime.device import Device, device_of, one_kind_of_device
 from porter.corpus.runtime.specialisation import Specialisation, loaded
 
 Launcher = Callable[..., Any]
@@ -30,19 +32,22 @@ class Unsupported(ValueError):
 class Op:
     """One operation of the corpus.
 
-    Calls go `key(*args)` -> launcher -> compiled function, which checks its tensors itself. Only a new key, and a call
-    that the compiled function refuses (an unaligned address, say), reach `plan`.
+    Two tables hold launchers. `ready` is looked up first, with little: shapes, and numbers that are constants of the
+    kernel. All else (dtypes, strides, alignment, devices, None) the compiled function checks anyway, so that an entry
+    refuses the calls that it is not for. Those, and new ones, are looked up in `exact`, with everything that a plan can
+    see. A key of `ready` that more than one kind of call has leads there from then on. What never gets into `ready`:
+    fallbacks, which refuse nothing, and kernels that only a bad place in memory calls for, which take every other.
     """
 
-    def __init__(self, schema: str, plan: Callable[..., Plan], key: Callable[..., Any], fallback: Launcher):
+    def __init__(self, schema: str, plan: Callable[..., Plan], key: str | Callable[..., Any], fallback: Launcher):
         self.name = schema.partition("(")[0]
         self.schema = schema
         self.plan = plan
         self.key = key
         self.fallback = fallback
-        self.signature = inspect.signature(key)
+        self.signature = _signature(schema)
         self.ready: dict[Any, Launcher] = {}
-        self._exact: dict[Any, Launcher] = {}
+        self.exact: dict[Any, tuple[Launcher, bool]] = {}
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """All arguments by position, defaults filled in; raises TypeError as a call of the op would."""
@@ -52,60 +57,79 @@ class Op:
 
     def launcher(self, device: Device, args: tuple[Any, ...]) -> Launcher:
         """Plan for these arguments, compile (or take from the cache) and load. Raises ValueError for wrong ones."""
-        try:
-            plan = self.plan(device, *args)
-        except Unsupported:
-            return self.fallback
-        if plan is None:
-            return _nothing
-        kernel, bind = plan
-        return bind(loaded(kernel, device.arch))
+        return self._launcher(device, args)[0]
 
-    def prepare(self, args: tuple[Any, ...]) -> Launcher:
-        """The launcher for calls like this one with aligned addresses, put into the table."""
-        tensors = _tensors(args)
-        use = self.fallback
-        if tensors[0].is_cuda and enabled(self.name):
-            use = self.launcher(device_of(tensors[0]), tuple(_aligned_like(a) for a in args))
-        if len(self.ready) >= _MOST_READY:
-            self.ready.clear()
-        self.ready[self.key(*args)] = use
-        return use
-
-    def refused(self, args: tuple[Any, ...]) -> None:
-        """A call that the launcher of its key refused: same shapes, but other strides or alignment, or an error."""
-        tensors = _tensors(args)
-        key = (self.key(*args), *((t.stride(), t.dtype, t.data_ptr() % 32) for t in tensors))
-        use = self._exact.get(key)
-        if use is None:
-            use = self.launcher(device_of(tensors[0]), args)
-            if len(self._exact) >= _MOST_READY:
-                self._exact.clear()
-            self._exact[key] = use
+    def slow(self, key: Any, args: tuple[Any, ...]) -> None:
+        """A call that `ready` has nothing for, or whose entry refused it."""
+        if _fake(args):
+            getattr(_torch().ops.porter, self.name)(*args)
+            return
+        use, usual = self._of(args)
+        if key in self.ready:  # it refused
+            self.ready[key] = self._exactly
+        elif usual:
+            _bounded(self.ready)[key] = use
         use(*args)
 
     def forget(self) -> None:
         """Empty the tables, so that the next calls plan anew (after a change of the environment or of the tuning)."""
         self.ready.clear()
-        self._exact.clear()
+        self.exact.clear()
+
+    def _exactly(self, *args: Any) -> None:
+        self._of(args)[0](*args)
+
+    def _of(self, args: tuple[Any, ...]) -> tuple[Launcher, bool]:
+        """The launcher of exactly these arguments, and whether `ready` may hold it."""
+        key = tuple([
+            (a.shape, a.stride(), a.dtype, a.get_device(), a.data_ptr() % 32) if hasattr(a, "data_ptr") else a
+            for a in args
+        ])  # fmt: skip
+        found = self.exact.get(key)
+        if found is None:
+            where = next(a for a in args if hasattr(a, "data_ptr"))
+            if where.is_cuda and enabled(self.name):
+                device = device_of(where)
+                use, kernel = self._launcher(device, args)
+                found = use, kernel is not None and one_kind_of_device() and kernel == self._best(device, args)
+            else:
+                found = self.fallback, False
+            _bounded(self.exact)[key] = found
+        return found
+
+    def _launcher(self, device: Device, args: tuple[Any, ...]) -> tuple[Launcher, Specialisation | None]:
+        try:
+            plan = self.plan(device, *args)
+        except Unsupported:
+            return self.fallback, None
+        if plan is None:
+            return _nothing, None
+        kernel, bind = plan
+        return bind(loaded(kernel, device.arch)), kernel
+
+    def _best(self, device: Device, args: tuple[Any, ...]) -> Specialisation | None:
+        """The kernel for arguments like these wherever in memory accesses can be widest."""
+        try:
+            plan = self.plan(device, *[_best_placed(a) if hasattr(a, "data_ptr") else a for a in args])
+        except ValueError:
+            return None
+        return plan[0] if plan else None
 
 
-def op(schema: str, *, key: Callable[..., Any], fallback: Launcher) -> Callable[[Callable[..., Plan]], Any]:
+def op(schema: str, *, key: str | Callable[..., Any], fallback: Launcher) -> Callable[[Callable[..., Plan]], Any]:
     """Declare an op. `schema` is torch's (`"rms_norm(Tensor(a!) result, Tensor input, ...) -> ()"`).
 
     The decorated function is the plan: of a Device and the op's arguments, it checks them (ValueError), chooses the
-    specialisation and returns it with what makes a launcher of its launch function. `key` takes the op's arguments,
-    with their defaults, and returns everything that the plan depends on except strides and alignment that the compiled
-    function checks. The plan sees tensors without memory or, when the compiled function refused the call, the
-    real ones; it keeps none of them. `fallback` does the same with torch's own operators, on any device.
+    specialisation and returns it with what makes a launcher of its launch function. It keeps none of the tensors.
+    `key`: a Python expression of the op's arguments, all that the plan depends on except what the compiled function
+    checks (see Op). `fallback` does the same with torch's own operators, on any device.
     """
 
     def declare(plan: Callable[..., Plan]) -> Any:
         made = Op(schema, plan, key, fallback)
         OPS[made.name] = made
-        call = _function(made, plan)
-        _register(made, call)
-        return call
+        _register(made, _function(made, plan, traced=False))
+        return _function(made, plan, traced=True)
 
     return declare
 
@@ -122,17 +146,26 @@ def forget_plans() -> None:
         each.forget()
 
 
-def _tensors(args: tuple[Any, ...]) -> list[Any]:
-    return [a for a in args if hasattr(a, "data_ptr")]
+def _bounded(table: dict[Any, Any]) -> dict[Any, Any]:
+    if len(table) >= _MOST_READY:
+        table.clear()
+    return table
 
 
-def _aligned_like(a: Any) -> Any:
-    """A tensor without memory, at address 0; anything else as it is."""
-    if not hasattr(a, "data_ptr"):
-        return a
-    import torch
+def _best_placed(t: Any) -> Any:
+    """A tensor without memory like t, at address 0, with strides that are multiples of 16 bytes, unless t is contiguous
+    (which is then the usual way)."""
+    torch, strides = _torch(), t.stride()
+    if not t.is_contiguous():
+        unit = max(1, 16 // t.element_size())
+        strides = [n if n <= 1 else -(-n // unit) * unit for n in strides]
+    return torch.empty_strided(t.shape, strides, dtype=t.dtype, device="meta")
 
-    return torch.empty_strided(a.shape, a.stride(), dtype=a.dtype, device="meta")
+
+def _fake(args: tuple[Any, ...]) -> bool:
+    """Whether a tensor has no memory: none of these may reach a kernel."""
+    subclasses = sys.modules.get("torch._subclasses.fake_tensor")
+    return subclasses is not None and any(isinstance(a, subclasses.FakeTensor) for a in args)
 
 
 def _nothing(*_: Any) -> None:
@@ -140,25 +173,32 @@ def _nothing(*_: Any) -> None:
 
 
 # The function of an op has the op's own parameters, so that Python itself fills in defaults and keywords: binding them
-# by hand takes twenty times as long as all the rest.
+# by hand takes twenty times as long as all the rest. It looks up and launches in one `try`, and holds its key's
+# expression, because every Python call costs a hundredth of a launch.
 _FUNCTION = """\
 def {name}({header}):
-    if _is_compiling():
-        return _custom_op({names})
-    _launch = _ready.get(_key({names}))
-    if _launch is None:
-        _launch = _prepare(({names},))
+{compiling}
     try:
-        _launch({names})
-    except (ValueError, TypeError, RuntimeError):
-        if _launch is _fallback:
-            raise
-        _refused(({names},))
+        return _ready[{key},](
+            {names}
+        )
+    except _REFUSALS:
+        pass  # out of the handler first: errors of the next line are not about this one
+    _slow(({key},), ({names},))
 """
+_COMPILING = """\
+    if _is_compiling():
+        return _custom_op({names})"""
+_REFUSALS = (
+    KeyError,
+    ValueError,
+    TypeError,
+    RuntimeError,
+)  # no entry, or what a compiled function raises for arguments
 
 
-def _function(made: Op, plan: Callable[..., Plan]) -> Any:
-    """The Python function of an op. It costs a key, a look-up and three Python calls."""
+def _function(made: Op, plan: Callable[..., Plan], traced: bool) -> Any:
+    """The Python function of an op; `traced`: it becomes the custom op where torch.compile traces it."""
     import torch
 
     parameters = made.signature.parameters.values()
@@ -168,12 +208,13 @@ def _function(made: Op, plan: Callable[..., Plan]) -> Any:
         "_is_compiling": torch.compiler.is_compiling,
         "_custom_op": lambda *args: getattr(torch.ops.porter, made.name)(*args),
         "_ready": made.ready,
+        "_REFUSALS": _REFUSALS,
+        "_slow": made.slow,
         "_key": made.key,
-        "_prepare": made.prepare,
-        "_refused": made.refused,
-        "_fallback": made.fallback,
-    }  # fmt: skip  (underscores: an op may have a parameter called `key`)
-    exec(_FUNCTION.format(name=made.name, header=header, names=names), scope)
+    }  # underscores: an op may have a parameter called `key`
+    key = made.key if isinstance(made.key, str) else f"_key({names})"
+    compiling = _COMPILING.format(names=names) if traced else ""
+    exec(_FUNCTION.format(name=made.name, header=header, names=names, key=key, compiling=compiling), scope)
     call = scope[made.name]
     functools.update_wrapper(call, plan)
     del call.__wrapped__  # the plan has other parameters
@@ -182,16 +223,33 @@ def _function(made: Op, plan: Callable[..., Plan]) -> Any:
     return call
 
 
+def _signature(schema: str) -> inspect.Signature:
+    """The Python signature of a torch schema."""
+    import torch
+
+    return inspect.Signature([
+        inspect.Parameter(
+            a.name, inspect.Parameter.POSITIONAL_OR_KEYWORD,
+            default=a.default_value if a.has_default_value() else inspect.Parameter.empty,
+        )
+        for a in torch._C.parse_schema(schema).arguments
+    ])  # fmt: skip
+
+
+def _torch() -> Any:
+    return importlib.import_module("torch")
+
+
 _LIBRARY: Any = None
 
 
-def _register(made: Op, call: Callable[..., None]) -> None:
+def _register(made: Op, launch: Callable[..., None]) -> None:
     global _LIBRARY
     import torch
 
     if _LIBRARY is None:
         _LIBRARY = torch.library.Library("porter", "FRAGMENT")
     _LIBRARY.define(made.schema)
-    _LIBRARY.impl(made.name, call, "CUDA")
+    _LIBRARY.impl(made.name, launch, "CUDA")
     _LIBRARY.impl(made.name, made.fallback, "CPU")
     torch.library.register_fake(f"porter::{made.name}", lambda *args, **kwargs: None, lib=_LIBRARY)

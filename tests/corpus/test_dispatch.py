@@ -1,0 +1,172 @@
+"""From a call to its launcher: what the two tables of an op hold, and that the compiled functions refuse other calls.
+
+There is no GPU here. Stand-ins are CPU tensors that say they are on one, and a launch function that checks its
+arguments against the kernel's declaration.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("torch")
+
+import torch
+
+from porter import corpus
+from porter.corpus.runtime import device, ops
+from porter.corpus.runtime.device import Device
+from porter.corpus.runtime.dtypes import torch_type
+from porter.corpus.runtime.signature import Tensor
+
+EPS = 1e-6
+
+
+class OnGpu(torch.Tensor):
+    """A tensor in host memory that says it is in a GPU's."""
+
+    is_cuda = True
+
+    def get_device(self):
+        return 0
+
+
+def gpu(t):
+    return t.as_subclass(OnGpu)
+
+
+def rows(tokens, length, dtype=torch.bfloat16, stride=None):
+    stride = stride or length
+    base = torch.zeros(tokens * stride + 64, dtype=dtype)
+    start = -base.data_ptr() // base.element_size() % 32  # of 32 elements: a multiple of 32 bytes at least
+    return gpu(torch.as_strided(base, (tokens, length), (stride, 1), start))
+
+
+def checked(kernel, launches):
+    """What the compiled function does with its arguments, short of launching."""
+    declared = kernel.arguments()
+
+    def launch(*args):
+        lengths = {}
+        for a, want in zip(args, declared, strict=False):
+            if not isinstance(want, Tensor):
+                if (a is None) != (want is None):
+                    raise TypeError("None")
+                continue
+            if a is None or a.dtype != torch_type(want.dtype) or a.dim() != len(want.shape):
+                raise ValueError("dtype or dimensions")
+            for n, s, stride, fixed in zip(a.shape, want.shape, a.stride(), want.stride, strict=True):
+                if n != (lengths.setdefault(s, n) if isinstance(s, str) else s):
+                    raise ValueError("shape")
+                if stride % want.multiple if fixed is None else stride != fixed:
+                    raise ValueError("stride")
+            if a.data_ptr() % want.align:
+                raise ValueError("alignment")
+        launches.append((kernel, args[-1]))
+
+    return launch
+
+
+@pytest.fixture
+def launches(monkeypatch):
+    found, made = [], {}
+    monkeypatch.setattr(ops, "loaded", lambda kernel, arch: made.setdefault(kernel, checked(kernel, found)))
+    monkeypatch.setattr(ops, "device_of", lambda t: Device("sm_90a", 132, "NVIDIA H200"))
+    monkeypatch.setattr(ops, "one_kind_of_device", lambda: True)
+    ops.forget_plans()
+    yield found
+    ops.forget_plans()
+
+
+def test_a_call_is_planned_once(launches, monkeypatch):
+    x, w = rows(16, 4096), rows(1, 4096)[0]
+    corpus.rms_norm(x, x, w, EPS)
+    monkeypatch.setattr(ops.Op, "slow", lambda *_: pytest.fail("not in the table"))
+    corpus.rms_norm(rows(16, 4096), rows(16, 4096, stride=8192), w, 1e-5)
+    assert len(launches) == 2 and launches[0] == launches[1]
+
+
+def test_calls_that_an_entry_refuses_find_their_own_kernel(launches):
+    x, w = rows(16, 4096), rows(1, 4096)[0]
+    unaligned = gpu(torch.zeros(16 * 4096 + 32).bfloat16()[1:][: 16 * 4096].view(16, 4096))
+    calls = [
+        (x, x, w, EPS),
+        (unaligned, unaligned, w, EPS),
+        (rows(16, 4096, torch.float16),) * 2 + (rows(1, 4096, torch.float16)[0], EPS),
+        (x, x, None, EPS),
+        (x, x, rows(1, 4096, torch.float32)[0], EPS),
+    ]
+    for _ in range(3):
+        for call in calls:
+            corpus.rms_norm(*call)
+    kernels = [kernel for kernel, _ in launches]
+    assert len(set(kernels)) == len(calls) and kernels == kernels[: len(calls)] * 3
+
+
+def test_a_kernel_for_a_bad_place_is_not_used_for_good_ones(launches):
+    odd = rows(16, 4096, stride=4097)
+    corpus.rms_norm(odd, odd, None, EPS)
+    assert not ops.OPS["rms_norm"].ready
+    corpus.rms_norm(rows(16, 4096), rows(16, 4096), None, EPS)
+    assert [kernel.rows.vec for kernel, _ in launches] == [1, 8] and len(ops.OPS["rms_norm"].ready) == 1
+
+
+def test_rows_that_one_length_keeps_from_wide_accesses_are_in_the_table(launches):
+    corpus.rms_norm(rows(16, 5125), rows(16, 5125), None, EPS)
+    assert launches[0][0].rows.vec == 1 and len(ops.OPS["rms_norm"].ready) == 1
+
+
+def test_what_refuses_nothing_is_not_in_the_table(launches, monkeypatch):
+    ran = []
+    monkeypatch.setattr(ops.OPS["rms_norm"], "fallback", lambda *args: ran.append(args))
+    corpus.rms_norm(rows(0, 4096), rows(0, 4096), None, EPS)  # launches nothing
+    corpus.rms_norm(rows(2, 500000), rows(2, 500000), None, EPS)  # no kernel takes it
+    cpu = torch.zeros(16, 4096)
+    corpus.rms_norm(cpu, cpu, None, EPS)
+    monkeypatch.setenv("PORTER_DISABLE", "rms_norm")
+    corpus.rms_norm(rows(16, 4096), rows(16, 4096), None, EPS)
+    assert len(ran) == 3 and not launches and not ops.OPS["rms_norm"].ready
+    monkeypatch.delenv("PORTER_DISABLE")
+    ops.forget_plans()
+    corpus.rms_norm(rows(16, 4096), rows(16, 4096), None, EPS)
+    corpus.rms_norm(cpu, cpu, None, EPS)  # refused by the kernel that is in the table for this shape
+    assert len(ran) == 4 and len(launches) == 1
+
+
+def test_wrong_arguments_raise_first_and_later(launches):
+    x, w = rows(16, 4096), rows(1, 2048)[0]
+    for _ in range(2):
+        with pytest.raises(ValueError, match="weight has shape") as error:
+            corpus.rms_norm(x, x, w, EPS)
+        assert error.value.__context__ is None
+        corpus.rms_norm(x, x, None, EPS)
+    with pytest.raises(TypeError, match="epsilon"):
+        corpus.rms_norm(x, x, w)
+
+
+def test_unlike_devices_are_told_apart(launches, monkeypatch):
+    monkeypatch.setattr(ops, "one_kind_of_device", lambda: False)
+    for _ in range(2):
+        corpus.silu_and_mul(rows(4, 128), rows(4, 256))
+    assert len(launches) == 2 and not ops.OPS["silu_and_mul"].ready and len(ops.OPS["silu_and_mul"].exact) == 1
+
+
+def test_tensors_without_memory_reach_no_kernel(launches):
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode():
+        x = torch.empty(16, 4096, dtype=torch.bfloat16)
+        corpus.rms_norm(x, x, x[0], EPS)
+    assert not launches and not ops.OPS["rms_norm"].exact
+
+
+def test_an_op_is_looked_up_in_the_package_once():
+    assert corpus.rms_norm is vars(corpus)["rms_norm"]
+
+
+def test_devices_are_compared_as_plans_see_them(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    for names, alike in ((("A", "A"), True), (("A", "B"), False)):
+        monkeypatch.setattr(device, "device_of_index", lambda i, names=names: Device("sm_90a", 132, names[i]))
+        device.one_kind_of_device.cache_clear()
+        assert device.one_kind_of_device() is alike
+    device.one_kind_of_device.cache_clear()
