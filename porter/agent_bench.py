@@ -34,6 +34,14 @@ class PortBench:
     config: PortConfig
     target: Path
 
+    def fault(self) -> str:
+        from porter.verify.backends import choose
+        from porter.verify.harness import harness_fault
+
+        with _one_at_a_time:
+            backend = choose(self.config.backend, self.config.arch[0])
+            return harness_fault(self.made.unit, self.made.info, self.case, self.config.arch[0], backend)
+
     def check_names(self, text: str) -> list[Diagnostic]:
         from porter.verify import names
 

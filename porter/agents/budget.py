@@ -17,6 +17,7 @@ class Spent:
     usage: Usage = field(default_factory=Usage)
     usd: Decimal = Decimal(0)
     maybe: Decimal = Decimal(0)
+    maybe_tokens: int = 0
     maybe_requests: int = 0
     replies: int = 0
     attempts: int = 0
@@ -31,6 +32,7 @@ class Spent:
     def failure(self, settings: AgentSettings, usage: Usage) -> None:
         """A request that was sent and got no whole reply."""
         self.maybe_requests += 1
+        self.maybe_tokens += usage.total
         price = settings.price
         self.maybe += price.of(usage) if price else Decimal(0)
 
@@ -38,7 +40,7 @@ class Spent:
         """Which budget is used up, "" while none is."""
         if settings.usd is not None and self.usd + self.maybe >= settings.usd:
             return f"the budget of {dollars(settings.usd)} is used up"
-        if settings.tokens and self.usage.total >= settings.tokens:
+        if settings.tokens and self.usage.total + self.maybe_tokens >= settings.tokens:
             return f"the budget of {settings.tokens} tokens is used up"
         if settings.attempts and self.attempts >= settings.attempts:
             return f"all {settings.attempts} attempts are used up"
@@ -57,7 +59,7 @@ class Spent:
 
     def to_json(self) -> dict[str, object]:
         return {
-            "usd": str(self.usd), "maybe_usd": str(self.maybe), "maybe_requests": self.maybe_requests,
-            "tokens": self.usage.to_json(), "replies": self.replies, "attempts": self.attempts,
-            "seconds": round(self.seconds, 3),
+            "usd": str(self.usd), "maybe_usd": str(self.maybe), "maybe_tokens": self.maybe_tokens,
+            "maybe_requests": self.maybe_requests, "tokens": self.usage.to_json(), "replies": self.replies,
+            "attempts": self.attempts, "seconds": round(self.seconds, 3),
         }  # fmt: skip

@@ -17,6 +17,10 @@ from porter.serial import diagnostic_from_json, diagnostic_to_json, verdict_from
 class Bench(Protocol):
     """The verifier as the agent sees it: texts in, answers out. It knows case and original; the agent does not."""
 
+    def fault(self) -> str:
+        """Why nothing can be verified here (the original cannot be run), "" when it can. Asked before anything is."""
+        ...
+
     def check_names(self, text: str) -> Sequence[Diagnostic]: ...
 
     def compile(self, text: str) -> Sequence[Diagnostic]:
@@ -65,6 +69,7 @@ class Desk:
     draft: Draft = field(init=False)
     best: Draft = field(init=False)
     line_map: tuple[LineMapEntry, ...] = field(init=False)  # of `best`
+    baseline: Rank | None = None
     best_verdicts: tuple[Verdict, ...] = ()
     last_verdicts: tuple[Verdict, ...] = ()  # of the last candidate judged
     edited: list[str] = field(default_factory=list)  # regions changed since `best`
@@ -102,7 +107,17 @@ class Desk:
         """Verify the port that the run starts from; everything is measured against it."""
         self.best_verdicts = self.last_verdicts = self.verify(self.best, "full")
         self.judged.add(self.best.text)
+        self.baseline = self.best_rank
         return self.best_rank
+
+    def no_harness(self) -> str:
+        """Why no candidate could be verified here: what numerics says, or where it was not run what the bench says."""
+        numerics = next((v for v in self.last_verdicts if v.check == "numerics"), None)
+        if numerics and numerics.status is Status.ERROR:
+            return numerics.detail
+        if self.kept or self.attempts or (numerics and numerics.status in (Status.PASS, Status.FAIL)):
+            return ""
+        return str(self.journal.once("harness", {}, self.bench.fault))
 
     @property
     def best_rank(self) -> Rank:

@@ -15,10 +15,10 @@ from porter.agents.desk import Bench, Desk, Kept, Subject, failing
 from porter.agents.limiter import Limiter
 from porter.agents.messages import Block, Message, ModelReply, ModelRequest, ProviderError, Usage, reply_from_json
 from porter.agents.providers import Provider
-from porter.agents.ranking import all_good
+from porter.agents.ranking import all_good, rank
 from porter.agents.record import Journal
 from porter.agents.settings import AgentSettings
-from porter.model import Diagnostic, LineMapEntry, PorterError, Status, Verdict
+from porter.model import Diagnostic, LineMapEntry, PorterError, Verdict
 
 SAME = 3  # calls with the same input and the same answer that make a loop
 SILENT = 2  # replies without a tool call, after which the run ends
@@ -97,6 +97,7 @@ class Run:
                 raise Stop("not-verified", "only a verified port is optimised; fill or repair it first")
             if desk.done and not self.subject.optimise:
                 raise Stop("done", "the port is verified already")
+            self.need_harness(desk)
             regions = [r.name for r in desk.draft.regions]
             self.messages = [prompts.first_message(self.subject, desk.best_verdicts, regions)]
             while True:
@@ -126,9 +127,8 @@ class Run:
         self.silent = 0
         results = [self.use(desk, b, cut and b is calls[-1]) for b in calls]
         self.messages.append({"role": "user", "content": results})
-        unable = next((v for v in desk.last_verdicts if v.check == "numerics" and v.status is Status.ERROR), None)
-        if unable:
-            raise Stop("no-harness", f"the kernel cannot be verified here: {unable.detail}")
+        if desk.attempts:
+            self.need_harness(desk)
         if desk.gave_up:
             raise Stop("gave-up", f"the model gave up: {desk.gave_up}")
         if desk.done and not self.subject.optimise:
@@ -156,6 +156,11 @@ class Run:
             raise Stop("loop", f"the model called {block.get('name')} {SAME} times with the same input and result")
         result: Block = {"type": "tool_result", "tool_use_id": block["id"], "content": text}
         return {**result, "is_error": True} if wrong else result
+
+    def need_harness(self, desk: Desk) -> None:
+        fault = desk.no_harness()
+        if fault:
+            raise Stop("no-harness", f"the kernel cannot be verified here: {fault}")
 
     def no_call(self, said_something: bool, cut: bool) -> None:
         self.silent += 1
@@ -278,7 +283,12 @@ class Run:
                     what = f"{bad[0].check}: {bad[0].detail}" if bad else "not everything was run"
                     message += f"; with unseen seeds and shapes it fails {what}"
             elif not base.holes and not base.optimise:
-                state, text, line_map = "improved", desk.best.text, desk.line_map
+                unseen = desk.verify(desk.best, "unseen")
+                if desk.baseline and rank(unseen, 0).steps > desk.baseline.steps:
+                    state, text, line_map = "improved", desk.best.text, desk.line_map
+                else:
+                    state = "refused-unseen"
+                    message += "; with unseen seeds and shapes it is no better than it was"
             else:
                 state = "unverified"
                 message += "; what was filled in is not verified and is left out of the port"

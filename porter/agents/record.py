@@ -19,6 +19,8 @@ from porter.source import Span
 
 Event = dict[str, Any]
 _FREE = ("t", "n")  # keys that may differ between a record and its replay
+_STRUCTURE = ("event", "kind", "role", "type", "stop", "name")
+SHORTEST = 8  # characters of a real key; a shorter one (`none`, `test`) may be a word of the record itself
 
 
 class Journal:
@@ -103,10 +105,10 @@ class Journal:
 
     def clean(self, value: Any) -> Any:
         """The value as JSON gives it back, without secrets."""
-        text = json.dumps(value, ensure_ascii=False)
+        found = json.loads(json.dumps(value, ensure_ascii=False))
         for secret in self.secrets:
-            text = text.replace(json.dumps(secret, ensure_ascii=False)[1:-1], "[secret]")
-        return json.loads(text)
+            found = _without(found, secret, len(secret) >= SHORTEST)
+        return found
 
     def astray(self, why: str) -> PorterError:
         message = f"the record does not fit this run at line {self.at + 1}: {why}"
@@ -120,6 +122,22 @@ class Journal:
 
     def close(self) -> None:
         self.file.close()
+
+
+def _without(value: Any, secret: str, everywhere: bool) -> Any:
+    """A JSON value with a secret replaced in its texts; `everywhere`: in keys and in words of the structure too."""
+    if isinstance(value, str):
+        return value.replace(secret, "[secret]")
+    if isinstance(value, list):
+        return [_without(v, secret, everywhere) for v in value]
+    if isinstance(value, dict):
+        return {
+            k.replace(secret, "[secret]") if everywhere else k: (
+                _without(v, secret, everywhere) if everywhere or k not in _STRUCTURE else v
+            )
+            for k, v in value.items()
+        }
+    return value
 
 
 def _read(path: Path) -> list[Event]:

@@ -7,6 +7,7 @@ the kernels. New code is parsed by itself and indented as its region is, so it c
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 import textwrap
 from collections.abc import Iterator
@@ -17,6 +18,9 @@ MARK = re.compile(r"\bruntime\.hole\((\d+)\b")
 MOST = 60_000  # characters of a region
 _DEVICE = ("kernel", "jit")
 _IMPORTS = ("cutlass", "math")
+_BUILTINS = frozenset(dir(builtins))
+# Control characters, and what one reader takes for the end of a line and another does not.
+_ODD = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
 
 
 class EditRefused(ValueError):
@@ -52,17 +56,22 @@ class Draft:
 
     def code(self, name: str) -> str:
         region = self.region(name)
-        return textwrap.dedent("\n".join(self.text.splitlines()[region.first - 1 : region.last]))
+        return textwrap.dedent("\n".join(lines_of(self.text)[region.first - 1 : region.last]))
 
     @property
     def open_holes(self) -> tuple[int, ...]:
         return tuple(dict.fromkeys(int(n) for n in MARK.findall(self.text)))
 
 
+def lines_of(text: str) -> list[str]:
+    """The lines as Python counts them: str.splitlines ends one at a form feed or U+2028 too, within a comment say."""
+    return text.removesuffix("\n").split("\n") if text else []
+
+
 def draft_of(text: str, every_body: bool) -> Draft:
     """The regions of a port: its holes, the bodies of the functions around them (of all with `every_body`), helpers."""
     tree = ast.parse(text)
-    lines = text.splitlines()
+    lines = lines_of(text)
     regions: list[Region] = []
     for function in _device_functions(tree):
         marks = list(_hole_statements(function))
@@ -85,7 +94,10 @@ def replace_code(draft: Draft, name: str, code: str) -> Draft:
     region = draft.region(name)
     if len(code) > MOST:
         raise EditRefused(f"{len(code)} characters are too many for a region (at most {MOST})")
-    code = textwrap.dedent(code.expandtabs(4)).strip("\n")
+    odd = _ODD.search(code)
+    if odd:
+        raise EditRefused(f"the code has the character U+{ord(odd[0]):04X}, which is not for a port")
+    code = textwrap.dedent(re.sub(r"\r\n?", "\n", code).expandtabs(4)).strip("\n")
     try:
         tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -93,14 +105,14 @@ def replace_code(draft: Draft, name: str, code: str) -> Draft:
         raise EditRefused(f"the code is not Python by itself{at}: {getattr(error, 'msg', error)}") from None
     if name == HELPERS:
         _check_helpers(draft, region, tree)
-        fresh = [*code.splitlines(), "", ""] if tree.body else []
+        fresh = [*lines_of(code), "", ""] if tree.body else []
     else:
         if not tree.body:
             raise EditRefused("the code has no statement; use `pass` where nothing is to be done")
         if any(isinstance(n, ast.Import | ast.ImportFrom) for n in ast.walk(tree)):
             raise EditRefused("imports belong into the region `helpers`")
         fresh = [f"{region.indent}{line}".rstrip() for line in _indentable(code, tree)]
-    lines = draft.text.splitlines()
+    lines = lines_of(draft.text)
     text = "\n".join([*lines[: region.first - 1], *fresh, *lines[region.last :]]) + "\n"
     made = Draft(text, tuple(_moved(draft, region, len(fresh), text)))
     _check_outside(draft.text, text, name)
@@ -109,7 +121,7 @@ def replace_code(draft: Draft, name: str, code: str) -> Draft:
 
 def _check_helpers(draft: Draft, region: Region, tree: ast.Module) -> None:
     """Helpers are functions, constants and imports of the DSL under names that the port does not have."""
-    lines = draft.text.splitlines()
+    lines = lines_of(draft.text)
     outside = ast.parse("\n".join([*lines[: region.first - 1], *lines[region.last :]]))
     taken = {name for node in outside.body for name in _bound(node)}
     for node in tree.body:
@@ -119,6 +131,11 @@ def _check_helpers(draft: Draft, region: Region, tree: ast.Module) -> None:
                 raise EditRefused(f"helpers may import from {' and '.join(_IMPORTS)}, not from {module}")
         elif not isinstance(node, ast.FunctionDef | ast.Assign):
             raise EditRefused(f"helpers are functions, constants and imports, not {type(node).__name__}")
+        if isinstance(node, ast.Assign) and not all(isinstance(t, ast.Name) for t in node.targets):
+            raise EditRefused(f"a constant of helpers is a new name, not `{ast.unparse(node.targets[0])}`")
+        hidden = _BUILTINS & set(_bound(node))
+        if hidden:
+            raise EditRefused(f"{', '.join(sorted(hidden))} is a name of Python's own, which the port uses")
         clash = taken & set(_bound(node))
         if clash and not isinstance(node, ast.Import | ast.ImportFrom):
             raise EditRefused(f"the port has {', '.join(sorted(clash))} already, outside of your regions")
@@ -195,7 +212,7 @@ def _indentable(code: str, tree: ast.Module) -> list[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant | ast.JoinedStr) and (node.end_lineno or 0) > node.lineno:
             raise EditRefused("a string over several lines cannot stand in a region")
-    return code.splitlines()
+    return lines_of(code)
 
 
 def _device_functions(tree: ast.Module) -> Iterator[ast.FunctionDef]:

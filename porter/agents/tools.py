@@ -16,7 +16,7 @@ from porter.agents.desk import Desk
 from porter.agents.exemplars import exemplars, ranker
 from porter.agents.messages import Block
 from porter.agents.ranking import speed_of
-from porter.agents.regions import EditRefused, replace_code
+from porter.agents.regions import EditRefused, lines_of, replace_code
 from porter.model import Diagnostic, Severity, Status, Verdict
 
 MOST = 12_000  # characters of an answer
@@ -56,7 +56,7 @@ def read_region(desk: Desk, region: str) -> str:
 
     region: a name such as hole-1, body:my_kernel or helpers
     """
-    lines = desk.draft.text.splitlines()
+    lines = lines_of(desk.draft.text)
     first, last = 1, len(lines)
     if region != "port":
         try:

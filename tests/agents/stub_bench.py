@@ -37,8 +37,13 @@ FILLED = PORT.replace('runtime.hole(1, "PRT110")  # goto', "pass").replace('runt
 class StubBench:
     """`no_compile` and `wrong` in a text make that check fail, `overfit` fails with unseen launches only."""
 
-    def __init__(self) -> None:
+    def __init__(self, fault: str = "") -> None:
         self.asked: list[str] = []
+        self.says = fault
+
+    def fault(self):
+        self.asked.append("fault")
+        return self.says
 
     def check_names(self, text):
         self.asked.append("names")

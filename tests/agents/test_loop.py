@@ -92,6 +92,51 @@ def test_a_kernel_that_cannot_be_verified_here_ends_the_run(agent):
     assert "cannot be verified here: the original: vabsdiff4" in outcome.message
 
 
+def test_a_run_without_a_harness_asks_for_nothing(agent, tmp_path):
+    outcome, served, _ = agent(script(SOLVE), bench=StubBench("the original: vabsdiff4 is not supported"))
+    assert (outcome.state, outcome.ended, served.requests, outcome.cost) == ("unchanged", "no-harness", [], "$0.00")
+    assert outcome.message == "the kernel cannot be verified here: the original: vabsdiff4 is not supported"
+
+    class Unable(StubBench):
+        def verify(self, text, line_map, effort):
+            found = super().verify(text, line_map, effort)
+            found[4] = Verdict("numerics", Status.ERROR, "the original: boom")
+            return found
+
+    failing = replace(SUBJECT, port=FILLED.replace("= n", "= wrong"), holes=())
+    bench = Unable()
+    outcome, served, _ = agent(script(SOLVE), subject=failing, bench=bench, path=tmp_path / "b.jsonl")
+    assert (outcome.ended, served.requests, bench.asked) == ("no-harness", [], ["verify full"])
+    assert outcome.message == "the kernel cannot be verified here: the original: boom"
+
+
+def test_a_partial_repair_is_kept_only_when_it_holds_with_unseen_launches(agent, tmp_path):
+    """A port without holes that fails: the agent makes numerics pass, while another check goes on failing."""
+
+    class Racy(StubBench):
+        def verify(self, text, line_map, effort):
+            found = super().verify(text, line_map, effort)
+            at = [v.check for v in found].index("sanitizer")
+            if found[at].status is Status.PASS:
+                found[at] = Verdict("sanitizer", Status.FAIL, "a race")
+            return found
+
+    start = replace(SUBJECT, port=FILLED.replace("= n", "= wrong"), holes=())
+
+    def model(code):
+        edit = Say([call("replace_region", region="body:k", code=code), call("verify")])
+        return script(edit, Say([call("give_up", reason="the race stays")]))
+
+    bench = Racy()
+    outcome, _, _ = agent(model("out[0] = n"), subject=start, bench=bench)
+    assert (outcome.state, outcome.ended, [k.check for k in outcome.kept]) == ("improved", "gave-up", ["numerics"])
+    assert "out[0] = n" in outcome.text and bench.asked[-1] == "verify unseen"
+    assert [v.check for v in outcome.unseen if v.status is Status.FAIL] == ["sanitizer"]
+    outcome, _, _ = agent(model("out[0] = overfit"), subject=start, bench=Racy(), path=tmp_path / "b.jsonl")
+    assert (outcome.state, outcome.text) == ("refused-unseen", start.port)
+    assert outcome.message.endswith("with unseen seeds and shapes it is no better than it was")
+
+
 def test_a_verified_port_is_left_alone_and_only_such_a_one_is_optimised(agent, tmp_path):
     done = replace(SUBJECT, port=FILLED, holes=())
     outcome, served, _ = agent(script(SOLVE), subject=done)
@@ -275,10 +320,10 @@ def test_the_record_tells_what_was_sent_and_answered(agent, tmp_path):
     events = [json.loads(line) for line in path.read_text().splitlines()]
     kinds = [e["event"] for e in events]
     assert kinds == [
-        "start", "verdicts", "request", "reply", "tool", "tool", "verdicts", "verdicts", "kept", "tool", "verdicts",
-        "end",
+        "start", "verdicts", "harness", "request", "reply", "tool", "tool", "verdicts", "verdicts", "kept", "tool",
+        "verdicts", "end",
     ]  # fmt: skip
-    assert events[2]["system"] == [b["text"] for b in served.requests[0]["system"]]
+    assert events[3]["system"] == [b["text"] for b in served.requests[0]["system"]]
 
 
 def test_the_record_has_every_message_as_it_was_sent(agent, tmp_path):

@@ -98,58 +98,6 @@ def test_show_prompt_prints_what_would_be_sent_and_sends_nothing(work, capsys):
         assert json.dumps(tool, indent=1) in shown
 
 
-WRONG = {  # what a cheat or a mistake is refused by: (region, code, check)
-    "a wrong result": ("hole-1", "out[i] = Uint32(a[i]) + Uint32(b[i])", "numerics"),
-    "zeros": ("hole-1", "out[i] = Uint32(0)", "numerics"),
-    "nothing written": ("hole-1", "pass", "numerics"),
-    "an input changed": ("hole-1", RIGHT + "\na[i] = Uint32(0)", "sanitizer"),
-    "a write behind the end": ("body:vadd4", "i = cute.arch.thread_idx()[0]\nout[n + i] = Uint32(1)", "numerics"),
-    "special sizes": ("hole-1", "if n == 300:\n    out[i] = a[i]\nelse:\n    out[i] = b[i]", "numerics"),
-    "right for the sizes of the case only": (
-        "hole-1",
-        "ok = (n == 1) | (n == 33) | (n == 300)\n"
-        + RIGHT.replace("out[i] = ", "r = ")
-        + "\nout[i] = r if ok else Uint32(0)",
-        "numerics",
-    ),
-    "a name that does not exist": ("hole-1", "out[i] = cute.arch.vadd4(a[i], b[i])", "names"),
-    "code that runs anything": ("hole-1", "exec('out[i] = 0')", "honesty"),
-    "a file": ("hole-1", "open('/tmp/x')", "honesty"),
-    "attributes of objects": ("hole-1", "x = n.__class__.__mro__", "honesty"),
-    "a fallback": ("body:vadd4", "try:\n    x = 1\nexcept Exception:\n    x = 2", "honesty"),
-    "a library name that does not exist": ("hole-1", "out[i] = lib.nope(a[i])", "honesty"),
-    "results kept between calls": ("helpers", "KEPT = {}", "honesty"),
-    "patched runtime": ("hole-1", "runtime.Kernel.launch = print", "honesty"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_cheats_are_refused_by_the_named_check(work, name):
-    region, code, check = WRONG[name]
-    calls = fill(code, region)
-    if region == "helpers":  # used by the kernel
-        calls.insert(1, call("replace_region", region="hole-1", code="KEPT[0] = n\n" + RIGHT))
-    with serving(script(Say(calls), Say([call("give_up", reason="caught")]))) as served:
-        assert port(served.url) == 1
-    told = served.results(1)[-1][0]
-    assert any(line.startswith(check) and ("FAIL" in line or "ERROR" in line) for line in told.splitlines()), told
-    assert "hole(1" in Path("ported/vadd4.py").read_text()
-    assert results()[0]["state"] in ("unchanged", "unverified")
-
-
-def test_the_case_cannot_be_reached(work):
-    """No tool takes a path; what the model names as regions or exemplars is looked up in lists."""
-    before = Path("vadd4.case.toml").read_text()
-    tries = [call("replace_region", region="vadd4.case.toml", code="x = 1"), call("read_exemplar", name="vadd4.case"),
-             call("read_region", region="ported/vadd4.port.json")]  # fmt: skip
-    with serving(script(Say(tries), Say([call("give_up", reason="caught")]))) as served:
-        assert port(served.url) == 1
-        assert all(wrong for _, wrong in served.results(1))
-        sent = json.dumps(served.requests)
-    assert Path("vadd4.case.toml").read_text() == before
-    assert "[0, 1, 33, 300]" not in sent  # the sizes of the case are not shown either
-
-
 def test_resume_of_a_run_and_of_a_finished_one(work, capsys):
     with serving(script(Fail(401, "authentication_error", "invalid x-api-key"))) as served:
         assert port(served.url, "--model", "claude-sonnet-5-5") == 1
@@ -220,6 +168,18 @@ def test_a_kernel_without_a_case_is_not_sent(work):
     with serving(script(Say(fill(RIGHT)))) as served:
         assert port(served.url) == 2  # PRT910: a case was drafted
         assert served.requests == [] and not Path(".porter/runs").exists()
+
+
+def test_an_original_that_cannot_be_run_is_found_before_anything_is_sent(work):
+    """Its PTX has an instruction that the emulator does not know, so no port of it could be judged."""
+    source = Path("vadd4.cu")
+    source.write_text(source.read_text().replace("__vadd4", "__vabsdiffu4"))
+    with serving(script(Say(fill(RIGHT)))) as served:
+        assert port(served.url) == 1
+        assert served.requests == []
+    (result,) = results()
+    assert (result["state"], result["ended"], result["cost"]) == ("unchanged", "no-harness", "$0.00")
+    assert "cannot be verified here: the original" in result["message"] and "vabsdiff4" in result["message"]
 
 
 def test_a_run_is_worked_on_by_one_process_at_a_time(work, capsys):

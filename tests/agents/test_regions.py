@@ -86,6 +86,15 @@ def test_filling_moves_the_other_regions():
         ("helpers", "from cutlass import Float32 as lib", "already, outside"),
         ("helpers", "from . import x", "may import from"),
         ("helpers", "print(1)", "not Expr"),
+        ("helpers", "runtime.Kernel.launch = None", "a new name, not `runtime.Kernel.launch`"),
+        ("helpers", "lib.x[0] = 1", "a new name, not"),
+        ("helpers", "@cute.jit\ndef range(n):\n    return n", "range is a name of Python's own"),
+        ("helpers", "len = 3", "len is a name of Python's own"),
+        ("helpers", "x = 1  # \u2028KERNEL = None", r"U\+2028"),
+        ("helpers", "x = 1  # \x0cKERNEL = None", r"U\+000C"),
+        ("helpers", "x = 1  # \x85KERNEL = None", r"U\+0085"),
+        ("hole-1", "pass  # \x1ereturn", r"U\+001E"),
+        ("hole-1", "pass  # \u202e", r"U\+202E"),
         ("helpers", "class C:\n    pass", "not ClassDef"),
     ],
 )
@@ -93,6 +102,16 @@ def test_other_edits_are_refused(region, code, why):
     draft = draft_of(PORT, False)
     with pytest.raises(EditRefused, match=why):
         replace_code(draft, region, code)
+
+
+def test_a_line_is_what_python_takes_for_one():
+    """A comment of the CUDA source may hold a form feed or U+2028, at which str.splitlines would count a line more."""
+    port = PORT.replace("# CUDA: again: x", "# CUDA: again: \x0c x \u2028 y \x85")
+    draft = draft_of(port, False)
+    assert draft.code("hole-2").startswith("out[i] = runtime.hole(2")
+    draft = replace_code(replace_code(draft, "hole-1", "a = Int32(1)\r\nb = a"), "hole-2", "out[i] = b")
+    assert draft.code("hole-1") == "a = Int32(1)\nb = a" and draft.code("hole-2") == "out[i] = b"
+    assert draft.text.startswith(port[: port.index("        # CUDA")]) and draft.open_holes == (4, 5)
 
 
 def test_code_cannot_leave_its_block():

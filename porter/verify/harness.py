@@ -1,0 +1,58 @@
+"""Can a kernel be verified here at all? The original alone is built and launched once an instance, without any port.
+
+Asked before a port exists that compiles, so that no work (and no money) goes into a port that nothing could judge.
+"""
+
+from __future__ import annotations
+
+from porter.case import Case
+from porter.frontend.parse import ParsedUnit
+from porter.instances import instance_values
+from porter.model import KernelInfo, PorterError
+from porter.verify.backend import Backend, Build
+from porter.verify.execute import Subject, arguments
+from porter.verify.inputs import make_inputs
+from porter.verify.reference_of import load_reference
+from porter.verify.trials import Trial, choose_trials
+
+SEED = 1  # any launch will do
+MOST = 60_000  # elements of a launch that is only to show that one can be made
+
+
+def harness_fault(unit: ParsedUnit, info: KernelInfo, case: Case, arch: str, backend: Backend | None = None) -> str:
+    """Why the original cannot be run, or "" when it can: what NVRTC, the reference or the backend says of it.
+
+    One launch for each instance, at the smallest point that has something to write.
+    """
+    from porter.verify.original import build_original
+
+    try:
+        load_reference(case)
+        wanted = [i.instance for i in case.instances]
+        builds = build_original(unit.source, unit.options, info, wanted, ("ptx", "cubin"), unit=unit)
+        for instance, build in zip(case.instances, builds, strict=True):
+            values = dict(instance_values(info, instance.instance))
+            made = Build("original", build.ptx, build.entry, arch, build.cubin)
+            subject = Subject(case, info, values, made, made)
+            trials = [t for t in choose_trials(case, instance, values, SEED) if t.point.elements]
+            if trials and trials[0].point.elements < MOST:
+                error = _launch(subject, trials[0], backend or _emulator())
+                if error:
+                    return f"the original: {error}"
+    except PorterError as error:
+        return f"the original: {error}"
+    return ""
+
+
+def _launch(subject: Subject, trial: Trial, backend: Backend) -> str:
+    shape = subject.case.launch_at(trial.point, subject.values, backend.sm_count)
+    if shape.is_empty:
+        return ""
+    buffers = make_inputs(subject.case, trial.point, subject.values, "normal", trial.seed)
+    return backend.run(subject.original, shape, arguments(subject, trial, buffers), checks=False).error
+
+
+def _emulator() -> Backend:
+    from porter.verify.emulator import EmulatorBackend
+
+    return EmulatorBackend()
