@@ -13,6 +13,7 @@ pytest.importorskip("torch")
 import torch
 
 from porter import corpus
+from porter.corpus.ops.workloads import WORKLOADS
 from porter.corpus.runtime import device, ops
 from porter.corpus.runtime.device import Device
 from porter.corpus.runtime.dtypes import torch_type
@@ -39,6 +40,14 @@ def rows(tokens, length, dtype=torch.bfloat16, stride=None):
     base = torch.zeros(tokens * stride + 64, dtype=dtype)
     start = -base.data_ptr() // base.element_size() % 32  # of 32 elements: a multiple of 32 bytes at least
     return gpu(torch.as_strided(base, (tokens, length), (stride, 1), start))
+
+
+def aligned(t):
+    """The same numbers at a multiple of 32 bytes, and strides."""
+    base = torch.zeros(t.untyped_storage().size() + 64, dtype=torch.uint8)
+    start = -base.data_ptr() % 32
+    copy = base[start : start + t.untyped_storage().size()].view(t.dtype)
+    return gpu(torch.as_strided(copy, t.shape, t.stride(), t.storage_offset()))
 
 
 def checked(kernel, launches):
@@ -157,6 +166,17 @@ def test_tensors_without_memory_reach_no_kernel(launches):
         x = torch.empty(16, 4096, dtype=torch.bfloat16)
         corpus.rms_norm(x, x, x[0], EPS)
     assert not launches and not ops.OPS["rms_norm"].exact
+
+
+@pytest.mark.parametrize("name", sorted(WORKLOADS))
+def test_what_every_op_passes_on_is_what_its_kernel_declares(launches, name):
+    """Through the table too: the second call finds its launcher there."""
+    call = WORKLOADS[name].make(16, torch.bfloat16, "cpu", **WORKLOADS[name].dims[0])
+    call = tuple(aligned(a) if torch.is_tensor(a) else a for a in call)
+    getattr(corpus, name)(*call)
+    assert len(ops.OPS[name].ready) == 1
+    getattr(corpus, name)(*call)
+    assert len(launches) == 2 and launches[0] == launches[1] and len(ops.OPS[name].exact) == 1
 
 
 def test_an_op_is_looked_up_in_the_package_once():

@@ -6,6 +6,7 @@ implementation on the CPU (the fallback).
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import inspect
@@ -249,6 +250,8 @@ def _register(made: Op, launch: Callable[..., None]) -> None:
 
     if _LIBRARY is None:
         _LIBRARY = torch.library.Library("porter", "FRAGMENT")
+        with contextlib.suppress(ImportError):  # where CuTeDSL is not installed
+            importlib.import_module("tvm_ffi")  # takes 20 ms, which would be half of a process's first launch
     _LIBRARY.define(made.schema)
     _LIBRARY.impl(made.name, launch, "CUDA")
     _LIBRARY.impl(made.name, made.fallback, "CPU")
