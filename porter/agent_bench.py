@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -63,18 +64,19 @@ class PortBench:
             arch = self.config.arch[0]
             requests = [CompileRequest(instance_values(self.made.info, i), arch) for i in self.made.instances]
             results = compile_port(path, requests, jobs=worker_count(self.config))
-            return [
+            found = [
                 Diagnostic("PRT811", f"for {arch}: {r.error}", Span(r.file or str(path), r.line))
                 for r in results
                 if not r.ok
             ]
+            return [_without_folder(d) for d in found]
 
     def verify(self, text: str, line_map: tuple[LineMapEntry, ...], effort: str) -> tuple[Verdict, ...]:
         """`small` and `full` take the run's seed, or a fresh one; `unseen` always a fresh one and every shape."""
         unseen = effort == "unseen"
         config = replace(self.config, seed=None, thorough=True) if unseen else self.config
         with _one_at_a_time, self.draft(text) as path:
-            return judge(
+            verdicts = judge(
                 path,
                 self.made.unit,
                 self.made.info,
@@ -85,6 +87,10 @@ class PortBench:
                 launches=SMALL if effort == "small" else 0,
                 seconds=UNSEEN_SECONDS if unseen else 0.0,
             )
+        return tuple(
+            replace(v, detail=_bare(v.detail), diagnostics=tuple(_without_folder(d) for d in v.diagnostics))
+            for v in verdicts
+        )
 
     @contextmanager
     def draft(self, text: str) -> Iterator[Path]:
@@ -92,6 +98,15 @@ class PortBench:
             path = Path(folder) / self.target.name
             path.write_text(text, encoding="utf-8")
             yield path
+
+
+def _without_folder(d: Diagnostic) -> Diagnostic:
+    """A message without the folder of the draft, which is another one each time (and an earlier one from a cache)."""
+    return replace(d, message=_bare(d.message), notes=tuple(_bare(n) for n in d.notes))
+
+
+def _bare(text: str) -> str:
+    return re.sub(r"[^\s'\"`(]*/porter-\w+/(?=\w+\.py)", "", text)
 
 
 def subject_of(made: Translation, optimise: bool) -> Subject:

@@ -20,7 +20,7 @@ from porter.agents.desk import Desk
 from porter.agents.limiter import Limiter
 from porter.agents.loop import Outcome
 from porter.agents.loop import Run as AgentRun
-from porter.agents.prompts import as_text, first_message, request_of
+from porter.agents.prompts import first_message, request_of
 from porter.agents.providers import Connection, Provider, connect
 from porter.agents.record import Journal
 from porter.agents.settings import AgentSettings
@@ -295,8 +295,11 @@ def merged(report: Report, results: Sequence[Result]) -> Report:
     return Report(tuple(now(k) for k in report.kernels), (*report.diagnostics, *errors))
 
 
-def prompts_of(paths: Sequence[Path], config: PortConfig, settings: AgentSettings, optimise: bool) -> Iterator[str]:
-    """The first request for each kernel that needs the agent. Sends and writes nothing."""
+def prompts_of(
+    paths: Sequence[Path], config: PortConfig, settings: AgentSettings, optimise: bool
+) -> Iterator[tuple[str, bytes]]:
+    """(URL, body) of the first request for each kernel that needs the agent. Sends and writes nothing."""
+    provider = connect(settings.provider, Connection("", settings.base_url))
     for path in paths:
         unit = parse(path, config)
         kernels = choose_kernels(unit, config)
@@ -311,7 +314,7 @@ def prompts_of(paths: Sequence[Path], config: PortConfig, settings: AgentSetting
             if good is optimise:
                 desk = _Shown(subject, bench)
                 messages = [first_message(subject, verdicts, [r.name for r in desk.draft.regions])]
-                yield as_text(request_of(desk, settings, messages))
+                yield provider.wire(request_of(desk, settings, messages))
 
 
 class _Shown(Desk):

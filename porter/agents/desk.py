@@ -72,6 +72,7 @@ class Desk:
     baseline: Rank | None = None
     best_verdicts: tuple[Verdict, ...] = ()
     last_verdicts: tuple[Verdict, ...] = ()  # of the last candidate judged
+    last_map: tuple[LineMapEntry, ...] = ()  # of the text that the last answer is about
     edited: list[str] = field(default_factory=list)  # regions changed since `best`
     judged: set[str] = field(default_factory=set)  # texts that were verified
     kept: list[Kept] = field(default_factory=list)
@@ -86,7 +87,7 @@ class Desk:
     # ------------------------------------------------------------ answers of the verifier, recorded
 
     def verify(self, draft: Draft, effort: str) -> tuple[Verdict, ...]:
-        mapped = self.map_of(draft)
+        mapped = self.last_map = self.map_of(draft)
 
         def work() -> list[Any]:
             return [verdict_to_json(v) for v in self.bench.verify(draft.text, mapped, effort)]
@@ -96,6 +97,7 @@ class Desk:
 
     def look_at(self, kind: str) -> tuple[Diagnostic, ...]:
         """What `names` or `compile` says of the candidate."""
+        self.last_map = self.map_of(self.draft)
         ask = self.bench.check_names if kind == "names" else self.bench.compile
         key = {"port": sha256_text(self.draft.text)}
         answer = self.journal.once(kind, key, lambda: [diagnostic_to_json(d) for d in ask(self.draft.text)])

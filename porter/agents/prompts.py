@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from typing import Any
 
 from porter.agents.desk import Desk, Subject
 from porter.agents.exemplars import ranker
 from porter.agents.knowledge import page
 from porter.agents.messages import Message, ModelRequest
+from porter.agents.places import said
 from porter.agents.settings import AgentSettings
 from porter.agents.tools import schemas
 from porter.model import Status, Verdict
@@ -64,9 +67,9 @@ def first_message(subject: Subject, verdicts: Sequence[Verdict], regions: Sequen
         parts.append("## Holes\n\n" + "\n".join(rows))
     notes = [f"- {d.code} line {d.span.line}: {d.message}" for d in subject.diagnostics]
     failed = [f"- {v.check} {v.status.value}: {v.detail}" for v in verdicts if v.status is not Status.PASS]
-    failed += [f"  - {d.message}" for v in verdicts if v.status is Status.FAIL for d in v.diagnostics[:3]]
+    failed += [said(v.diagnostics[:3], subject.line_map) for v in verdicts if v.status is Status.FAIL]
     if notes or failed:
-        parts.append("## What porter says\n\n" + "\n".join([*notes, *failed]))
+        parts.append("## What porter says\n\n" + "\n".join([*notes, *filter(None, failed)]))
     parts.append(f"## Regions that you may replace\n\n{', '.join(regions)}")
     query = " ".join([*(h.cuda for h in subject.holes), subject.cuda])
     near = [f"### {e.name}\n\n```python\n{_clip(e.text, 4000)}\n```" for e in ranker().search(query, EXEMPLARS)]
@@ -79,17 +82,26 @@ def request_of(desk: Desk, settings: AgentSettings, messages: Sequence[Message])
     return ModelRequest(settings.model, settings.max_tokens, system_prompt(), schemas(), tuple(messages))
 
 
-def as_text(request: ModelRequest) -> str:
-    """A request for a person to read: everything that would be sent, nothing else."""
-    import json
+def as_text(url: str, body: bytes) -> str:
+    """The body of a request for a person to read: everything that is in it, long texts as they are."""
+    parts = [f"POST {url}"]
+    value = json.loads(body)
+    first = [k for k in ("model", "max_tokens", "stream", "system", "tools", "messages") if k in value]
+    _show({k: value[k] for k in [*first, *(k for k in value if k not in first)]}, "", parts)
+    return "\n".join(parts) + "\n"
 
-    parts = [f"model: {request.model}\nmax_tokens: {request.max_tokens}"]
-    parts += [f"---- system {n} ----\n{text}" for n, text in enumerate(request.system, 1)]
-    parts += [f"---- tool ----\n{json.dumps(tool, indent=1)}" for tool in request.tools]
-    for message in request.messages:
-        text = "\n".join(b.get("text") or json.dumps(b, ensure_ascii=False) for b in message["content"])
-        parts.append(f"---- {message['role']} ----\n{text}")
-    return "\n\n".join(parts) + "\n"
+
+def _show(value: Any, name: str, parts: list[str]) -> None:
+    if isinstance(value, dict) and value:
+        for key, inner in value.items():
+            _show(inner, f"{name}.{key}" if name else key, parts)
+    elif isinstance(value, list) and value:
+        for n, inner in enumerate(value):
+            _show(inner, f"{name}[{n}]", parts)
+    elif isinstance(value, str) and "\n" in value:
+        parts.append(f"\n---- {name} ----\n{value}\n---- end of {name} ----\n")
+    else:
+        parts.append(f"{name}: {value if isinstance(value, str) else json.dumps(value)}")
 
 
 def _clip(text: str, most: int = MOST) -> str:

@@ -19,8 +19,7 @@ from porter.source import Span
 
 Event = dict[str, Any]
 _FREE = ("t", "n")  # keys that may differ between a record and its replay
-_STRUCTURE = ("event", "kind", "role", "type", "stop", "name")
-SHORTEST = 8  # characters of a real key; a shorter one (`none`, `test`) may be a word of the record itself
+SHORTEST = 8  # characters of a key; a shorter one (`none`, `test`) is no secret, and may be a word of the record itself
 
 
 class Journal:
@@ -28,7 +27,7 @@ class Journal:
 
     def __init__(self, path: Path, secrets: Sequence[str] = (), clock: Callable[[], float] = time.monotonic):
         self.path = path
-        self.secrets = [s for s in secrets if s]
+        self.secrets = [s for s in secrets if len(s) >= SHORTEST]
         self.clock = clock
         self.past = _read(path)
         self.at = 0
@@ -107,7 +106,7 @@ class Journal:
         """The value as JSON gives it back, without secrets."""
         found = json.loads(json.dumps(value, ensure_ascii=False))
         for secret in self.secrets:
-            found = _without(found, secret, len(secret) >= SHORTEST)
+            found = _without(found, secret)
         return found
 
     def astray(self, why: str) -> PorterError:
@@ -124,19 +123,14 @@ class Journal:
         self.file.close()
 
 
-def _without(value: Any, secret: str, everywhere: bool) -> Any:
-    """A JSON value with a secret replaced in its texts; `everywhere`: in keys and in words of the structure too."""
+def _without(value: Any, secret: str) -> Any:
+    """A JSON value with a secret replaced in all of its texts, keys too."""
     if isinstance(value, str):
         return value.replace(secret, "[secret]")
     if isinstance(value, list):
-        return [_without(v, secret, everywhere) for v in value]
+        return [_without(v, secret) for v in value]
     if isinstance(value, dict):
-        return {
-            k.replace(secret, "[secret]") if everywhere else k: (
-                _without(v, secret, everywhere) if everywhere or k not in _STRUCTURE else v
-            )
-            for k, v in value.items()
-        }
+        return {k.replace(secret, "[secret]"): _without(v, secret) for k, v in value.items()}
     return value
 
 

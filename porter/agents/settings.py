@@ -18,7 +18,6 @@ from porter.model import Diagnostic, PorterError
 from porter.source import Span
 from porter.toml_lines import key_line
 
-KEY_VARIABLE = "ANTHROPIC_API_KEY"
 KEY_SECONDS = 60.0  # for api_key_command
 
 
@@ -29,7 +28,7 @@ class AgentSettings:
     provider: str = "anthropic_messages"
     model: str = "claude-opus-5-5"
     base_url: str = ""  # "": the provider's own
-    api_key_command: str = ""  # prints the key; ANTHROPIC_API_KEY wins
+    api_key_command: str = ""  # prints the key; the provider's variable wins
     usd: Decimal | None = Decimal("2.00")
     tokens: int = 0
     attempts: int = 12  # candidates handed to the verifier
@@ -136,16 +135,16 @@ def check(settings: AgentSettings) -> AgentSettings:
     return settings
 
 
-def find_key(settings: AgentSettings, environ: Mapping[str, str] | None = None) -> str:
-    """The key: of the environment, else what `api_key_command` prints. "" without either.
+def find_key(settings: AgentSettings, variable: str, environ: Mapping[str, str] | None = None) -> str:
+    """The key: of that variable of the environment, else what `api_key_command` prints. "" without either.
 
     Raises PorterError PRT922 when the command fails. The key is never printed or written.
     """
     variables = os.environ if environ is None else environ
-    key = variables.get(KEY_VARIABLE, "").strip()
+    key = variables.get(variable, "").strip()
     if key or not settings.api_key_command:
         return key
-    name = shlex.split(settings.api_key_command)[0] if settings.api_key_command.strip() else ""
+    name = settings.api_key_command.split(" ")[0]  # its arguments are not shown
     try:
         done = subprocess.run(
             shlex.split(settings.api_key_command), capture_output=True, text=True, timeout=KEY_SECONDS, check=False
@@ -155,7 +154,9 @@ def find_key(settings: AgentSettings, environ: Mapping[str, str] | None = None) 
         raise PorterError(Diagnostic("PRT922", f"api_key_command `{name}` could not be run: {why}")) from None
     if done.returncode or not done.stdout.strip():
         what = f"ended with exit code {done.returncode}" if done.returncode else "printed nothing"
-        raise PorterError(Diagnostic("PRT922", f"api_key_command `{name}` {what}", help=f"or set {KEY_VARIABLE}"))
+        raise PorterError(
+            Diagnostic("PRT922", f"api_key_command `{name}` {what}", help=f"or set {variable}" if variable else "")
+        )
     return done.stdout.strip()
 
 

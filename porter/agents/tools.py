@@ -15,9 +15,10 @@ from typing import Any
 from porter.agents.desk import Desk
 from porter.agents.exemplars import exemplars, ranker
 from porter.agents.messages import Block
+from porter.agents.places import said
 from porter.agents.ranking import speed_of
 from porter.agents.regions import EditRefused, lines_of, replace_code
-from porter.model import Diagnostic, Severity, Status, Verdict
+from porter.model import Status, Verdict
 
 MOST = 12_000  # characters of an answer
 Tool = Callable[..., str]
@@ -92,13 +93,13 @@ def replace_region(desk: Desk, region: str, code: str) -> str:
 def check_names(desk: Desk) -> str:
     """Look up every cutlass and porter name of the candidate in what is installed, with suggestions. Cheap."""
     found = desk.look_at("names")
-    return _said(found, desk) or "every name exists"
+    return said(found, desk.last_map) or "every name exists"
 
 
 def compile(desk: Desk) -> str:
     """Compile the candidate. Open holes do not compile."""
     found = desk.look_at("compile")
-    return _said(found, desk) or "it compiles"
+    return said(found, desk.last_map) or "it compiles"
 
 
 def verify(desk: Desk) -> str:
@@ -114,7 +115,7 @@ def verify(desk: Desk) -> str:
 def first_divergence(desk: Desk) -> str:
     """Where the last judged candidate first parts from the original, and the smallest launch that shows it."""
     found = [d for v in desk.last_verdicts for d in v.diagnostics if d.code in ("PRT805", "PRT843")]
-    return _said(found, desk) or "no divergence is known: numerics of the last judged candidate found none"
+    return said(found, desk.last_map) or "no divergence is known: numerics of the last judged candidate found none"
 
 
 def compare_resources(desk: Desk) -> str:
@@ -162,9 +163,9 @@ def schema(tool: Tool) -> Block:
     """A tool as the Messages API declares it: name, first part of the docstring, parameters with their lines of it."""
     text = inspect.getdoc(tool) or ""
     about, _, rest = text.partition("\n\n")
-    said = dict(re.findall(r"^(\w+): (.+)$", rest, re.MULTILINE))
+    about_each = dict(re.findall(r"^(\w+): (.+)$", rest, re.MULTILINE))
     properties = {
-        name: {"type": _JSON_TYPES[str(p.annotation)], "description": said[name]} for name, p in _parameters(tool)
+        name: {"type": _JSON_TYPES[str(p.annotation)], "description": about_each[name]} for name, p in _parameters(tool)
     }
     return {
         "name": tool.__name__,
@@ -226,19 +227,5 @@ def _verdicts(verdicts: Sequence[Verdict], desk: Desk) -> str:
     for v in verdicts:
         lines.append(f"{v.check:<12} {v.status.value:<5} {v.detail}")
         if v.status in (Status.FAIL, Status.ERROR):
-            lines.append(_said(v.diagnostics[:4], desk))
+            lines.append(said(v.diagnostics[:4], desk.last_map))
     return "\n".join(line for line in lines if line)
-
-
-def _said(diagnostics: Sequence[Diagnostic], desk: Desk) -> str:
-    """Diagnostics with the line they are about, of port or CUDA source, and the next step."""
-    lines = []
-    for d in diagnostics:
-        kind = "note" if d.severity is Severity.NOTE else d.code
-        name = d.span.file.rsplit("/", 1)[-1]
-        at = f" ({name}:{d.span.line})" if d.span.line and name else ""
-        lines.append(f"{kind}{at}: {d.message}")
-        lines += [f"  {note}" for note in d.notes]
-        if d.help:
-            lines.append(f"  {d.help}")
-    return "\n".join(lines)

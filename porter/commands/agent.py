@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from porter.commands.options import Help, add_output_options, live_terminal
 if TYPE_CHECKING:
     from porter.agents.settings import AgentSettings
     from porter.config import PortConfig
-    from porter.improve import Result, Session
+    from porter.improve import Result, Session, Task
 
 EPILOG = """\
 examples:
@@ -57,7 +58,9 @@ def add_agent_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--optimise", action="store_true", help="have a model make verified ports faster")
     group.add_argument(
-        "--show-prompt", action="store_true", help="print what --agent would send first, and send nothing"
+        "--show-prompt",
+        action="store_true",
+        help="print what --agent would send first (as JSON: the very bytes), and send nothing",
     )
     add_model_options(group)
 
@@ -86,7 +89,6 @@ def settings_of(args: argparse.Namespace) -> AgentSettings:
 
 def port_with_agent(args: argparse.Namespace, config: PortConfig) -> int:
     """`porter port --agent`, `--optimise` and `--show-prompt`."""
-    from porter.agents.settings import KEY_VARIABLE, find_key
     from porter.improve import find_files, improve_files, prompts_of
     from porter.parallel import port_all
     from porter.progress import watching
@@ -97,18 +99,18 @@ def port_with_agent(args: argparse.Namespace, config: PortConfig) -> int:
     settings = settings_of(args)
     files = find_files([Path(f) for f in args.files])
     if args.show_prompt:
-        for text in prompts_of(files, config, settings, args.optimise):
-            sys.stdout.write(text)
+        from porter.agents.prompts import as_text
+
+        for url, body in prompts_of(files, config, settings, args.optimise):
+            sys.stdout.write(body.decode() + "\n" if args.output_format == "json" else as_text(url, body))
         return 0
-    key = find_key(settings)
+    key, missing = key_of(settings)
     err = console(sys.stderr, args.color)
     if not key:
         with watching(err, live_terminal()) as progress:
             report = port_all(files, config, progress)
         print_run(report, args.output_format, args.color)
-        print(
-            f"the agent was not asked: set {KEY_VARIABLE}, or api_key_command in [tool.porter.agent]", file=sys.stderr
-        )
+        print(f"the agent was not asked: {missing}", file=sys.stderr)
         return report.exit_code
     session = session_of(settings, key, args.color)
     with watching(err, live_terminal()) as progress:
@@ -122,6 +124,16 @@ def port_with_agent(args: argparse.Namespace, config: PortConfig) -> int:
         print_run(report, args.output_format, args.color)
         print_results(results)
     return report.exit_code
+
+
+def key_of(settings: AgentSettings) -> tuple[str, str]:
+    """(the key, "" when there is none; what to do then)."""
+    from porter.agents.providers import key_variable
+    from porter.agents.settings import find_key
+
+    variable = key_variable(settings.provider)
+    ways = [f"set {variable}"] if variable else []
+    return find_key(settings, variable), ", or ".join([*ways, "api_key_command in [tool.porter.agent]"])
 
 
 def session_of(settings: AgentSettings, key: str, color: str) -> Session:
@@ -168,15 +180,20 @@ def table(rows: Sequence[tuple[str, ...]], head: tuple[str, ...] = HEAD) -> str:
 
 def run_resume(args: argparse.Namespace) -> int:
     from porter.agent_runs import find_runs
-    from porter.agents.settings import find_key, load_settings
+    from porter.agents.settings import load_settings
     from porter.improve import resume_task, run_tasks
 
     settings = load_settings()
     folders = [f for name in args.runs for f in find_runs(name, settings.runs)]
-    key = find_key(settings)
     tasks = [resume_task(f) for f in folders]
-    session = session_of(folders[0].settings, key, args.color)
-    results = run_tasks(tasks, session, args.jobs)
+    groups: dict[tuple[str, str, float], list[Task]] = {}  # by who is asked: each run's own server
+    for task in tasks:
+        own = task.folder.settings
+        groups.setdefault((own.provider, own.base_url, own.timeout), []).append(task)
+    results: list[Result] = []
+    for group in groups.values():
+        own = replace(group[0].folder.settings, api_key_command=settings.api_key_command)
+        results += run_tasks(group, session_of(own, key_of(own)[0], args.color), args.jobs)
     if args.output_format == "json":
         from porter.report import print_json
 

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from porter.commands.agent import add_model_options, session_of, settings_of, table
+from porter.commands.agent import add_model_options, key_of, session_of, settings_of, table
 from porter.commands.options import Help, add_output_options, split_commas
 
 DESCRIPTION = """\
@@ -44,7 +44,6 @@ def add(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from porter.agents.settings import KEY_VARIABLE, find_key
     from porter.config import PortConfig, merge
     from porter.evaluate import HEAD, choose, evaluate, total
     from porter.model import Diagnostic, PorterError
@@ -54,10 +53,9 @@ def run(args: argparse.Namespace) -> int:
         print(table([(t.name, t.kind, t.about) for t in tasks], ("task", "kind", "about")))
         return 0
     settings = settings_of(args)
-    key = find_key(settings)
+    key, missing = key_of(settings)
     if not key:
-        help_ = f"set {KEY_VARIABLE}, or api_key_command in [tool.porter.agent]"
-        raise PorterError(Diagnostic("PRT924", "there is no key for the model", help=help_))
+        raise PorterError(Diagnostic("PRT924", "there is no key for the model", help=missing))
     config = merge(PortConfig(), output=Path(args.output), arch=split_commas(args.arch) or ("sm_90a",))
     session = session_of(settings, key, args.color)
     scores = evaluate(tasks, config, settings, session, lambda score: session.say("  ".join(score.row)))

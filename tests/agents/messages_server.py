@@ -67,6 +67,8 @@ class Served:
     model: Model
     requests: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
+    bodies: list[bytes] = field(default_factory=list)  # as they came
+    contacts: int = 0  # connections, whatever came over them
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def results(self, number: int) -> list[tuple[str, bool]]:
@@ -91,10 +93,12 @@ def serving(model: Model) -> Iterator[Served]:
             pass
 
         def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            raw = self.rfile.read(int(self.headers["content-length"]))
+            body = json.loads(raw)
             with served.lock:
                 number = len(served.requests)
                 served.requests.append(body)
+                served.bodies.append(raw)
                 served.headers.append({k.lower(): v for k, v in self.headers.items()})
             assert self.path.split("?")[0] == "/v1/messages" and body["stream"] is True
             try:
@@ -102,8 +106,14 @@ def serving(model: Model) -> Iterator[Served]:
             except (BrokenPipeError, ConnectionResetError):
                 self.close_connection = True
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+
+        def verify_request(self, request: Any, client_address: Any) -> bool:
+            served.contacts += 1
+            return True
+
+    server = Server(("127.0.0.1", 0), Handler)
     served.url = f"http://127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()

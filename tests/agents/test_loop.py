@@ -41,7 +41,7 @@ def test_repairs_after_two_failed_compiles(agent):
     outcome, served, _ = agent(model)
     assert outcome.state == "verified" and outcome.spent.attempts == 3
     told = [t for n in (1, 2) for t, _ in served.results(n)]
-    assert sum("PRT811 (k.py:12): no" in t for t in told) >= 2
+    assert sum("PRT811 (k.py:12, k.cu:3): no" in t for t in told) >= 2
     assert [str(k) for k in outcome.kept] == [
         "attempt 1: hole-1, hole-2 fixed holes", "attempt 3: hole-1, hole-2 fixed compile",
     ]  # fmt: skip

@@ -14,6 +14,7 @@ from porter.model import PorterError
 from tests.agents.messages_server import Fail, Say, Step, call, script, serving, text
 
 pytest.importorskip("anthropic", reason="needs the extra `agent`")
+KEY = "ANTHROPIC_API_KEY"
 REQUEST = ModelRequest(
     "claude-opus-5-5", 500, ("stable", "exemplars"), ({"name": "t", "input_schema": {"type": "object"}},),
     ({"role": "user", "content": [text("hello")]},),
@@ -40,6 +41,12 @@ def test_streams_text_and_tool_calls_and_counts_tokens():
     assert "key-1234" in served.headers[0].get("x-api-key", "") + served.headers[0].get("authorization", ""), (
         served.headers
     )
+
+
+def test_the_wire_is_what_the_server_gets():
+    _, _, served = send(Say([text("ok")]))
+    url, body = connect("anthropic_messages", Connection("", served.url)).wire(REQUEST)
+    assert (url, [body]) == (f"{served.url}/v1/messages", served.bodies) and served.contacts == 1
 
 
 def test_marks_the_stable_prefix_and_the_last_message_for_the_cache():
@@ -124,11 +131,19 @@ def test_settings_come_from_the_file_then_the_environment_then_flags(tmp_path):
 
 
 def test_the_key_is_of_the_environment_or_of_a_command():
-    assert find_key(AgentSettings(), {}) == ""
-    assert find_key(AgentSettings(api_key_command="echo k2"), {}) == "k2"
-    assert find_key(AgentSettings(api_key_command="echo k2"), {"ANTHROPIC_API_KEY": "k1"}) == "k1"
+    assert find_key(AgentSettings(), KEY, {}) == ""
+    assert find_key(AgentSettings(api_key_command="echo k2"), KEY, {}) == "k2"
+    assert find_key(AgentSettings(api_key_command="echo k2"), KEY, {"ANTHROPIC_API_KEY": "k1"}) == "k1"
+    for command, said in (
+        ("printf ''", "printed nothing"),
+        ("/no/such s3cret", "could not be run"),
+        ("a 'b", "quotation"),
+    ):
+        with pytest.raises(PorterError, match=said) as raised:
+            find_key(AgentSettings(api_key_command=command), KEY, {})
+        assert "s3cret" not in str(raised.value.diagnostics)
     with pytest.raises(PorterError, match="exit code 1"):
-        find_key(AgentSettings(api_key_command="false"), {})
+        find_key(AgentSettings(api_key_command="false"), KEY, {})
 
 
 def test_a_base_url_with_a_password_is_refused():
@@ -150,6 +165,9 @@ class Second:
     def send(self, request, on_text):
         on_text("hi")
         return ModelReply(({"type": "text", "text": f"{request.model} {self.key}"},), "end_turn", Usage(1, 2))
+
+    def wire(self, request):
+        return "second:", b"{}"
 """
 
 
@@ -158,7 +176,7 @@ def test_a_second_provider_is_one_new_file(tmp_path, monkeypatch):
 
     (tmp_path / "second.py").write_text(SECOND)
     monkeypatch.setattr(providers, "__path__", [*providers.__path__, str(tmp_path)])
-    assert "second" in providers.names()
+    assert "second" in providers.names() and providers.key_variable("second") == ""
     reply = connect("second", Connection("k")).send(REQUEST, lambda text: None)
     assert reply.content[0]["text"] == "claude-opus-5-5 k"
     with pytest.raises(PorterError, match="no provider 'third'"):

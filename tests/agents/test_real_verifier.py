@@ -73,31 +73,6 @@ def test_a_right_fill_is_verified_written_and_known_as_the_agents(work, capsys):
     assert Path("ported/vadd4.py").read_text() == text
 
 
-def test_without_a_key_the_translators_port_and_one_line(work, monkeypatch, capsys):
-    monkeypatch.delenv("ANTHROPIC_API_KEY")
-    with serving(script(Fail(500, "api_error"))) as served:
-        assert port(served.url) == 1
-        assert served.requests == []
-    assert capsys.readouterr().err.count("ANTHROPIC_API_KEY") == 1
-    assert "hole(1" in Path("ported/vadd4.py").read_text() and not Path(".porter/runs").exists()
-
-
-def test_show_prompt_prints_what_would_be_sent_and_sends_nothing(work, capsys):
-    with serving(script(Say([call("give_up", reason="x")]))) as served:
-        assert (
-            main(["port", "vadd4.cu", "--show-prompt", "--base-url", served.url, "--arch", "sm_90a", "--seed", "7"])
-            == 0
-        )
-        shown = capsys.readouterr().out
-        assert served.requests == [] and not Path("ported").exists()
-        assert port(served.url) == 1
-        sent = served.requests[0]
-    for block in [*sent["system"], *sent["messages"][0]["content"]]:
-        assert block["text"] in shown
-    for tool in sent["tools"]:
-        assert json.dumps(tool, indent=1) in shown
-
-
 def test_resume_of_a_run_and_of_a_finished_one(work, capsys):
     with serving(script(Fail(401, "authentication_error", "invalid x-api-key"))) as served:
         assert port(served.url, "--model", "claude-sonnet-5-5") == 1

@@ -88,7 +88,7 @@ def test_every_size_and_every_scenario_is_tried(seed):
     assert "launches over" in covered(trials)
 
 
-IDS = '''kernel = "k"
+IDS = """kernel = "k"
 [sizes]
 tokens = [0, 1, 9]
 experts = [8, 64]
@@ -106,7 +106,7 @@ role = "out"
 [launch]
 grid = 1
 block = 32
-'''
+"""
 
 
 @pytest.mark.parametrize("seed", range(20))

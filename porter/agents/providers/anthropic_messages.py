@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import Any
 
@@ -26,8 +27,21 @@ class AnthropicMessages:
     """Retries are the caller's, since each try is recorded and may be charged."""
 
     def __init__(self, connection: Connection):
-        given: dict[str, Any] = {"base_url": connection.base_url} if connection.base_url else {}
-        self.client = anthropic.Anthropic(api_key=connection.key, max_retries=0, timeout=connection.timeout, **given)
+        self.connection = connection
+        self.client = self._client(connection.key)
+
+    def _client(self, key: str, **more: Any) -> anthropic.Anthropic:
+        if self.connection.base_url:
+            more["base_url"] = self.connection.base_url
+        return anthropic.Anthropic(api_key=key, max_retries=0, timeout=self.connection.timeout, **more)
+
+    def wire(self, request: ModelRequest) -> tuple[str, bytes]:
+        """What the SDK makes of the request, caught where it would go to the network."""
+        caught = _Caught()
+        client = self._client("none", http_client=anthropic.DefaultHttpxClient(transport=caught))  # type: ignore[arg-type]
+        with contextlib.suppress(anthropic.APIConnectionError):
+            client.messages.create(**body(request), stream=True)
+        return caught.url, caught.body
 
     def send(self, request: ModelRequest, on_text: OnText) -> ModelReply:
         reply = _Reply()
@@ -67,6 +81,26 @@ def body(request: ModelRequest) -> dict[str, Any]:
         "tools": list(request.tools),
         "messages": messages,
     }
+
+
+class _Caught:
+    """Stands where the SDK's HTTP library has its network: keeps the request, and sends nothing."""
+
+    url = ""
+    body = b""
+
+    def handle_request(self, request: Any) -> Any:
+        self.url, self.body = str(request.url), request.read()
+        raise OSError("not sent")
+
+    def close(self) -> None:
+        pass
+
+    def __enter__(self) -> _Caught:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
 
 
 class _Reply:

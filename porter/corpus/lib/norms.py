@@ -36,10 +36,7 @@ def add_residual(rows, tXrX, tXrR, gR, lane, inside, rounded, T):
 
 def sums_of(rows, tXrX, tXrR, gR, lane, inside, rounded, T):
     """Float32 values of several rows, plus their residuals where there are some (see `add_residual`)."""
-    return [
-        add_residual(rows, x, r, g, lane, i, rounded, T)
-        for x, r, g, i in zip(tXrX, tXrR, gR, inside, strict=True)
-    ]
+    return [add_residual(rows, x, r, g, lane, i, rounded, T) for x, r, g, i in zip(tXrX, tXrR, gR, inside, strict=True)]
 
 
 def weighted(y, tXrW, bias, rounding, T):
