@@ -146,10 +146,10 @@ def max_words(a, b, dtype):
     return pure(f"max.{_HALF_NAME[dtype]}x2 $0, $1, $2;", Uint32, a, b)
 
 
-def pack_e4m3(values):
-    """Float32 values (1, 2, or a multiple of 4) as e4m3 codes, saturating, NaN to 448 as CUDA's clamp leaves it
-    (`min.f32`, `cvt.rn.satfinite.e4m3x2.f32`)."""
-    values = [fmin(v, Float32(448.0)) for v in values]
+def pack_e4m3(values, clamp=True):
+    """Float32 values (1, 2, or a multiple of 4) as e4m3 codes, saturating (`cvt.rn.satfinite.e4m3x2.f32`). With `clamp`
+    NaN becomes 448, as CUDA's clamp before a cast leaves it (`min.f32`), else e4m3's NaN."""
+    values = [fmin(v, Float32(448.0)) for v in values] if clamp else values
     if len(values) <= 2:
         values = [*values, Float32(0.0)] if len(values) == 1 else values
         return (pure("{ .reg .b16 t; cvt.rn.satfinite.e4m3x2.f32 t, $2, $1; cvt.u32.u16 $0, t; }", Uint32, *values),)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-E4M3_MAX = 448.0
-LEAST_SCALE = 1.0 / (E4M3_MAX * 512.0)
+from porter.corpus.ops.code_reference import E4M3_MAX, LEAST_SCALE, e4m3
 
 
 def _halves(input: Any) -> tuple[Any, Any]:
@@ -31,18 +30,17 @@ def mul_and_silu(out: Any, input: Any) -> None:
 
 def gelu_and_mul(out: Any, input: Any) -> None:
     """See porter.corpus.ops.activation.gelu_and_mul."""
-    import torch
-
     gate, up = _halves(input)
-    out.copy_(torch.nn.functional.gelu(gate) * up)
+    g = gate.float()  # written out: torch's own differs between devices for infinities
+    out.copy_((g * 0.5 * (1.0 + (g * 0.7071067811865476).erf())).to(input.dtype) * up)
 
 
 def gelu_tanh_and_mul(out: Any, input: Any) -> None:
     """See porter.corpus.ops.activation.gelu_tanh_and_mul."""
-    import torch
-
     gate, up = _halves(input)
-    out.copy_(torch.nn.functional.gelu(gate, approximate="tanh") * up)
+    g = gate.float()
+    inner = 0.7978845608028654 * (g + 0.044715 * (g * g * g))
+    out.copy_((0.5 * g * (1.0 + inner.tanh())).to(input.dtype) * up)
 
 
 def fatrelu_and_mul(out: Any, input: Any, threshold: float) -> None:
@@ -62,7 +60,9 @@ def silu_and_mul_with_clamp(result: Any, input: Any, limit: float, alpha: float 
 
 def swigluoai_and_mul(out: Any, input: Any, alpha: float = 1.702, limit: float = 7.0) -> None:
     """See porter.corpus.ops.activation.swigluoai_and_mul."""
-    gate, up = input[..., ::2].float().clamp(max=limit), input[..., 1::2].float().clamp(-limit, limit)
+    gate, up = input[..., ::2].float(), input[..., 1::2].float()
+    most = gate.new_full((), limit)
+    gate, up = gate.fmin(most), up.fmin(most).fmax(-most)  # the limit takes the place of NaN
     out.copy_((up + 1.0) * gate / (1.0 + (-alpha * gate).exp()))
 
 
@@ -72,7 +72,7 @@ def silu_and_mul_quant(result: Any, input: Any, scale: Any) -> None:
 
     gate, up = _halves(input)
     y = (torch.nn.functional.silu(gate) * up).float() * scale.reciprocal()
-    result.copy_(y.clamp(-E4M3_MAX, E4M3_MAX).to(result.dtype))
+    result.copy_(e4m3(y))
 
 
 def silu_and_mul_per_block_quant(
@@ -81,12 +81,11 @@ def silu_and_mul_per_block_quant(
     """See porter.corpus.ops.activation.silu_and_mul_per_block_quant."""
     gate, up = (half.float() for half in _halves(input))
     y = (gate * gate.sigmoid() * up).reshape(-1, gate.shape[-1] // group_size, group_size)
-    s = y.abs().amax(-1) / E4M3_MAX
+    s = y.abs().nan_to_num(nan=0.0, posinf=float("inf")).amax(-1) / E4M3_MAX  # as fmaxf has it
     if scale_ub is not None:
         s = s.minimum(scale_ub)
     s = s.clamp_min(LEAST_SCALE)
-    q = (y / s.unsqueeze(-1)).clamp(-E4M3_MAX, E4M3_MAX)
-    out.copy_(q.reshape(out.shape).to(out.dtype))
+    out.copy_(e4m3(y / s.unsqueeze(-1)).reshape(out.shape))
     if is_scale_transposed and scales.stride(-1) == 1 and scales.shape[0] == s.shape[1]:
         scales.copy_(s.t())
     else:

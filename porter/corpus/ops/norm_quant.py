@@ -198,8 +198,7 @@ def rms_norm_per_block_quant(
     device: Device, result: Any, input: Any, weight: Any, scale: Any, epsilon: float, scale_ub: Any, residual: Any,
     group_size: int, is_scale_transposed: bool,
 ) -> Plan:  # fmt: skip
-    """As rms_norm_dynamic_per_token_quant with a scale for every `group_size` (64 or 128) elements of a row; codes of
-    both types are n * (1 / scale).
+    """As rms_norm_dynamic_per_token_quant with a scale for every `group_size` (64 or 128) elements of a row.
 
     `scale` (T, H / group_size) float32; with `is_scale_transposed` its strides are (1, S) with S >= T, or it is
     (H / group_size, T), contiguous rows. Raises ValueError for arguments that do not fit.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from porter.corpus.ops.code_reference import dynamic_scale, e4m3, int8
+
 
 def rms_norm(
     result: Any, input: Any, weight: Any, epsilon: float, weight_bias: float = 0.0, profile: str = "vllm"
@@ -111,7 +113,7 @@ def _static_codes(result: Any, h: Any, weight: Any, scale: Any, epsilon: float, 
     import torch
 
     norm = _normalised(h, weight, epsilon, 0.0, profile, dtype if profile == "vllm" else torch.float32)
-    result.copy_(_e4m3(norm.float() * (1.0 / scale.float())))
+    result.copy_(e4m3(norm.float() * (1.0 / scale.float())))
 
 
 def rms_norm_dynamic_per_token_quant(
@@ -119,7 +121,7 @@ def rms_norm_dynamic_per_token_quant(
 ) -> None:
     """See porter.corpus.ops.norm_quant.rms_norm_dynamic_per_token_quant."""
     norm = _norm_of_sum(input, weight, epsilon, residual)
-    found = _dynamic_scale(norm, scale_ub, result.dtype)
+    found = dynamic_scale(norm, scale_ub, result.dtype)
     scale.copy_(found.view(scale.shape))
     codes = norm / found if result.dtype.is_floating_point else norm * (1.0 / found)
     result.copy_(_codes(codes, result.dtype))
@@ -132,11 +134,12 @@ def rms_norm_per_block_quant(
     """See porter.corpus.ops.norm_quant.rms_norm_per_block_quant."""
     norm = _norm_of_sum(input, weight, epsilon, residual)
     groups = norm.view(-1, norm.shape[-1] // group_size, group_size)
-    found = _dynamic_scale(groups, scale_ub, result.dtype)
+    found = dynamic_scale(groups, scale_ub, result.dtype)
     by_row = found.squeeze(-1)
     swap = is_scale_transposed and scale.shape != by_row.shape
     scale.copy_(by_row.t() if swap else by_row.view(scale.shape))
-    result.copy_(_codes(groups * (1.0 / found), result.dtype).view(result.shape))
+    codes = groups / found if result.dtype.is_floating_point else groups * (1.0 / found)
+    result.copy_(_codes(codes, result.dtype).view(result.shape))
 
 
 def _norm_of_sum(input: Any, weight: Any, epsilon: float, residual: Any) -> Any:
@@ -148,22 +151,7 @@ def _norm_of_sum(input: Any, weight: Any, epsilon: float, residual: Any) -> Any:
     return _normalised(h, weight, epsilon, 0.0, "hf", input.dtype).float()
 
 
-def _dynamic_scale(values: Any, bound: Any, dtype: Any) -> Any:
-    largest = values.abs().nan_to_num(nan=0.0, posinf=float("inf")).amax(-1, keepdim=True)  # as fmaxf has it
-    if bound is not None:
-        largest = largest.minimum(bound.float())
-    most, least = (448.0, 1.0 / (448.0 * 512.0)) if dtype.is_floating_point else (127.0, 2.0**-23)
-    return (largest / most).clamp_min(least)
-
-
 def _codes(values: Any, dtype: Any) -> Any:
     if dtype.is_floating_point:
-        return _e4m3(values)
-    return values.nan_to_num(nan=0.0).round().clamp(-128, 127).to(dtype)  # as cvt.sat converts NaN
-
-
-def _e4m3(values: Any) -> Any:
-    import torch
-
-    # NaN becomes 448, as in fmaxf(-448, fminf(x, 448))
-    return values.nan_to_num(nan=448.0, posinf=448.0, neginf=-448.0).clamp(-448.0, 448.0).to(torch.float8_e4m3fn)
+        return e4m3(values)
+    return int8(values)

@@ -90,9 +90,9 @@ def rotary_embedding_fp8(
 ) -> Plan:
     """`query_out`, `key_out` (float8_e4m3fn): the heads of `rotary_embedding` times `query_scale`, `key_scale`.
 
-    In float32 up to the one rounding to e4m3, which saturates; what does not turn is scaled and rounded too. The
-    results have the shapes of `query` and `key`, any strides but the last, and do not overlap them. Otherwise as
-    `rotary_embedding`.
+    In float32 up to the one rounding to e4m3, which saturates and keeps NaN; what does not turn is scaled and rounded
+    too. The results have the shapes of `query` and `key`, any strides but the last, and do not overlap them. Otherwise
+    as `rotary_embedding`.
     """
     from porter.corpus.kernels.rotary.rotary_fp8 import RotaryFp8
 

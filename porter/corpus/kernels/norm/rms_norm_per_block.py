@@ -108,5 +108,4 @@ class RmsNormPerBlock(Specialisation):
     def encode(self, values, scale):
         if self.codes == "i8":
             return lib.int8_codes(values, scale)
-        inverse = lib.rcp_rn(scale)
-        return lib.pack_e4m3([v * inverse for v in values])
+        return lib.divided_codes(values, scale)

@@ -85,7 +85,7 @@ class RotaryFp8(Rotary):
                     scale = lib.select(heads[i] < self.q_heads, q_scale, k_scale)
                     out = self.out_spot(mQO, mKO, token, heads[i], self.element(first))
                     for half, values in enumerate(self.turn(loaded[i], cos, sin)):
-                        codes = lib.pack_e4m3([v * scale for v in values])
+                        codes = lib.pack_e4m3([v * scale for v in values], clamp=False)
                         lib.store_words(out + half * (self.rot // 2), codes, len(values), self.out_align)
                     self.scale_rest(mQO, mKO, mQ, mK, token, heads[i], first // self.pairs, scale)
 
@@ -111,5 +111,5 @@ class RotaryFp8(Rotary):
         if inside:
             size = n * scalar(self.dtype).bytes
             words = lib.load_words(self.spot(mQ, mK, token, head, element), size, align=self.align)
-            codes = lib.pack_e4m3([v * scale for v in lib.unpack(words, n, T)])
+            codes = lib.pack_e4m3([v * scale for v in lib.unpack(words, n, T)], clamp=False)
             lib.store_words(self.out_spot(mQO, mKO, token, head, element), codes, n, self.out_align)
