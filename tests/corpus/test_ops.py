@@ -56,3 +56,28 @@ def test_the_kill_switch(monkeypatch):
 def test_every_op_is_registered_and_documented(name):
     assert ops.OPS[name].schema.startswith(f"{name}(") and getattr(corpus, name).__doc__
     assert hasattr(torch.ops.porter, name)
+
+
+@pytest.mark.parametrize("name", sorted(WORKLOADS))
+def test_every_op_is_one_node_of_a_compiled_graph(name):
+    """`porter.corpus.NAME` becomes the custom op under torch.compile and torch.export, without a graph break."""
+    torch._dynamo.reset()  # all cases share one piece of code
+    arguments = WORKLOADS[name].make(3, torch.bfloat16, "cpu", **WORKLOADS[name].dims[0])
+    tensors = [a for a in arguments if torch.is_tensor(a)]
+    graphs = []
+
+    def keep(graph, _):
+        graphs.append(graph)
+        return graph
+
+    class Layer(torch.nn.Module):
+        def forward(self, *given):
+            left = list(given)
+            getattr(corpus, name)(*(left.pop(0) if torch.is_tensor(a) else a for a in arguments))
+            return given[0]
+
+    torch.compile(Layer(), fullgraph=True, backend=keep)(*tensors)
+    graphs.append(torch.export.export(Layer(), tuple(tensors), strict=False).graph_module)
+    for graph in graphs:
+        called = [node.target for node in graph.graph.nodes if node.op == "call_function"]
+        assert sum(f"porter.{name}" in str(target) for target in called) == 1, called
