@@ -34,6 +34,7 @@ class PortBench:
     case: Case
     config: PortConfig
     target: Path
+    folder: Path | None = None  # drafts are put below it; None: where the system keeps such files
 
     def fault(self) -> str:
         from porter.verify.backends import choose
@@ -94,7 +95,7 @@ class PortBench:
 
     @contextmanager
     def draft(self, text: str) -> Iterator[Path]:
-        with tempfile.TemporaryDirectory(prefix="porter-") as folder:
+        with tempfile.TemporaryDirectory(prefix="porter-", dir=self.folder) as folder:
             path = Path(folder) / self.target.name
             path.write_text(text, encoding="utf-8")
             yield path

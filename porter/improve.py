@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -24,6 +25,8 @@ from porter.agents.prompts import first_message, request_of
 from porter.agents.providers import Connection, Provider, connect
 from porter.agents.record import Journal
 from porter.agents.settings import AgentSettings
+from porter.agents.shared_budget import Cancelled
+from porter.candidates import Candidates
 from porter.config import PortConfig
 from porter.crash import internal_error
 from porter.inputs import choose_kernels, find_case, parse
@@ -37,6 +40,7 @@ from porter.serial import verdict_to_json
 from porter.source import Span
 
 Say = Callable[[str], None]
+GRACE = 10.0  # seconds that candidates have to clean up after Ctrl-C
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,7 @@ class Session:
     secrets: tuple[str, ...] = ()
     limiter: Limiter = field(default_factory=Limiter)
     say: Say = lambda line: None
+    stop: threading.Event = field(default_factory=threading.Event)  # set by Ctrl-C
 
 
 def connect_session(settings: AgentSettings, key: str, say: Say) -> Session:
@@ -197,9 +202,16 @@ def run_tasks(tasks: Sequence[Task], session: Session, jobs: int) -> list[Result
     threads = [threading.Thread(target=work, daemon=True) for _ in range(min(jobs, len(tasks)))]
     for thread in threads:
         thread.start()
-    for thread in threads:
-        while thread.is_alive():
-            thread.join(0.2)
+    try:
+        for thread in threads:
+            while thread.is_alive():
+                thread.join(0.2)
+    except KeyboardInterrupt:
+        session.stop.set()  # candidates have places to remove
+        end = time.monotonic() + GRACE
+        for thread in threads:
+            thread.join(max(0.0, end - time.monotonic()))
+        raise
     return [results[number] for number in range(len(tasks))]
 
 
@@ -213,22 +225,34 @@ def run_task(task: Task, session: Session) -> Result:
     say(f"run {folder.path}; after an interruption: porter agent resume {folder.id}")
     try:
         with held(folder):
-            journal = Journal(folder.events, session.secrets)
-            try:
-                if session.provider is not None:
-                    journal.reopen()
-                subject = subject_of(task.made, folder.optimise)
-                run = AgentRun(subject, task.bench, session.provider, folder.settings, journal, session.limiter, say)
-                outcome = run.go()
-            finally:
-                journal.close()
+            outcome = work_on(task, session, say)
             report = keep(task, outcome) if outcome.changed else None
             write_result(folder, result_json(outcome), outcome.candidate)
+    except Cancelled:
+        return Result(task, None)
     except PorterError as error:
         return Result(task, None, None, error.diagnostics)
     except Exception as error:
         return Result(task, None, None, (internal_error(error, traceback.format_exc(), f"the run {folder.id}"),))
     return Result(task, outcome, report)
+
+
+def work_on(task: Task, session: Session, say: Say) -> Outcome:
+    """The run itself: one attempt after the other, or several candidates at once."""
+    folder, made = task.folder, task.made
+    subject = subject_of(made, folder.optimise)
+    if folder.settings.candidates > 1:
+        files = [made.unit.source.path, *([made.case.path] if made.case and made.case.path.exists() else [])]
+        return Candidates(
+            folder, subject, task.bench, files, session.provider, session.secrets, session.limiter, say, session.stop
+        ).go()
+    journal = Journal(folder.events, session.secrets)
+    try:
+        if session.provider is not None:
+            journal.reopen()
+        return AgentRun(subject, task.bench, session.provider, folder.settings, journal, session.limiter, say).go()
+    finally:
+        journal.close()
 
 
 @contextmanager
@@ -272,7 +296,18 @@ def result_json(outcome: Outcome) -> dict[str, Any]:
         "spent": outcome.spent.to_json(),
         "unseen": [{k: verdict_to_json(v)[k] for k in ("check", "status", "detail")} for v in outcome.unseen],
         "not_verified": not_verified(outcome),
-    }
+    } | ({"candidate": outcome.chosen, "candidates": candidates_json(outcome)} if outcome.candidates else {})
+
+
+def candidates_json(outcome: Outcome) -> list[dict[str, Any]]:
+    """What each candidate came to."""
+    return [
+        {
+            "state": o.state, "ended": o.ended, "message": o.message, "cost": o.cost, "attempts": o.spent.attempts,
+            "tokens": o.spent.usage.total, "kept": [str(k) for k in o.kept],
+        }
+        for o in outcome.candidates
+    ]  # fmt: skip
 
 
 def not_verified(outcome: Outcome) -> list[str]:
@@ -313,8 +348,10 @@ def prompts_of(
             good = not subject.holes and all(v.status in (Status.PASS, Status.SKIP) for v in verdicts)
             if good is optimise:
                 desk = _Shown(subject, bench)
-                messages = [first_message(subject, verdicts, [r.name for r in desk.draft.regions])]
-                yield provider.wire(request_of(desk, settings, messages))
+                regions = [r.name for r in desk.draft.regions]
+                for number in range(1, settings.candidates + 1):
+                    mine = replace(subject, candidate=number, candidates=settings.candidates)
+                    yield provider.wire(request_of(desk, settings, [first_message(mine, verdicts, regions)]))
 
 
 class _Shown(Desk):

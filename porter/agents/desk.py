@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -45,6 +45,8 @@ class Subject:
     diagnostics: tuple[Diagnostic, ...] = ()
     has_case: bool = True
     optimise: bool = False
+    candidate: int = 1  # of so many independent attempts at this port
+    candidates: int = 1
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,7 @@ class Desk:
     attempts: int = 0
     idle: int = 0  # attempts since something was kept
     gave_up: str = ""
+    on_kept: Callable[[str], None] | None = None  # told the text of each edit that is kept
 
     def __post_init__(self) -> None:
         self.draft = self.best = draft_of(self.subject.port, self.subject.optimise or not self.subject.holes)
@@ -151,6 +154,8 @@ class Desk:
         self.best, self.best_verdicts, self.edited, self.idle = self.draft, verdicts, [], 0
         self.kept.append(kept)
         self.journal.add("kept", attempt=kept.attempt, regions=list(kept.regions), check=check, text=self.best.text)
+        if self.on_kept:
+            self.on_kept(self.best.text)
         return True, check
 
     def map_of(self, draft: Draft) -> tuple[LineMapEntry, ...]:

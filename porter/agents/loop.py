@@ -13,11 +13,12 @@ from porter.agents import prompts, tools
 from porter.agents.budget import Spent
 from porter.agents.desk import Bench, Desk, Kept, Subject, failing
 from porter.agents.limiter import Limiter
-from porter.agents.messages import Block, Message, ModelReply, ModelRequest, ProviderError, Usage, reply_from_json
+from porter.agents.messages import Block, Message, ModelReply, ModelRequest, ProviderError, reply_from_json
 from porter.agents.providers import Provider
-from porter.agents.ranking import all_good, rank
+from porter.agents.ranking import Rank, all_good, rank
 from porter.agents.record import Journal
 from porter.agents.settings import AgentSettings
+from porter.agents.shared_budget import SharedBudget, count, most_of
 from porter.model import Diagnostic, LineMapEntry, PorterError, Verdict
 
 SAME = 3  # calls with the same input and the same answer that make a loop
@@ -47,6 +48,9 @@ class Outcome:
     candidate: str  # the best text, also where it is not to be kept
     spent: Spent
     settings: AgentSettings
+    rank: Rank | None = None  # of `candidate`
+    candidates: tuple[Outcome, ...] = ()  # where several were tried; the others' texts are dropped
+    chosen: int = 0  # the number of the one that this is, from 1; 0: there was one only
 
     @property
     def changed(self) -> bool:
@@ -84,13 +88,20 @@ class Run:
     cut: int = 0
     noted: int = 0  # messages that are in the record
     fresh: bool = True  # the last request was not in the record when it was made
+    shared: SharedBudget | None = None  # with other candidates: holds for USD and tokens in place of the settings'
+    ticket: int = -1  # of the request under way, with `shared`
+    on_kept: Callable[[str], None] | None = None  # told the text of each edit that is kept
+
+    @property
+    def own_budget(self) -> AgentSettings:
+        return replace(self.settings, usd=None, tokens=0) if self.shared else self.settings
 
     def go(self) -> Outcome:
         """The whole run. Raises PorterError PRT926 for a record that is not of this run, and what bench raises."""
         self.journal.add("start", kernel=self.subject.kernel, model=self.settings.model, port=_sha(self.subject.port))
         if not self.subject.has_case:
             return self.finish(None, Stop("no-case", "there is no case to verify against, so nothing was asked"))
-        desk = Desk(self.subject, self.bench, self.journal)
+        desk = Desk(self.subject, self.bench, self.journal, on_kept=self.on_kept)
         desk.open_baseline()
         try:
             if self.subject.optimise and not desk.done:
@@ -180,7 +191,7 @@ class Run:
     def check_budget(self, desk: Desk) -> None:
         self.spent.attempts = desk.attempts
         self.spent.seconds = self.journal.seconds
-        over = self.spent.over(self.settings)
+        over = self.spent.over(self.own_budget)
         if over:
             raise Stop("budget", over)
 
@@ -196,24 +207,35 @@ class Run:
                 raise PorterError(
                     Diagnostic("PRT924", "the record ends here, and there is no key to go on", help=help_)
                 )
+            self.reserve(request)
             self.note_request(request)
             past = self.journal.recall("reply", "failed")
             if past is None and not self.fresh:  # killed while it waited for this reply
                 past = self.journal.write({"event": "failed", "kind": "interrupted", "message": "interrupted"})
             if past is None:
                 past = self.send(request)
+            count(self.spent, self.settings, past)
             if past["event"] == "reply":
-                reply = reply_from_json(past["reply"])
-                self.spent.reply(self.settings, reply.usage)
-                return reply
-            if past["kind"] not in ("not-sent", "auth", "forbidden", "rate-limit", "bad-request", "context-too-long"):
-                self.spent.failure(self.settings, Usage(**past.get("usage", {})))
+                return reply_from_json(past["reply"])
             try:
                 self.failed(past, attempt)
             except Stop:
                 if not self.journal.goes_on():
                     raise
                 attempt = 0
+
+    def reserve(self, request: ModelRequest) -> None:
+        """Of a budget that is shared. Raises Stop when it is used up, which is recorded: it depends on the others."""
+        if self.shared is None:
+            return
+        past = self.journal.next_is("budget") and self.journal.recall("budget")
+        if not past:
+            if self.journal.replaying:
+                return
+            self.ticket, over = self.shared.admit(most_of(request, self.settings))
+            past = self.journal.add("budget", message=over) if over else None
+        if past:
+            raise Stop("budget", str(past["message"]))
 
     def note_request(self, request: ModelRequest) -> None:
         """The request is on disk before it is sent: of the conversation what is new since the request before."""
@@ -227,20 +249,21 @@ class Run:
     def send(self, request: ModelRequest) -> dict[str, Any]:
         assert self.provider is not None
         self.limiter.wait()
+        event: dict[str, Any] | None = None
         try:
             reply = self.provider.send(request, lambda text: None)
+            event = {"event": "reply", "reply": reply.to_json()}
         except ProviderError as error:
             if error.kind == "rate-limit":
                 self.limiter.hold(min(LONGEST, error.retry_after or BACKOFF))
-            return self.journal.write(
-                self.journal.clean(
-                    {
-                        "event": "failed", "kind": error.kind, "message": error.message, "may_pass": error.may_pass,
-                        "retry_after": error.retry_after, "usage": error.usage.to_json(),
-                    }
-                )
-            )  # fmt: skip
-        return self.journal.write(self.journal.clean({"event": "reply", "reply": reply.to_json()}))
+            event = {
+                "event": "failed", "kind": error.kind, "message": error.message, "may_pass": error.may_pass,
+                "retry_after": error.retry_after, "usage": error.usage.to_json(),
+            }  # fmt: skip
+        finally:
+            if self.shared is not None:
+                self.shared.settle(self.ticket, event)
+        return self.journal.write(self.journal.clean(event))
 
     def failed(self, event: dict[str, Any], attempt: int) -> None:
         """Wait before the next try, or Stop when there is none."""
@@ -252,7 +275,7 @@ class Run:
         if not event.get("may_pass") or attempt > self.settings.retries:
             tries = f" ({attempt} tries)" if attempt > 1 else ""
             raise Stop("provider", f"{WHY.get(kind, 'the request failed')}: {message}{tries}")
-        over = self.spent.over(self.settings)
+        over = self.spent.over(self.own_budget)
         if over:
             raise Stop("budget", over)
         seconds = event.get("retry_after") or BACKOFF * 2 ** (attempt - 1)
@@ -300,7 +323,7 @@ class Run:
         kept = tuple(desk.kept) if desk else ()
         return Outcome(
             state, stop.ended, message, text, line_map, verdicts, unseen, kept, candidate, replace(self.spent),
-            self.settings,
+            self.settings, desk.best_rank if desk else None,
         )  # fmt: skip
 
 

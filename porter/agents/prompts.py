@@ -44,6 +44,10 @@ memory traffic, better overlap. profile gives times (or counts, without a GPU) a
 only when every check still passes and it is faster by more than the noise. Stop when nothing promising is left.
 """
 
+CANDIDATES = """\
+Independent attempts are made at this port at once, and the best is kept. The first candidate takes the way that looks
+most promising; the others look for another one, each its own."""
+
 
 def system_prompt() -> tuple[str, ...]:
     """The stable prefix: rules, then the knowledge page of the installed DSL."""
@@ -75,6 +79,8 @@ def first_message(subject: Subject, verdicts: Sequence[Verdict], regions: Sequen
     near = [f"### {e.name}\n\n```python\n{_clip(e.text, 4000)}\n```" for e in ranker().search(query, EXEMPLARS)]
     if near:
         parts.append("## Perhaps of use\n\n" + "\n\n".join(near))
+    if subject.candidates > 1:
+        parts.append(f"## Candidate {subject.candidate} of {subject.candidates}\n\n{CANDIDATES}")
     return {"role": "user", "content": [{"type": "text", "text": "\n\n".join(parts) + "\n"}]}
 
 

@@ -49,6 +49,9 @@ class Journal:
     def now(self) -> float:
         return self.before + self.clock() - self.start
 
+    def next_is(self, kind: str) -> bool:
+        return self.replaying and bool(self.past[self.at]["event"] == kind)
+
     def recall(self, *kinds: str) -> Event | None:
         """The next recorded event when it is of one of these kinds. Raises PorterError PRT926 when it is another."""
         if not self.replaying:

@@ -19,6 +19,7 @@ from porter.source import Span
 from porter.toml_lines import key_line
 
 KEY_SECONDS = 60.0  # for api_key_command
+MOST_CANDIDATES = 16
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class AgentSettings:
     attempts: int = 12  # candidates handed to the verifier
     seconds: float = 1800.0
     patience: int = 5  # attempts in a row that may improve nothing
+    candidates: int = 1  # independent attempts at one kernel at once; USD, tokens and time are of all together
     max_tokens: int = 16000  # of one reply
     timeout: float = 120.0  # seconds without a byte from the server
     retries: int = 5  # of one request
@@ -49,6 +51,7 @@ class AgentSettings:
 _KINDS: dict[str, tuple[type, ...]] = {
     "provider": (str,), "model": (str,), "base_url": (str,), "api_key_command": (str,), "usd": (str, int, float),
     "tokens": (int,), "attempts": (int,), "seconds": (int, float), "patience": (int,), "max_tokens": (int,),
+    "candidates": (int,),
     "timeout": (int, float), "retries": (int,), "requests_per_minute": (int,), "runs": (str,), "prices": (dict,),
 }  # fmt: skip
 _VARIABLES = {"PORTER_AGENT_MODEL": "model", "PORTER_AGENT_BASE_URL": "base_url", "PORTER_AGENT_PROVIDER": "provider"}
@@ -113,6 +116,9 @@ def check(settings: AgentSettings) -> AgentSettings:
     ):
         if getattr(settings, name) < 0:
             raise PorterError(Diagnostic("PRT920", f"`{name}` of the agent is negative"))
+    if not 1 <= settings.candidates <= MOST_CANDIDATES:
+        message = f"`candidates` of the agent is {settings.candidates}"
+        raise PorterError(Diagnostic("PRT920", message, help=f"give 1 to {MOST_CANDIDATES}"))
     if "@" in settings.base_url.partition("://")[2].partition("/")[0]:
         help_ = "give the key in ANTHROPIC_API_KEY or by api_key_command: the URL is written into the record of a run"
         raise PorterError(Diagnostic("PRT920", "the base URL of the model holds a user or password", help=help_))

@@ -70,7 +70,10 @@ def add_model_options(group: Any) -> None:
     group.add_argument("--base-url", metavar="URL", help="where it is served (default: the provider's own)")
     group.add_argument("--budget-usd", metavar="USD", help="most to spend on a kernel, or none (default 2.00)")
     group.add_argument("--budget-tokens", type=int, metavar="N", help="most tokens for a kernel (default: no limit)")
-    group.add_argument("--attempts", type=int, metavar="N", help="most candidates for a kernel (default 12)")
+    group.add_argument("--attempts", type=int, metavar="N", help="most times that a port is judged (default 12)")
+    group.add_argument(
+        "--candidates", type=int, metavar="N", help="work on a kernel N times at once, keep the best (default 1)"
+    )
     group.add_argument("--budget-seconds", type=float, metavar="S", help="most time for a kernel (default 1800)")
 
 
@@ -84,6 +87,7 @@ def settings_of(args: argparse.Namespace) -> AgentSettings:
         tokens=args.budget_tokens,
         attempts=args.attempts,
         seconds=args.budget_seconds,
+        candidates=args.candidates,
     )
 
 
@@ -155,6 +159,8 @@ def print_results(results: Sequence[Result]) -> None:
             print(f"\n{r.task.kernel}: {r.outcome.message}")
             for kept in r.outcome.kept:
                 print(f"  {kept}")
+            for number, o in enumerate(r.outcome.candidates, 1):
+                print(f"  candidate {number}: {o.state}, {o.cost}: {o.message}")
         for d in r.error:
             print(f"\n{r.task.kernel}: {d.code} {d.message}")
         print(f"  record: {r.task.folder.path}")

@@ -1,4 +1,5 @@
-"""The agent's runs about a port, from their records (`.porter/runs/<id>/events.jsonl`, one event a line)."""
+"""The agent's runs about a port, from their records (`.porter/runs/<id>/events.jsonl`, one event a line; of
+candidates that were tried at once `candidate-<n>.jsonl`)."""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ from porter.model import PorterError
 from porter.review.loaded import Loaded
 
 FOLDER = Path(".porter") / "runs"
+RECORDS = ("events.jsonl", "candidate-*.jsonl")
 
 
 @dataclass(frozen=True)
@@ -57,14 +59,15 @@ class AgentRun:
     def words(self) -> str:
         tokens = ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in self.usage.items() if n)
         attempts = f"{len(self.attempts)} attempt{'s' * (len(self.attempts) != 1)}"
-        parts = [self.path.parent.name, self.model, attempts, self.cost, tokens and f"tokens: {tokens}"]
+        name = self.path.parent.name + (f" {self.path.stem}" if self.path.stem != "events" else "")
+        parts = [name, self.model, attempts, self.cost, tokens and f"tokens: {tokens}"]
         return "  ".join(p for p in (*parts, f"{self.seconds:.0f} s", self.ended or "not ended", self.fault) if p)
 
 
 def runs_about(loaded: Loaded) -> list[AgentRun]:
     """The runs about a port's kernel, beside the port or in the working folder, the newest first."""
     folders = dict.fromkeys(p.resolve() for p in (loaded.path.parent / FOLDER, configured()))
-    files = [f for folder in folders if folder.is_dir() for f in folder.glob("*/events.jsonl")]
+    files = [f for folder in folders if folder.is_dir() for name in RECORDS for f in folder.glob(f"*/{name}")]
     runs = [read_run(f) for f in sorted(files, key=lambda f: f.stat().st_mtime, reverse=True)]
     names = {loaded.name, loaded.name.rpartition("::")[2]}
     return [r for r in runs if r.kernel in names or (r.fault and not r.kernel)]
