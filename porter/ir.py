@@ -468,13 +468,14 @@ class HoleExpr(Expr):
 
 @dataclass(frozen=True)
 class FunctionParam:
-    """by_ref: a C++ reference, or `this` of a method (named `this`)."""
+    """by_ref: a C++ reference, or `this` of a method (named `this`). `rewritten`: patterns that made it (see Span)."""
 
     name: str
     type: Type
     by_ref: bool = False
     const: bool = False
     restrict: bool = False
+    rewritten: tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)

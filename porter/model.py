@@ -109,11 +109,22 @@ class Launch:
 @dataclass(frozen=True)
 class LineMapEntry:
     """Line `line` of the port came from `span`, written by `author` (translator, pattern:<code>, agent:<attempt>,
-    person)."""
+    person). A line that several patterns rewrote has their codes with commas between, in the order of the rewrites."""
 
     line: int
     span: Span
     author: str = "translator"
+
+
+def author_of(patterns: tuple[str, ...]) -> str:
+    """The author of a line that these patterns rewrote, as the line map spells it."""
+    return f"pattern:{','.join(patterns)}" if patterns else "translator"
+
+
+def patterns_of(author: str) -> tuple[str, ...]:
+    """The codes of the patterns in an author of the line map; () for the translator, an agent, a person."""
+    kind, _, codes = author.partition(":")
+    return tuple(codes.split(",")) if kind == "pattern" else ()
 
 
 @dataclass(frozen=True)

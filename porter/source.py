@@ -10,13 +10,17 @@ from pathlib import Path
 
 @dataclass(frozen=True, order=True)
 class Span:
-    """A half-open region of one file. Lines and columns are 1-based, as compilers print them."""
+    """A half-open region of one file. Lines and columns are 1-based, as compilers print them.
+
+    `rewritten` names the patterns that rewrote what stands there, in order; it is no part of the place.
+    """
 
     file: str
     line: int
     col: int = 1
     end_line: int = 0
     end_col: int = 0
+    rewritten: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.col}"

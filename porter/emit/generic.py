@@ -9,10 +9,12 @@ that yields those values. Specialising the merged IR gives back each instance, b
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
 from porter import ir
+from porter.patterns.marks import renamed
 
 Value = Any  # a Scalar (type argument), int or bool
 
@@ -69,6 +71,10 @@ class Params:
     @property
     def count(self) -> int:
         return max(len(self.values), 1)
+
+    def named_in(self, text: str) -> bool:
+        """Whether a line of the port names a template parameter."""
+        return any(name in text and re.search(rf"\b{name}\b", text) for name in self.names)
 
     def column(self, name: str) -> tuple[Value, ...]:
         i = self.names.index(name)
@@ -438,6 +444,9 @@ class Merger:
         values = {}
         for f in fields(first):
             vs = [getattr(n, f.name) for n in nodes]
+            if f.name == "span":
+                values[f.name] = renamed(vs[0], tuple(name for span in vs[1:] for name in span.rewritten))
+                continue
             if not f.compare:
                 values[f.name] = vs[0]
                 continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from porter import __version__, ir
@@ -16,7 +17,7 @@ from porter.emit.spaces import pointer_spaces
 from porter.emit.standalone import PREFIX, inline_library
 from porter.emit.stmt import BodyWriter, Line, assigned_variables, memory_names
 from porter.emit.text import BUILTIN_NAMES, Scope
-from porter.model import Hole, LineMapEntry, PortedModule
+from porter.model import Hole, LineMapEntry, PortedModule, author_of, patterns_of
 from porter.patterns.names import declared
 from porter.source import NO_SPAN, Span
 
@@ -35,10 +36,9 @@ class ModuleWriter:
         self.plan = plan
         self.lines: list[Line] = []
         self.holes: list[Hole] = []
-        self.patterns: set[str] = set()
 
-    def put(self, text: str = "", span: Span = NO_SPAN, indent: int = 0) -> None:
-        self.lines.append(Line(indent, text, span))
+    def put(self, text: str = "", span: Span = NO_SPAN, indent: int = 0, by: tuple[str, ...] = ()) -> None:
+        self.lines.append(Line(indent, text, span, by))
 
     def write(self) -> PortedModule:
         p = self.plan
@@ -53,7 +53,7 @@ class ModuleWriter:
         copied = ""
         if p.options.standalone:
             _, imports, copied = inline_library(text)
-            body = [Line(x.indent, re.sub(r"\blib\.(\w+)", rf"{PREFIX}\1", x.text), x.span) for x in body]
+            body = [replace(x, text=re.sub(r"\blib\.(\w+)", rf"{PREFIX}\1", x.text)) for x in body]
         self._header(text, imports)
         if copied:
             for row in (
@@ -75,7 +75,9 @@ class ModuleWriter:
         text = "\n".join("    " * x.indent + x.text if x.text else "" for x in self.lines) + "\n"
         text = re.sub(r"\n{4,}", "\n\n\n", text)
         rows = text.splitlines()
-        return PortedModule(p.name, text, self._map(rows), tuple(self.holes), (), tuple(sorted(self.patterns)))
+        line_map = self._map(rows)
+        patterns = {name for e in line_map for name in patterns_of(e.author)}
+        return PortedModule(p.name, text, line_map, tuple(self.holes), (), tuple(sorted(patterns)))
 
     def _map(self, rows: list[str]) -> tuple[LineMapEntry, ...]:
         """Spans by line of the final text: the written lines, in order, found again past collapsed blank lines."""
@@ -89,9 +91,9 @@ class ModuleWriter:
                 i += 1
             if i >= len(self.lines):
                 break
-            span = self.lines[i].span
-            if span.line:
-                out.append(LineMapEntry(n, span))
+            line = self.lines[i]
+            if line.span.line:
+                out.append(LineMapEntry(n, line.span, author_of(line.by)))
             i += 1
         return tuple(out)
 
@@ -165,7 +167,6 @@ class ModuleWriter:
             names[n] = py
         scope = Scope(generic, names)
         scope.holes = self.holes
-        scope.patterns = self.patterns
         scope.memory = memory_names(body) | {p.name for p in params if p.by_ref}
         return scope
 
@@ -186,7 +187,9 @@ class ModuleWriter:
         args += [f"{n}: cutlass.Constexpr" for n in h.generic.names]
         self._comment(h.comment, h.span)
         self.put("@cute.jit", h.span)
-        self.put(f"def {h.name}({', '.join(args)}):", h.span)
+        by = [name for p in h.params for name in p.rewritten]
+        by += ["template_parameters"] if h.generic.names else []
+        self.put(f"def {h.name}({', '.join(args)}):", h.span, by=tuple(dict.fromkeys(by)))
         w = BodyWriter(scope, assigned)
         for p in rebound:
             name = scope.python_names[p.name]
@@ -242,9 +245,9 @@ class ModuleWriter:
         self.put(f"def {p.name}(", span)
         for q in p.params:
             note = self._shape_note(e, q)
-            self.put(f"{scope.python_names[q.name]}: {self._annotation(e, q)},{note}", span, 1)
+            self.put(f"{scope.python_names[q.name]}: {self._annotation(e, q)},{note}", span, 1, q.rewritten)
         for n in p.generic.names:
-            self.put(f"{n}: cutlass.Constexpr,", span, 1)
+            self.put(f"{n}: cutlass.Constexpr,", span, 1, ("template_parameters",))
         self.put("):", span)
         w = BodyWriter(scope, assigned_variables(p.body))
         for q in p.params:
@@ -283,12 +286,12 @@ class ModuleWriter:
         self.put("@cute.jit", span)
         self.put(f"def _launch_{p.name}(", span)
         for q, n in zip(p.params, names, strict=True):
-            self.put(f"{n}: {self._annotation(e, q)},", span, 1)
+            self.put(f"{n}: {self._annotation(e, q)},", span, 1, q.rewritten)
         dims = [f"{k}_{a}" for k in ("grid", "block") for a in "xyz"]
         for d in (*dims, "smem_bytes"):
             self.put(f"{d}: Int32,", span, 1)
         for n in p.generic.names:
-            self.put(f"{n}: cutlass.Constexpr,", span, 1)
+            self.put(f"{n}: cutlass.Constexpr,", span, 1, ("template_parameters",))
         self.put("stream,", span, 1)
         self.put("):", span)
         call = f"{p.name}({', '.join([*names, *p.generic.names])}).launch("

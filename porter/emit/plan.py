@@ -12,6 +12,7 @@ from porter.emit.generic import HelperCall, Mismatch, Params, merge, merge_types
 from porter.instances import instance_values
 from porter.ir_text import format_kernel
 from porter.model import Instance, KernelInfo, PorterError
+from porter.patterns import recognise
 from porter.patterns.aggregates import scalars_for_structs, split_aggregates
 from porter.patterns.constants import fold_floats
 from porter.patterns.exits import function_exits, single_exit
@@ -19,11 +20,12 @@ from porter.patterns.first_assignment import declare_at_first_assignment
 from porter.patterns.fp8_modes import constant_formats, fp8_pairs
 from porter.patterns.inline import inline
 from porter.patterns.library import drop_handles, lower_library
+from porter.patterns.marks import always, marked, marked_kernel
 from porter.patterns.names import Names, declared
 from porter.patterns.readonly import mark_readonly
 from porter.patterns.references import resolve_references
 from porter.patterns.shared_params import hoist_shared
-from porter.patterns.struct_params import flatten_params
+from porter.patterns.struct_params import flatten_params, references_as_pointers
 from porter.patterns.tidy_names import tidy_names
 from porter.source import Source
 
@@ -83,31 +85,46 @@ def _show(v: Any) -> str:
 
 
 def rewrite_kernel(kernel: ir.Kernel) -> ir.Kernel:
-    """One concrete instance through all rewrites: what remains is what the emitter can print."""
+    """One concrete instance through all rewrites: what remains is what the emitter can print.
+
+    Every pass but the last, which only chooses names, runs through `marked`: what it changed carries its name.
+    """
     names = Names([p.name for p in kernel.params])
     names.taken |= {n for f in kernel.functions.values() for n in declared(f.body)} | set(declared(kernel.body))
     names.taken |= {p.name for f in kernel.functions.values() for p in f.params}
-    k = lower_library(flatten_params(kernel, names), names)
-    k = constant_formats(inline(k, names))
+    k = marked_kernel(kernel, references_as_pointers(kernel), always("reference_of_kernel"))
+    k = marked_kernel(k, flatten_params(k, names), always("struct_parameter"))
+    k = marked_kernel(k, lower_library(k, names), recognise.library)
+    k = marked_kernel(k, inline(k, names), recognise.inlined)
+    k = marked_kernel(k, constant_formats(k), always("fp8_format"))
     functions = {key: _rewrite_body(fn, names) for key, fn in k.functions.items()}
     body = _body(k.body, names)
-    body = single_exit(body, None, names)
+    body = marked(body, single_exit(body, None, names), recognise.exits)
     k = replace(k, body=body, functions=functions)
-    k = mark_readonly(hoist_shared(k))
-    functions = {n: replace(f, body=declare_at_first_assignment(f.body)) for n, f in k.functions.items()}
-    return tidy_names(replace(k, body=declare_at_first_assignment(k.body), functions=functions))
+    k = marked_kernel(k, hoist_shared(k), recognise.shared)
+    k = marked_kernel(k, mark_readonly(k), always("readonly_load"))
+    functions = {n: replace(f, body=_declared_late(f.body)) for n, f in k.functions.items()}
+    return tidy_names(replace(k, body=_declared_late(k.body), functions=functions))
 
 
 def _body(body: tuple[ir.Stmt, ...], names: Names) -> tuple[ir.Stmt, ...]:
     names.taken |= set(declared(body))
-    body = fp8_pairs(fold_floats(resolve_references(drop_handles(body), names)))
-    body = split_aggregates(body, names)
-    return scalars_for_structs(body, names)
+    body = marked(body, drop_handles(body), recognise.handles)
+    body = marked(body, resolve_references(body, names), always("reference_local"))
+    body = marked(body, fold_floats(body), always("constant_arithmetic"))
+    body = marked(body, fp8_pairs(body), always("fp8_pair"))
+    body = marked(body, split_aggregates(body, names), recognise.aggregates)
+    return marked(body, scalars_for_structs(body, names), always("struct_local"))
 
 
 def _rewrite_body(fn: ir.Function, names: Names) -> ir.Function:
     local = Names(names.taken | {p.name for p in fn.params})
-    return replace(fn, body=function_exits(_body(fn.body, local), fn.ret, local))
+    body = _body(fn.body, local)
+    return replace(fn, body=marked(body, function_exits(body, fn.ret, local), recognise.exits))
+
+
+def _declared_late(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
+    return marked(body, declare_at_first_assignment(body), always("late_declaration"))
 
 
 # ---------------------------------------------------------------- helper functions

@@ -20,11 +20,18 @@ UNROLL_TRIPS = 16  # loops with at most so many known trips are unrolled at trac
 MAX_UNROLL = 256  # beyond this a trace-time unroll takes seconds; the compiler unrolls instead
 
 
+#: what a line that is written so shows of the patterns that have no pass of their own
+_SHOWS = (("lib.c_div(", "c_division"), ("lib.c_mod(", "c_division"), ("lib.dyn_shared(", "dynamic_shared"))
+
+
 @dataclass
 class Line:
+    """`by`: names of the patterns that the line shows, in the order in which they came."""
+
     indent: int
     text: str
     span: Span = NO_SPAN
+    by: tuple[str, ...] = ()
 
 
 @dataclass
@@ -82,8 +89,12 @@ class BodyWriter:
 
     # ---- output
 
-    def put(self, text: str, span: Span) -> None:
-        self.lines.append(Line(self.depth, text, span))
+    def put(self, text: str, span: Span, *by: str) -> None:
+        """Write a line; `by` are patterns of the emitter itself, beside those that rewrote the statement."""
+        shown = [name for sign, name in _SHOWS if sign in text]
+        if not text.startswith("#") and self.scope.params.named_in(text):
+            shown.append("template_parameters")
+        self.lines.append(Line(self.depth, text, span, tuple(dict.fromkeys((*span.rewritten, *by, *shown)))))
 
     def comment(self, s: ir.Stmt) -> None:
         for row in s.comment.splitlines():
@@ -98,8 +109,8 @@ class BodyWriter:
         if not any(not x.text.startswith("#") for x in self.lines[start:]):
             self.put("pass", stmts[0].span if stmts else span)
 
-    def block(self, head: str, stmts: tuple[ir.Stmt, ...], span: Span) -> None:
-        self.put(head, span)
+    def block(self, head: str, stmts: tuple[ir.Stmt, ...], span: Span, *by: str) -> None:
+        self.put(head, span, *by)
         self.depth += 1
         self.body(stmts, span)
         self.depth -= 1
@@ -292,7 +303,8 @@ class BodyWriter:
                 return
             cond = self._written_condition(s, inside) or self.scope.params.condition(inside if saved is None else ids)
             self.where = inside
-            self.block(f"{'if' if first else 'elif'} cutlass.const_expr({cond}):", body, s.span)
+            head = f"{'if' if first else 'elif'} cutlass.const_expr({cond}):"
+            self.block(head, body, s.span, "template_parameters")
             first = False
         self.where = saved
 
@@ -410,13 +422,13 @@ class BodyWriter:
         if " if " in iterable and not iterable.startswith(("cutlass.", "lib.")):
             # CuTeDSL cannot take a conditional expression as what a loop runs over
             values = self.fresh(f"{py}_values")
-            self.put(f"{values} = {iterable}", s.span)
+            self.put(f"{values} = {iterable}", s.span, "constant_loop")
             iterable = values
         was_static = name in self.scope.static
         self.scope.static.add(name)
         if all(v >= 0 for k in known for v in k):
             self.scope.bounds[name] = max((max(k) for k in known if k), default=0)
-        self.block(f"for {py} in {iterable}:", s.body, s.span)
+        self.block(f"for {py} in {iterable}:", s.body, s.span, "constant_loop")
         if not was_static:
             self.scope.static.discard(name)
         return True
@@ -505,15 +517,16 @@ class BodyWriter:
         if nonneg:
             bounds[r.var] = INT_MAX
         py = self.e.name(r.var)
+        by = "counted_loop" if step.text == "1" else "strided_loop"
         if kinds == {"u32"}:
             inner = self.fresh(f"{py}_i32")
-            self.put(f"for {inner} in {self._range_text(fn, r, start, stop, step, extra)}:", s.span)
+            self.put(f"for {inner} in {self._range_text(fn, r, start, stop, step, extra)}:", s.span, by)
             self.depth += 1
             self.put(f"{py} = Uint32({inner})", s.span)
             self.body(s.body)
             self.depth -= 1
             return True
-        self.block(f"for {py} in {self._range_text(fn, r, start, stop, step, extra)}:", s.body, s.span)
+        self.block(f"for {py} in {self._range_text(fn, r, start, stop, step, extra)}:", s.body, s.span, by)
         return True
 
     def _int32(self, e: ir.Expr) -> Text | None:

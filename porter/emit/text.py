@@ -79,7 +79,6 @@ class Scope:
     constants: dict[str, tuple[Any, ...]] = field(default_factory=dict)  # values of static variables by instance
     used_builtins: set[str] = field(default_factory=set)
     holes: list[Hole] = field(default_factory=list)
-    patterns: set[str] = field(default_factory=set)
     spaces: Spaces = field(default_factory=dict)  # what memory pointers point into
 
 

@@ -31,7 +31,7 @@ def members(t: ir.Type, place: ir.Expr) -> list[tuple[str, ir.Expr]]:
     return out
 
 
-def _references_as_pointers(kernel: ir.Kernel) -> ir.Kernel:
+def references_as_pointers(kernel: ir.Kernel) -> ir.Kernel:
     """The kernel with `T& x` parameters as `T* x`: that is what CUDA passes."""
     if not any(p.by_ref for p in kernel.params):
         return kernel
@@ -47,8 +47,7 @@ def _references_as_pointers(kernel: ir.Kernel) -> ir.Kernel:
 
 
 def flatten_params(kernel: ir.Kernel, names: Names) -> ir.Kernel:
-    """The kernel with struct parameters replaced by their members (empty structs disappear), references by pointers."""
-    kernel = _references_as_pointers(kernel)
+    """The kernel with struct parameters replaced by their members (empty structs disappear)."""
     if not any(isinstance(p.type, ir.Struct | ir.Array) for p in kernel.params):
         return kernel
     params: list[ir.FunctionParam] = []

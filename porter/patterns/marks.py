@@ -1,0 +1,152 @@
+"""Which pattern rewrote which statement: passes run through `marked`, which compares what went in with what came out.
+
+A statement that a pass made or changed gets the pattern's name into its spans (`Span.rewritten`); statements that later
+passes and the emitter make of it inherit the spans, and so the name. No pass marks anything itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+from porter import ir
+from porter.source import Span
+
+Statements = Sequence[ir.Stmt]
+# the statements at one place of the source before and after -> names of the patterns between them; () for none
+Naming = Callable[[Statements, Statements], tuple[str, ...]]
+
+_BODIES = ("then", "orelse", "body")
+_LEAVES = (ir.Return, ir.Break, ir.Continue)
+
+
+def always(name: str) -> Naming:
+    """The naming of a pass that is one pattern."""
+    return lambda before, after: (name,)
+
+
+def marked_kernel(before: ir.Kernel, after: ir.Kernel, naming: Naming) -> ir.Kernel:
+    """`after` with what a pass has made of `before` marked: statements of the body and of functions, and parameters.
+
+    A statement that came from another function of the kernel counts as made.
+    """
+    places = _by_place((before.body, *(f.body for f in before.functions.values())))
+    functions = {}
+    for key, fn in after.functions.items():
+        was = before.functions.get(key)
+        body = _marked(was.body if was else (), fn.body, places, naming)
+        functions[key] = replace(fn, body=body, params=_params(was.params if was else (), fn.params, naming))
+    body = _marked(before.body, after.body, places, naming)
+    return replace(after, body=body, functions=functions, params=_params(before.params, after.params, naming))
+
+
+def marked(before: tuple[ir.Stmt, ...], after: tuple[ir.Stmt, ...], naming: Naming) -> tuple[ir.Stmt, ...]:
+    """`after` with the statements that a pass over one body has made or changed marked."""
+    return after if after is before else _marked(before, after, _by_place((before,)), naming)
+
+
+def renamed(span: Span, names: tuple[str, ...]) -> Span:
+    """The span with patterns added to those that rewrote what stands there."""
+    return replace(span, rewritten=tuple(dict.fromkeys((*span.rewritten, *names))))
+
+
+def own_nodes(s: ir.Stmt) -> Iterator[Any]:
+    """The statement and the expressions of its own, without the statements inside it."""
+    yield s
+    for value in _own_values(s):
+        yield from (n for n in ir.walk(value) if not isinstance(n, ir.Stmt))
+
+
+def leaves_in(s: ir.Stmt) -> set[type]:
+    """Which of Return, Break and Continue a statement is or holds."""
+    return {type(n) for n in _statements((s,)) if isinstance(n, _LEAVES)}
+
+
+def _params(
+    before: tuple[ir.FunctionParam, ...], after: tuple[ir.FunctionParam, ...], naming: Naming
+) -> tuple[ir.FunctionParam, ...]:
+    names = naming((), ()) if before != after else ()
+    return tuple(p if p in before or not names else replace(p, rewritten=(*p.rewritten, *names)) for p in after)
+
+
+def _marked(
+    before: tuple[ir.Stmt, ...], after: tuple[ir.Stmt, ...], places: dict[Span, list[ir.Stmt]], naming: Naming
+) -> tuple[ir.Stmt, ...]:
+    known = {_key(s) for s in _statements(before)}
+    made: dict[Span, list[ir.Stmt]] = {}
+    for s in _statements(after):
+        if _key(s) not in known:
+            made.setdefault(s.span, []).append(s)
+    names = {span: naming(places.get(span, ()), found) for span, found in made.items()}
+    if not any(names.values()):
+        return after
+    fresh = {id(s) for found in made.values() for s in found}
+
+    def visit(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
+        return tuple(one(s) for s in body)
+
+    def one(s: ir.Stmt) -> ir.Stmt:
+        mine = names[s.span] if id(s) in fresh else ()
+        changes: dict[str, Any] = {"span": renamed(s.span, mine)} if mine else {}
+        for f in fields(s):
+            value = getattr(s, f.name)
+            if _is_body(value):
+                changes[f.name] = visit(value)
+            elif f.name == "cases":
+                changes[f.name] = tuple((v, visit(b)) for v, b in value)
+            elif mine and isinstance(value, ir.Node | tuple):
+                changes[f.name] = _respanned(value, mine)
+        return replace(s, **changes) if changes else s
+
+    return visit(after)
+
+
+def _respanned(value: Any, names: tuple[str, ...]) -> Any:
+    """Expressions with the names in their spans: statements that a later pass makes of one start there."""
+
+    def one(n: Any) -> Any:
+        return replace(n, span=renamed(n.span, names)) if isinstance(n, ir.Expr) and n.span.line else n
+
+    return ir.rewrite(value, one)
+
+
+def _by_place(bodies: Sequence[tuple[ir.Stmt, ...]]) -> dict[Span, list[ir.Stmt]]:
+    places: dict[Span, list[ir.Stmt]] = {}
+    for body in bodies:
+        for s in _statements(body):
+            places.setdefault(s.span, []).append(s)
+    return places
+
+
+def _statements(body: tuple[Any, ...]) -> Iterator[ir.Stmt]:
+    """Every statement of a body, those inside of others too."""
+    for s in body:
+        yield s
+        for f in fields(s):
+            value = getattr(s, f.name)
+            if _is_body(value):
+                yield from _statements(value)
+            elif f.name == "cases":
+                for _, case in value:
+                    yield from _statements(case)
+
+
+def _is_body(value: Any) -> bool:
+    return isinstance(value, tuple) and bool(value) and isinstance(value[0], ir.Stmt)
+
+
+def _own_values(s: ir.Stmt) -> Iterator[Any]:
+    for f in fields(s):
+        value = getattr(s, f.name)
+        if f.compare and f.name not in _BODIES:
+            yield tuple(v for v, _ in value) if f.name == "cases" else value
+
+
+def _key(s: ir.Stmt) -> tuple[Any, ...]:
+    """What makes a statement another one: its place, its own parts, and which ways out of it there are inside."""
+    ways_out: tuple[str, ...] = ()
+    if isinstance(s, ir.If | ir.For | ir.While | ir.DoWhile | ir.Switch | ir.Scope):
+        ways_out = tuple(type(n).__name__ for n in _statements((s,)) if isinstance(n, _LEAVES))
+    readonly = tuple(n.readonly for n in own_nodes(s) if isinstance(n, ir.Deref))
+    return (type(s), s.span, *_own_values(s), ways_out, readonly)
