@@ -8,6 +8,7 @@ from pathlib import Path
 import porter.corpus
 from porter.config import PortConfig
 from porter.corpus_text import CorpusEntry, corpus_entries
+from porter.model import PortedModule
 from porter.patterns.catalogue import Pattern
 from porter.patterns.tables.intrinsics import ROWS
 from porter.source import Source
@@ -41,24 +42,28 @@ def _text(node: ast.expr, constants: dict[str, object]) -> str:
 
 
 def pattern_line(pattern: Pattern, width: int) -> str:
-    return f"{pattern.name:<{width}}  {pattern.title} ({promise(pattern)})"
+    return f"{pattern.name:<{width}}  {pattern.title} ({pattern.promise})"
 
 
 def pattern_page(pattern: Pattern) -> str:
-    """One pattern as Markdown: what it does, whether it is exact, its kernel and the port of it."""
+    """One pattern as Markdown: what it does, what it takes for granted, its kernel and the port of it."""
+    grounds = "".join(f"- {a.sentence}\n" for a in pattern.assumes)
+    promise = pattern.promise[0].upper() + pattern.promise[1:]
     return (
-        f"## {pattern.name}\n\n{pattern.title[0].upper()}{pattern.title[1:]}. {promise(pattern).capitalize()}."
-        f" In `porter/{pattern.module}`.\n\n"
+        f"## {pattern.name}\n\n{pattern.title[0].upper()}{pattern.title[1:]}. {promise}."
+        f" In `porter/{pattern.module}`.\n\n{grounds}{chr(10) if grounds else ''}"
         f"```cuda\n{pattern.before.strip()}\n```\n\n```python\n{ported(pattern)}\n```\n"
     )
 
 
-def promise(pattern: Pattern) -> str:
-    return f"assumes {pattern.assumes}" if pattern.assumes else "exact"
-
-
 def ported(pattern: Pattern) -> str:
     """The pattern's kernel as porter translates it now: its functions, without launcher. Raises PorterError."""
+    module = port_of(pattern)
+    return module.text[module.text.index("\n@cute.") : module.text.index("@cute.jit\ndef _launch_")].strip()
+
+
+def port_of(pattern: Pattern) -> PortedModule:
+    """The whole port of the pattern's kernel. Raises PorterError."""
     from porter.emit.module import emit_module
     from porter.emit.plan import PlanOptions, make_plan
     from porter.frontend.parse import ParseOptions, parse_source
@@ -69,8 +74,7 @@ def ported(pattern: Pattern) -> str:
     (info,) = unit.kernels
     instances = choose_instances(unit, info, None, PortConfig(instantiate=pattern.instances))
     plan = make_plan(list(lower(unit, info, instances)), info, None, PlanOptions(False, unit.source, instances))
-    text = emit_module(plan).text
-    return text[text.index("\n@cute.") : text.index(f"@cute.jit\ndef _launch_{info.name}(")].strip()
+    return emit_module(plan)
 
 
 def function_rows() -> list[tuple[str, str]]:

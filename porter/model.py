@@ -127,6 +127,34 @@ def patterns_of(author: str) -> tuple[str, ...]:
     return tuple(codes.split(",")) if kind == "pattern" else ()
 
 
+#: ground of an assumption -> what a person reads
+BASES = {
+    "proved": "proved",  # porter has shown it from the source, or does not rewrite
+    "source": "the source promises it",  # a qualifier, or the rules of the language or of a library
+    "case": "from the case",  # the case file, or the launcher in the source, says so
+    "checked": "checked",  # something refuses to run where it does not hold
+}
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """Something that must hold for a rewrite to be right. `how` says what backs it, in a few words.
+
+    `check` is the check of `porter verify` that fails where it does not hold, on the launches that are tried; "" for
+    none. `pattern` is the code of the rewrite.
+    """
+
+    text: str  # "that ..."
+    basis: str  # a key of BASES
+    how: str
+    check: str = ""
+    pattern: str = ""
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.text} ({BASES.get(self.basis, self.basis)}: {self.how})"
+
+
 @dataclass(frozen=True)
 class PortedModule:
     """The emitted .py text with its map and what was left open."""

@@ -26,6 +26,7 @@ from porter.model import (
     Severity,
     Verdict,
 )
+from porter.patterns.catalogue import assumptions_of
 from porter.provenance import PortRecord, read_record, record_path, relative, sha256_text, tool_versions
 from porter.source import Span
 
@@ -145,6 +146,7 @@ def make_record(made: Translation, target: Path, verdicts: tuple[Verdict, ...], 
         arches=config.arch,
         holes=tuple(replace(h, span=moved(h.span, folder)) for h in made.module.holes),
         patterns=made.module.patterns,
+        assumptions=assumptions_of(made.module.patterns),
         verdicts=verdicts,
         verified_sha256=sha256_text(made.module.text) if verdicts else "",
         options=options_of(config, folder),

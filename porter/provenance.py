@@ -22,9 +22,11 @@ from typing import Any
 
 from porter.atomic import write_atomic, writing_failed
 from porter.baseline import check_baseline
-from porter.model import Diagnostic, Hole, Instance, LineMapEntry, PorterError, Verdict
+from porter.model import Assumption, Diagnostic, Hole, Instance, LineMapEntry, PorterError, Verdict
 from porter.record_shape import fault
 from porter.serial import (
+    assumption_from_json,
+    assumption_to_json,
     hole_from_json,
     hole_to_json,
     instances_to_json,
@@ -60,6 +62,7 @@ class PortRecord:
     arches: tuple[str, ...] = ()
     holes: tuple[Hole, ...] = ()
     patterns: tuple[str, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()  # what those patterns take for granted
     verdicts: tuple[Verdict, ...] = ()
     verified_sha256: str = ""  # of the port text that the verdicts are about
     baseline: dict[str, Any] = field(default_factory=dict)  # what the port once achieved: porter.baseline
@@ -352,6 +355,7 @@ def to_json(record: PortRecord) -> dict[str, Any]:
         "instances": instances_to_json(record.instances),
         "arches": list(record.arches),
         "patterns": list(record.patterns),
+        "assumptions": [assumption_to_json(a) for a in record.assumptions],
         "holes": [hole_to_json(h) for h in record.holes],
         "verified_sha256": record.verified_sha256,
         "verdicts": [verdict_to_json(v) for v in record.verdicts],
@@ -382,6 +386,7 @@ def _from_json(value: dict[str, Any]) -> PortRecord:
         arches=tuple(value.get("arches", ())),
         holes=tuple(hole_from_json(h) for h in value.get("holes", ())),
         patterns=tuple(value.get("patterns", ())),
+        assumptions=tuple(assumption_from_json(a) for a in value.get("assumptions", ())),
         verdicts=tuple(verdict_from_json(v) for v in value.get("verdicts", ())),
         verified_sha256=value.get("verified_sha256", ""),
         baseline=dict(value.get("baseline", {})),

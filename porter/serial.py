@@ -7,7 +7,7 @@ import binascii
 import zlib
 from typing import Any
 
-from porter.model import Diagnostic, Hole, Instance, LineMapEntry, Severity, Status, Verdict
+from porter.model import Assumption, Diagnostic, Hole, Instance, LineMapEntry, Severity, Status, Verdict
 from porter.source import NO_SPAN, Span
 
 MOST_TEXT = 1 << 26  # bytes of a source: no record makes its reader run out of memory
@@ -59,6 +59,16 @@ def hole_to_json(hole: Hole) -> dict[str, Any]:
 
 def hole_from_json(value: dict[str, Any]) -> Hole:
     return Hole(value["code"], span_from_json(value.get("span")), value["cuda"], value["reason"])
+
+
+def assumption_to_json(a: Assumption) -> dict[str, Any]:
+    return {"pattern": a.pattern, "text": a.text, "basis": a.basis, "how": a.how, "check": a.check}
+
+
+def assumption_from_json(value: dict[str, Any]) -> Assumption:
+    return Assumption(
+        value["text"], value["basis"], value.get("how", ""), value.get("check", ""), value.get("pattern", "")
+    )
 
 
 def verdict_to_json(v: Verdict) -> dict[str, Any]:

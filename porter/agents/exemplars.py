@@ -70,8 +70,7 @@ def exemplars() -> tuple[Exemplar, ...]:
         name = f"{entry.module.removeprefix('porter.corpus.')}.{entry.name}"
         found[name] = Exemplar(name, f"{entry.signature}: {entry.summary}", entry.source, constructs_of(entry.source))
     for p in all_patterns():
-        promise = f"assumes {p.assumes}" if p.assumes else "exact"
-        text = f"{p.title} ({promise})\n\n{p.before}\nthe port has: {', '.join(p.shows)}\n"
+        text = f"{p.title} ({p.promise})\n\n{p.before}\nthe port has: {', '.join(p.shows)}\n"
         found[f"pattern.{p.name}"] = Exemplar(f"pattern.{p.name}", p.title, text, constructs_of(p.before))
     rows = "\n".join(f"{r.cuda}({', '.join(r.when)}) -> {r.emit}" for r in ROWS)
     found["intrinsics"] = Exemplar("intrinsics", "what each CUDA function becomes", rows, frozenset())

@@ -17,7 +17,7 @@ from porter.patterns.aggregates import scalars_for_structs, split_aggregates
 from porter.patterns.constants import fold_floats
 from porter.patterns.exits import function_exits, single_exit
 from porter.patterns.first_assignment import declare_at_first_assignment
-from porter.patterns.fp8_modes import constant_formats, fp8_pairs
+from porter.patterns.fp8_modes import constant_formats
 from porter.patterns.inline import inline
 from porter.patterns.library import drop_handles, lower_library
 from porter.patterns.marks import always, marked, marked_kernel
@@ -92,7 +92,7 @@ def rewrite_kernel(kernel: ir.Kernel) -> ir.Kernel:
     names = Names([p.name for p in kernel.params])
     names.taken |= {n for f in kernel.functions.values() for n in declared(f.body)} | set(declared(kernel.body))
     names.taken |= {p.name for f in kernel.functions.values() for p in f.params}
-    k = marked_kernel(kernel, references_as_pointers(kernel), always("reference_of_kernel"))
+    k = marked_kernel(kernel, references_as_pointers(kernel), always("kernel_reference"))
     k = marked_kernel(k, flatten_params(k, names), always("struct_parameter"))
     k = marked_kernel(k, lower_library(k, names), recognise.library)
     k = marked_kernel(k, inline(k, names), recognise.inlined)
@@ -112,7 +112,6 @@ def _body(body: tuple[ir.Stmt, ...], names: Names) -> tuple[ir.Stmt, ...]:
     body = marked(body, drop_handles(body), recognise.handles)
     body = marked(body, resolve_references(body, names), always("reference_local"))
     body = marked(body, fold_floats(body), always("constant_arithmetic"))
-    body = marked(body, fp8_pairs(body), always("fp8_pair"))
     body = marked(body, split_aggregates(body, names), recognise.aggregates)
     return marked(body, scalars_for_structs(body, names), always("struct_local"))
 

@@ -1,7 +1,6 @@
-"""Conversions to and from fp8 as CUDA's functions name them: pairs by halves, formats that arrive through parameters.
+"""Conversions to and from fp8 whose format arrives through parameters.
 
-`__nv_cvt_float2_to_fp8x2(v, mode, format)` becomes two conversions of one value; a format or saturation mode that is a
-parameter with the same constant at every call becomes that constant. Exact.
+A format or saturation mode that is a parameter with the same constant at every call becomes that constant. Exact.
 """
 
 from __future__ import annotations
@@ -13,32 +12,6 @@ from porter import ir
 from porter.patterns.constants import varying
 
 PREFIX = "__nv_cvt_"
-_PAIR = "__nv_cvt_float2_to_fp8x2"
-_ONE = "__nv_cvt_float_to_fp8"
-
-
-def fp8_pairs(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
-    """Conversions of a float2 in memory or in a variable as two conversions, the first in the low byte."""
-
-    def split(node: Any) -> Any:
-        if not isinstance(node, ir.Intrinsic) or node.name != _PAIR or len(node.args) != 3:
-            return node
-        pair = node.args[0]
-        if not isinstance(pair, ir.Var | ir.Field | ir.Index | ir.Deref) or not isinstance(pair.type, ir.Struct):
-            return node
-        low, high = (_byte(pair, f, node) for f in pair.type.fields[:2])
-        shifted = ir.Binary("<<", high, ir.Const(8, type=ir.I32), type=ir.I32, span=node.span)
-        both = ir.Binary("|", low, shifted, type=ir.I32, span=node.span)
-        return ir.Cast(both, type=node.type, span=node.span)
-
-    found: tuple[ir.Stmt, ...] = ir.rewrite(body, split)
-    return found
-
-
-def _byte(pair: ir.Expr, field: ir.StructField, at: ir.Intrinsic) -> ir.Expr:
-    value = ir.Field(pair, field.name, type=field.type, span=at.span)
-    one = ir.Intrinsic(_ONE, (value, *at.args[1:]), type=ir.U8, span=at.span)
-    return ir.Cast(one, type=ir.I32, span=at.span)
 
 
 def constant_formats(kernel: ir.Kernel) -> ir.Kernel:

@@ -14,8 +14,9 @@ from porter import ir
 from porter.source import Span
 
 Statements = Sequence[ir.Stmt]
-# the statements at one place of the source before and after -> names of the patterns between them; () for none
-Naming = Callable[[Statements, Statements], tuple[str, ...]]
+# what stood at a place of the source, all that a pass has made there, one statement of it -> the names of the patterns
+# that made that one; () for none. Without statements: the parameters of a function.
+Naming = Callable[[Statements, Statements, ir.Stmt | None], tuple[str, ...]]
 
 _BODIES = ("then", "orelse", "body")
 _LEAVES = (ir.Return, ir.Break, ir.Continue)
@@ -23,7 +24,7 @@ _LEAVES = (ir.Return, ir.Break, ir.Continue)
 
 def always(name: str) -> Naming:
     """The naming of a pass that is one pattern."""
-    return lambda before, after: (name,)
+    return lambda before, made, s: (name,)
 
 
 def marked_kernel(before: ir.Kernel, after: ir.Kernel, naming: Naming) -> ir.Kernel:
@@ -66,7 +67,7 @@ def leaves_in(s: ir.Stmt) -> set[type]:
 def _params(
     before: tuple[ir.FunctionParam, ...], after: tuple[ir.FunctionParam, ...], naming: Naming
 ) -> tuple[ir.FunctionParam, ...]:
-    names = naming((), ()) if before != after else ()
+    names = naming((), (), None) if before != after else ()
     return tuple(p if p in before or not names else replace(p, rewritten=(*p.rewritten, *names)) for p in after)
 
 
@@ -78,16 +79,15 @@ def _marked(
     for s in _statements(after):
         if _key(s) not in known:
             made.setdefault(s.span, []).append(s)
-    names = {span: naming(places.get(span, ()), found) for span, found in made.items()}
+    names = {id(s): naming(places.get(span, ()), found, s) for span, found in made.items() for s in found}
     if not any(names.values()):
         return after
-    fresh = {id(s) for found in made.values() for s in found}
 
     def visit(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
         return tuple(one(s) for s in body)
 
     def one(s: ir.Stmt) -> ir.Stmt:
-        mine = names[s.span] if id(s) in fresh else ()
+        mine = names.get(id(s), ())
         changes: dict[str, Any] = {"span": renamed(s.span, mine)} if mine else {}
         for f in fields(s):
             value = getattr(s, f.name)

@@ -10,61 +10,54 @@ from porter.patterns.tables.intrinsics import LOADS, STORES
 _SINCOS = {"sincosf", "__sincosf", "sincos"}
 
 
-def exits(before: Statements, after: Statements) -> tuple[str, ...]:
+def exits(before: Statements, made: Statements, s: ir.Stmt | None) -> tuple[str, ...]:
     """Ways out of a body. A flag that stands before all else belongs to a return inside a loop."""
-    leaves = {leaf for s in before for leaf in leaves_in(s)}
+    leaves = {leaf for b in before for leaf in leaves_in(b)}
     found = {
-        "switch_chain": any(isinstance(s, ir.Switch) for s in before),
-        "do_while": any(isinstance(s, ir.DoWhile) for s in before),
+        "switch_chain": any(isinstance(b, ir.Switch) for b in before),
+        "do_while": any(isinstance(b, ir.DoWhile) for b in before),
         "loop_exit": bool(leaves & {ir.Break, ir.Continue}),
         "guard": ir.Return in leaves,
     }
     return tuple(name for name, here in found.items() if here) or ("guard",)
 
 
-def inlined(before: Statements, after: Statements) -> tuple[str, ...]:
+def inlined(before: Statements, made: Statements, s: ir.Stmt | None) -> tuple[str, ...]:
     """A function put in place of its call; its ways out are rewritten on the way."""
-    left = {leaf for s in after for leaf in leaves_in(s)}
-    gone = any(leaves_in(s) for s in before) and not left
-    return ("reference_parameter", *(exits(before, after) if gone else ()))
+    gone = any(leaves_in(b) for b in before) and not any(leaves_in(m) for m in made)
+    return ("reference_parameter", *(exits(before, made, s) if gone else ()))
 
 
-def library(before: Statements, after: Statements) -> tuple[str, ...]:
+def library(before: Statements, made: Statements, s: ir.Stmt | None) -> tuple[str, ...]:
     """Functions and methods of libraries; () where a name only lost its namespace, or `*&x` became `x`."""
-    was = [n for s in before for n in own_nodes(s)]
-    now = [n for s in after for n in own_nodes(s)]
-    calls = {n.name for n in was if isinstance(n, ir.Intrinsic)}
-    made = {n.name for n in now if isinstance(n, ir.Intrinsic)}
-    groups = {name for name in calls - made if name.startswith(CG)}
-    scratch = any(isinstance(n, ir.SharedDecl) for n in now)
+    was, now = _calls(before), _calls(made)
+    groups = {name for name in was - now if name.startswith(CG)}
     reduced = f"{CG}reduce" in groups
-    barrier = "lib.grid_sync" in made - calls
+    barrier = "lib.grid_sync" in now - was
     found = {
-        "cub_block_reduce": scratch or any(name.startswith("cub::") for name in calls - made),
+        "cub_block_reduce": isinstance(s, ir.SharedDecl) or any(name.startswith("cub::") for name in was - now),
         "cooperative_group_reduce": reduced,
         "grid_barrier": barrier,
         "cooperative_group": bool(groups) and not reduced and not barrier,
-        "byte_copy": "lib.copy_bytes" in made - calls,
-        "sine_and_cosine": bool(calls & _SINCOS),
-        "bit_cast": "porter.bits" in made - calls,
+        "byte_copy": "lib.copy_bytes" in now - was,
+        "sine_and_cosine": bool(was & _SINCOS),
+        "bit_cast": "porter.bits" in now - was,
     }
     return tuple(name for name, here in found.items() if here)
 
 
-def handles(before: Statements, after: Statements) -> tuple[str, ...]:
+def handles(before: Statements, made: Statements, s: ir.Stmt | None) -> tuple[str, ...]:
     """Declarations of handles leave nothing; a token of a cluster's barrier leaves the arrival."""
     return ("cooperative_group",)
 
 
-def aggregates(before: Statements, after: Statements) -> tuple[str, ...]:
+def aggregates(before: Statements, made: Statements, s: ir.Stmt | None) -> tuple[str, ...]:
     """Accesses of whole vectors, values written member by member, loads and stores by function."""
-    calls = {n.name for s in before for n in own_nodes(s) if isinstance(n, ir.Intrinsic)}
-    moves = [s for s in after if isinstance(s, ir.Copy)]
-    wide = any(isinstance(n, ir.Deref) for s in moves for n in ir.walk(s))
+    wide = any(isinstance(m, ir.Copy) and any(isinstance(n, ir.Deref) for n in ir.walk(m)) for m in made)
     found = {
-        "vector_access": wide,
-        "access_function": bool(calls & {*LOADS, *STORES}),
-        "member_wise": not wide and (bool(moves) or any(_aggregate(s) for s in before)),
+        "vector_access": wide and isinstance(s, ir.Copy | ir.Decl),
+        "access_function": bool(_calls(before) & {*LOADS, *STORES}),
+        "member_wise": not (wide and isinstance(s, ir.Copy | ir.Decl)) and any(_aggregate(b) for b in before),
     }
     return tuple(name for name, here in found.items() if here)
 
@@ -76,12 +69,16 @@ def _aggregate(s: ir.Stmt) -> bool:
     )
 
 
-def shared(before: Statements, after: Statements) -> tuple[str, ...]:
+def shared(before: Statements, made: Statements, s: ir.Stmt | None) -> tuple[str, ...]:
     """Shared arrays that functions get from the kernel; () for a scratch array that got another name."""
 
     def arguments(statements: Statements) -> int:
         return sum(len(n.args) for s in statements for n in own_nodes(s) if isinstance(n, ir.Call))
 
-    declared = any(isinstance(s, ir.SharedDecl) and not s.scratch for s in after)
-    parameter = not before and not after
-    return ("shared_in_function",) if declared or parameter or arguments(after) > arguments(before) else ()
+    declared = isinstance(s, ir.SharedDecl) and not s.scratch
+    return ("shared_in_function",) if s is None or declared or arguments(made) > arguments(before) else ()
+
+
+def _calls(statements: Statements) -> set[str]:
+    """The library functions that statements call in expressions of their own."""
+    return {n.name for s in statements for n in own_nodes(s) if isinstance(n, ir.Intrinsic)}

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from porter.model import LineMapEntry
+from porter.model import LineMapEntry, patterns_of
 from porter.source import Span
 
 LONG = 12  # lines of a compound statement above which its head and the parts of its body are regions of their own
@@ -167,8 +167,11 @@ def first_line(node: ast.stmt) -> int:
 
 
 def _author(node: ast.stmt, by_line: dict[int, LineMapEntry]) -> str:
+    """Who wrote a statement: an agent's attempt, a person, or porter, whose patterns are all the same author."""
     entry = by_line.get(node.lineno)
-    return entry.author if entry else ""
+    if entry is None:
+        return ""
+    return "translator" if patterns_of(entry.author) else entry.author
 
 
 def _attribute(node: ast.expr) -> str:

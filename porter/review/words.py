@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from porter.model import Status
-from porter.patterns.catalogue import all_patterns
+from porter.model import BASES, Status, patterns_of
+from porter.patterns.catalogue import assumptions_of
 from porter.review.loaded import Loaded
 from porter.review.regions import Region
 
@@ -34,28 +34,43 @@ def lines_words(lines: range | tuple[int, ...]) -> str:
 
 
 def author_words(loaded: Loaded, region: Region) -> str:
-    """Who wrote a region, and what the rewrites among its authors assume."""
+    """Who wrote a region, with which patterns on which lines, and what those assume."""
     names = []
-    for author in region.authors:
+    for author in dict.fromkeys("translator" if patterns_of(a) else a for a in region.authors):
         kind, _, what = author.partition(":")
-        if kind == "agent":
-            names.append(f"agent, attempt {what}")
-        elif kind == "pattern":
-            names.append(f"pattern {what}")
-        else:
-            names.append(kind)
+        names.append(f"agent, attempt {what}" if kind == "agent" else kind)
     words = ["by " + ", ".join(names)]
+    rewrites = [f"{name} ({lines_words(lines)})" for name, lines in patterns_in(loaded, region).items()]
+    if rewrites:
+        words.append(f"pattern{'s' * (len(rewrites) > 1)} {', '.join(rewrites)}")
     hole = dict(loaded.holes).get(region.hole)
     if hole:
         words.append(f"hole {region.hole}, {hole.code}: {hole.reason}")
-    words += [f"assumes {text}" for text in assumptions(region)]
-    return "; ".join(words)
+    return "; ".join([*words, *assumption_words(loaded, region)])
 
 
-def assumptions(region: Region) -> list[str]:
-    """What the patterns that wrote a region assume; nothing for exact ones."""
-    named = {a.partition(":")[2] for a in region.authors if a.startswith("pattern:")}
-    return [p.assumes for p in all_patterns() if p.name in named and p.assumes]
+def patterns_in(loaded: Loaded, region: Region) -> dict[str, tuple[int, ...]]:
+    """The patterns that rewrote a region -> the lines of the port that show each."""
+    found: dict[str, list[int]] = {}
+    for e in loaded.line_map:
+        if region.first <= e.line <= region.last:
+            for name in patterns_of(e.author):
+                found.setdefault(name, []).append(e.line)
+    return {name: tuple(lines) for name, lines in found.items()}
+
+
+def assumption_words(loaded: Loaded, region: Region) -> list[str]:
+    """What the patterns of a region take for granted, a sentence each, with the answer of the check that backs it."""
+    answers = {v.check: v.status.value for v in loaded.verdicts} if loaded.verified else {}
+    named = patterns_in(loaded, region)
+    recorded = loaded.record.assumptions if loaded.record else ()
+    known = recorded or assumptions_of(named)  # records of earlier versions have none
+    rows = []
+    for a in known:
+        if a.pattern in named:
+            answer = f"; {a.check} {answers.get(a.check, 'not run')}" if a.check else ""
+            rows.append(f"assumes {a.text} ({BASES.get(a.basis, a.basis)}: {a.how}{answer})")
+    return rows
 
 
 @cache

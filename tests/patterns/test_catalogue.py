@@ -6,17 +6,20 @@ import ast
 
 import pytest
 
-from porter.catalogue import function_rows, pattern_page, ported
+from porter.catalogue import function_rows, pattern_page, port_of
+from porter.model import patterns_of
 from porter.patterns.catalogue import Pattern, all_patterns
 
 
 @pytest.mark.parametrize("pattern", all_patterns(), ids=lambda p: p.name)
 def test_the_port_shows_the_pattern(pattern: Pattern) -> None:
-    text = ported(pattern)
-    ast.parse(text)
-    assert "hole(" not in text
+    module = port_of(pattern)
+    ast.parse(module.text)
+    assert "hole(" not in module.text and pattern.name in module.patterns
+    lines = module.text.splitlines()
+    named = [lines[e.line - 1] for e in module.line_map if pattern.name in patterns_of(e.author)]
     for shown in pattern.shows:
-        assert shown in text
+        assert any(shown in line for line in named), f"{shown} is on no line that names {pattern.name}: {named}"
 
 
 def test_names_are_unique_and_modules_exist() -> None:
