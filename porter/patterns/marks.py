@@ -32,19 +32,21 @@ def marked_kernel(before: ir.Kernel, after: ir.Kernel, naming: Naming) -> ir.Ker
 
     A statement that came from another function of the kernel counts as made.
     """
-    places = _by_place((before.body, *(f.body for f in before.functions.values())))
+    if after is before:
+        return after
+    whole = (before.body, *(f.body for f in before.functions.values()))
     functions = {}
     for key, fn in after.functions.items():
         was = before.functions.get(key)
-        body = _marked(was.body if was else (), fn.body, places, naming)
+        body = _marked(was.body if was else (), fn.body, whole, naming)
         functions[key] = replace(fn, body=body, params=_params(was.params if was else (), fn.params, naming))
-    body = _marked(before.body, after.body, places, naming)
+    body = _marked(before.body, after.body, whole, naming)
     return replace(after, body=body, functions=functions, params=_params(before.params, after.params, naming))
 
 
 def marked(before: tuple[ir.Stmt, ...], after: tuple[ir.Stmt, ...], naming: Naming) -> tuple[ir.Stmt, ...]:
     """`after` with the statements that a pass over one body has made or changed marked."""
-    return after if after is before else _marked(before, after, _by_place((before,)), naming)
+    return _marked(before, after, (before,), naming)
 
 
 def renamed(span: Span, names: tuple[str, ...]) -> Span:
@@ -72,13 +74,21 @@ def _params(
 
 
 def _marked(
-    before: tuple[ir.Stmt, ...], after: tuple[ir.Stmt, ...], places: dict[Span, list[ir.Stmt]], naming: Naming
+    before: tuple[ir.Stmt, ...], after: tuple[ir.Stmt, ...], whole: Sequence[tuple[ir.Stmt, ...]], naming: Naming
 ) -> tuple[ir.Stmt, ...]:
-    known = {_key(s) for s in _statements(before)}
+    """`whole`: the bodies that a statement at a place of the source may have come from."""
+    were, are = list(_statements(before)), list(_statements(after))
+    same = {id(s) for s in were} & {id(s) for s in are}
+    known = {_key(s) for s in were if id(s) not in same}
     made: dict[Span, list[ir.Stmt]] = {}
-    for s in _statements(after):
-        if _key(s) not in known:
+    for s in are:
+        if id(s) not in same and _key(s) not in known:
             made.setdefault(s.span, []).append(s)
+    if not made:
+        return after
+    places: dict[Span, list[ir.Stmt]] = {}
+    for s in (s for body in whole for s in _statements(body)):
+        places.setdefault(s.span, []).append(s)
     names = {id(s): naming(places.get(span, ()), found, s) for span, found in made.items() for s in found}
     if not any(names.values()):
         return after
@@ -109,14 +119,6 @@ def _respanned(value: Any, names: tuple[str, ...]) -> Any:
         return replace(n, span=renamed(n.span, names)) if isinstance(n, ir.Expr) and n.span.line else n
 
     return ir.rewrite(value, one)
-
-
-def _by_place(bodies: Sequence[tuple[ir.Stmt, ...]]) -> dict[Span, list[ir.Stmt]]:
-    places: dict[Span, list[ir.Stmt]] = {}
-    for body in bodies:
-        for s in _statements(body):
-            places.setdefault(s.span, []).append(s)
-    return places
 
 
 def _statements(body: tuple[Any, ...]) -> Iterator[ir.Stmt]:
