@@ -130,7 +130,7 @@ def patterns_of(author: str) -> tuple[str, ...]:
 #: ground of an assumption -> what a person reads
 BASES = {
     "proved": "proved",  # porter has shown it from the source, or does not rewrite
-    "source": "the source promises it",  # a qualifier, or the rules of the language or of a library
+    "source": "promised",  # a qualifier, or the rules of the language or of a library
     "case": "from the case",  # the case file, or the launcher in the source, says so
     "checked": "checked",  # something refuses to run where it does not hold
 }

@@ -8,7 +8,7 @@ from html import escape
 from porter.outputs import now
 from porter.review.loaded import Loaded
 from porter.review.regions import Region
-from porter.review.words import CHECK_SIGN, SIGN, author_words, region_title
+from porter.review.words import CHECK_SIGN, SIGN, assumption_words, author_words, region_title
 
 STYLE = """
 :root { color-scheme: light dark; --line: #8886; }
@@ -69,6 +69,7 @@ def _region(p: Loaded, region: Region) -> Iterator[str]:
         )
         about.append(escape(words))
     about += [f"{escape(v.check)} {v.status.value}: {escape(d.code)} {escape(d.message)}" for v, d in p.about(region)]
+    about += [escape(row) for row in assumption_words(p, region)]
     yield (
         f'<tr class="head {state}"><th colspan="2" scope="rowgroup" aria-label="{SIGN[state]} {state}">{escape(title)}'
         f'<div class="about">{"<br>".join(about)}</div></th></tr>'

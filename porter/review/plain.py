@@ -12,7 +12,7 @@ from porter.review.changes import accept, edit, reject, remark, withdraw
 from porter.review.editor import edited_text
 from porter.review.loaded import Loaded, load, load_all
 from porter.review.regions import Region
-from porter.review.words import SIGN, author_words, region_title
+from porter.review.words import SIGN, assumption_words, author_words, region_title
 
 QUESTION = "[a]ccept [r]eject [c]omment [e]dit [x]plain [w]ithdraw [n]ext [p]revious [q]uit? "
 
@@ -145,6 +145,7 @@ def shown(loaded: Loaded, region: Region) -> str:
     rows += [f"  port {n:5} | {loaded.port_lines[n - 1]}" for n in range(region.first, region.last + 1)]
     for verdict, d in loaded.about(region):
         rows.append(f"  {verdict.check} {verdict.status.value}: {d.code} {d.message}")
+    rows += [f"  {row}" for row in assumption_words(loaded, region)]
     decision = loaded.decisions.get(region.name)
     if decision:
         rows.append(

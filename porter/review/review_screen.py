@@ -22,7 +22,7 @@ from porter.review.plain import explained
 from porter.review.regions import Region
 from porter.review.shown import OnePortScreen
 from porter.review.three_way import ThreeWayScreen
-from porter.review.words import SIGN, author_words, library_words, region_title
+from porter.review.words import SIGN, assumption_words, author_words, library_words, region_title
 
 
 class ReviewScreen(OnePortScreen):
@@ -144,7 +144,7 @@ class ReviewScreen(OnePortScreen):
                 f"{decision.state}: {decision.by}, {decision.at}" + (f": {decision.comment}" * bool(decision.comment))
             )
         rows += [f"{v.check} {v.status.value}: {d.code} {d.message}" for v, d in p.about(region)]
-        rows += library_words(p.port_text(region))
+        rows += assumption_words(p, region) + library_words(p.port_text(region))
         about.update(Text("\n".join(rows)))
 
     def go_to(self, region: Region | None) -> None:

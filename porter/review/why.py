@@ -17,7 +17,7 @@ from porter.outputs import Translation
 from porter.review.changes import translated
 from porter.review.loaded import Loaded
 from porter.review.regions import Region
-from porter.review.words import author_words, library_words
+from porter.review.words import assumption_words, author_words, library_words
 
 MOST = 60  # lines of PTX or SASS that are shown
 
@@ -31,7 +31,13 @@ def why(loaded: Loaded, region: Region, config: PortConfig) -> Iterator[str]:
         yield "IR (first instance)\n" + ("\n".join(ir_lines(made.kernels[0], set(region.cuda))) or "none: no statement")
     except PorterError as error:
         yield f"IR\nnot known: {error}"
-    yield "rewrite\n" + "\n".join([author_words(loaded, region), *library_words(loaded.port_text(region))])
+    yield "rewrite\n" + "\n".join(
+        [
+            author_words(loaded, region),
+            *assumption_words(loaded, region),
+            *library_words(loaded.port_text(region)),
+        ]
+    )
     yield "CuTeDSL\n" + numbered(loaded.port_lines, range(region.first, region.last + 1))
     if made is not None:
         yield from _compiled(loaded, region, made)

@@ -34,7 +34,7 @@ def lines_words(lines: range | tuple[int, ...]) -> str:
 
 
 def author_words(loaded: Loaded, region: Region) -> str:
-    """Who wrote a region, with which patterns on which lines, and what those assume."""
+    """Who wrote a region, and with which patterns on which of its lines."""
     names = []
     for author in dict.fromkeys("translator" if patterns_of(a) else a for a in region.authors):
         kind, _, what = author.partition(":")
@@ -46,7 +46,7 @@ def author_words(loaded: Loaded, region: Region) -> str:
     hole = dict(loaded.holes).get(region.hole)
     if hole:
         words.append(f"hole {region.hole}, {hole.code}: {hole.reason}")
-    return "; ".join([*words, *assumption_words(loaded, region)])
+    return "; ".join(words)
 
 
 def patterns_in(loaded: Loaded, region: Region) -> dict[str, tuple[int, ...]]:
@@ -60,16 +60,18 @@ def patterns_in(loaded: Loaded, region: Region) -> dict[str, tuple[int, ...]]:
 
 
 def assumption_words(loaded: Loaded, region: Region) -> list[str]:
-    """What the patterns of a region take for granted, a sentence each, with the answer of the check that backs it."""
+    """What the patterns of a region take for granted, a row each, with the answer of the check that backs it.
+
+    What porter has proved comes last.
+    """
     answers = {v.check: v.status.value for v in loaded.verdicts} if loaded.verified else {}
     named = patterns_in(loaded, region)
     recorded = loaded.record.assumptions if loaded.record else ()
     known = recorded or assumptions_of(named)  # records of earlier versions have none
     rows = []
-    for a in known:
-        if a.pattern in named:
-            answer = f"; {a.check} {answers.get(a.check, 'not run')}" if a.check else ""
-            rows.append(f"assumes {a.text} ({BASES.get(a.basis, a.basis)}: {a.how}{answer})")
+    for a in sorted((a for a in known if a.pattern in named), key=lambda a: a.basis == "proved"):
+        ground = BASES.get(a.basis, a.basis) + (f", {a.check} {answers.get(a.check, 'not run')}" if a.check else "")
+        rows.append(f"{a.pattern} assumes ({ground}) {a.text}: {a.how}")
     return rows
 
 

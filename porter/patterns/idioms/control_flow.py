@@ -104,7 +104,7 @@ __global__ void fill(float* x, int n) {
             Assumption(
                 "that the loop's variable plus its step stays below 2^31",
                 "source",
-                "C++ leaves the overflow of an int open; bounds of an unsigned variable are known to be smaller",
+                "C++ forbids an int to overflow; an unsigned variable has known bounds",
             ),
             Assumption(
                 "that the step is not negative",
@@ -150,7 +150,7 @@ __global__ void negate(T* x) {
             Assumption(
                 "that only these template arguments are asked for",
                 "case",
-                "the instances that were ported; the port raises for others",
+                "its instances, or --instantiate; the port raises for others",
             ),
         ),
         instances=("negate<__half, 8>", "negate<float, 4>"),

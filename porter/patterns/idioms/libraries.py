@@ -24,7 +24,7 @@ __global__ void total(const float* x, float* out) {
             Assumption(
                 "that the order of a floating-point sum is free",
                 "source",
-                "cub says so; sums are held to the bounds of the case",
+                "cub leaves it open",
                 "numerics",
             ),
         ),
@@ -54,7 +54,7 @@ __global__ void neighbours(int* x) {
             Assumption(
                 "that all threads of a group reach its methods together",
                 "source",
-                "cooperative groups require it; a thread that is missing is reported",
+                "cooperative groups require it",
                 "sanitizer",
             ),
         ),
@@ -81,7 +81,7 @@ __global__ void warp_total(const float* x, float* out) {
             Assumption(
                 "that the order of a floating-point sum is free",
                 "source",
-                "cooperative groups say so; sums are held to the bounds of the case",
+                "cooperative groups leave it open",
                 "numerics",
             ),
         ),

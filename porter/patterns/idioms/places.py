@@ -100,7 +100,7 @@ __global__ void stage(float* x) {
             Assumption(
                 "that the launch gives the bytes that the kernel uses",
                 "case",
-                "an access beyond them is reported",
+                "its shared memory, in bytes",
                 "sanitizer",
             ),
         ),

@@ -24,7 +24,7 @@ __global__ void scale4(float* x, float a) {
             Assumption(
                 "that every address is aligned as the vector type says",
                 "source",
-                "the cast says so; a misaligned access is reported",
+                "by the cast",
                 "sanitizer",
             ),
         ),
@@ -41,7 +41,7 @@ __global__ void scale(float* __restrict__ y, const float* __restrict__ x) { y[th
             Assumption(
                 "that nobody writes the memory of a const __restrict__ parameter while the kernel runs",
                 "source",
-                "`__restrict__` says so; an input that has changed fails numerics",
+                "by __restrict__",
                 "numerics",
             ),
         ),
