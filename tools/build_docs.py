@@ -108,12 +108,15 @@ tests. Rows may be any distance apart, and there may be none. On sm_90 and later
 dependent launch; `PORTER_PDL=0` turns that off, `PORTER_DISABLE=NAME` (or `all`) runs torch's operators instead.
 
 A kernel is compiled for its static choices (types, row length, alignment, threads) when it is first needed, in about
-half a second, and kept in porter's cache; `porter build` fills the cache ahead of time. Choices that were measured on
-a device are in `porter/corpus/tuning`, made by `porter tune`; elsewhere rules from row length, rows and number of SMs
-decide. After a change of these variables or tables in a running process, call
-`porter.corpus.runtime.ops.forget_plans()`.
+half a second, and kept in porter's cache. `porter build` fills the cache ahead of time, for an image of a service, say:
+there the folder that `PORTER_CACHE` names may be read-only. `porter.corpus.warm_up(configurations)` takes the same list,
+compiles what is missing and loads it into the process. Choices that were measured on a device are in
+`porter/corpus/tuning`, made by `porter tune`; elsewhere rules from row length, rows and number of SMs decide. After a
+change of these variables or tables in a running process, call `porter.corpus.runtime.ops.forget_plans()`.
 
 Call an operation once for every size before it is captured in a CUDA graph: the first call compiles or loads.
+
+Tensors without memory (`FakeTensorMode`) are for `torch.ops.porter.NAME`; torch.compile and torch.export see to that.
 
 With programmatic dependent launch a kernel may start before the previous one has finished. It waits for it before it
 reads or writes anything; only `prefetch` instructions, which fetch no value, stand before.

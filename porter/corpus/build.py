@@ -16,9 +16,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from porter.corpus.runtime.device import Device
+from porter.corpus.runtime.arch import device_index
+from porter.corpus.runtime.device import Device, device_of_index
 from porter.corpus.runtime.ops import OPS, Unsupported
-from porter.corpus.runtime.specialisation import Specialisation, compiled
+from porter.corpus.runtime.specialisation import Specialisation, compiled, loaded
 
 _TENSOR = re.compile(r"(\w+)\[([\d,\s]*)(?::([\d,\s]*))?\]")
 
@@ -101,6 +102,23 @@ def _compile(key: tuple[Specialisation, str]) -> str:
         return ""
     except Exception as error:
         return f"{key[0]}: {type(error).__name__}: {error}"
+
+
+def warm_up(configurations: Iterable[Mapping[str, Any]], device: Any = None, jobs: int = 1) -> int:
+    """Compile what is missing and load all of it, so that first calls of this process neither compile nor read files.
+
+    `configurations` as for `porter build`; `device` a torch device, its number, None for the current one, or a made-up
+    Device. More than one of `jobs` start processes of their own. Returns how many kernels there are. Raises ValueError
+    for a configuration that its op refuses, RuntimeError for a kernel that does not compile.
+    """
+    found = device if isinstance(device, Device) else device_of_index(device_index(device))
+    kernels = list(dict.fromkeys(kernel for each in configurations for kernel in plans(each, found)))
+    _, failures = build(kernels, found.arch, jobs)
+    if failures:
+        raise RuntimeError(failures[0])
+    for kernel in kernels:
+        loaded(kernel, found.arch)
+    return len(kernels)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

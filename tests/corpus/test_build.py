@@ -11,12 +11,13 @@ pytest.importorskip("cutlass")
 
 import torch
 
+from porter import corpus
 from porter.cli import main
 from porter.corpus import build
-from porter.corpus.runtime import dsl
+from porter.corpus.runtime import cache, dsl
 from porter.corpus.runtime.device import Device
 from porter.corpus.runtime.ops import OPS
-from porter.corpus.runtime.specialisation import compiled
+from porter.corpus.runtime.specialisation import compiled, loaded
 
 H200 = Device("sm_90a", 132)
 NORM = {
@@ -47,6 +48,36 @@ def test_build_fills_the_cache(tmp_path, monkeypatch, capsys):
     assert "1 of 1 kernels for sm_90a" in capsys.readouterr().out
     monkeypatch.setattr(dsl, "build", lambda *a: pytest.fail("compiled again"))
     assert compiled(next(iter(build.plans(NORM, H200))), "sm_90a").object_path.is_file()
+
+
+def test_warm_up_loads_what_a_launch_needs(tmp_path, monkeypatch):
+    monkeypatch.setenv("PORTER_CACHE", str(tmp_path / "cache"))
+    kernels = list(build.plans({**NORM, "tokens": [1, 4096]}, H200))
+    loaded.cache_clear()
+    assert corpus.warm_up([{**NORM, "tokens": [1, 4096]}, {**NORM, "tokens": [1]}], H200) == len(set(kernels)) == 2
+    monkeypatch.setattr(dsl, "load", lambda *a: pytest.fail("loaded again"))
+    for kernel in kernels:
+        with pytest.raises(TypeError):
+            loaded(kernel, H200.arch)()
+    with pytest.raises(ValueError, match="no op"):
+        corpus.warm_up([{"op": "no"}], H200)
+    monkeypatch.setattr(build, "build", lambda *a: (1, ["kernel: it does not compile"]))
+    with pytest.raises(RuntimeError, match="does not compile"):
+        corpus.warm_up([NORM], H200)
+
+
+def test_kernels_shipped_in_a_folder_that_cannot_be_written_are_used(tmp_path, monkeypatch):
+    monkeypatch.setenv("PORTER_CACHE", str(tmp_path / "image"))
+    kernel = next(iter(build.plans(NORM, H200)))
+    shipped = compiled(kernel, "sm_90a").folder
+    usable = cache._usable_root
+    monkeypatch.setattr(cache, "_usable_root", lambda *_: usable(str(tmp_path / "scratch"), ""))  # as where it fails
+    monkeypatch.setattr(dsl, "build", lambda *a: pytest.fail("compiled again"))
+    assert compiled(kernel, "sm_90a").folder == shipped
+    (shipped / "kernel.o").write_bytes(b"")  # damaged: compiled anew, elsewhere
+    built = []
+    monkeypatch.setattr(dsl, "build", lambda folder, *a: built.append(folder))
+    assert compiled(kernel, "sm_90a").folder.is_relative_to(tmp_path / "scratch") and built
 
 
 @pytest.mark.parametrize(

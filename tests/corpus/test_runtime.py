@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,16 @@ def test_prune_drops_what_was_used_longest_ago(tmp_path):
     cache.get("aa")  # now the most recent
     assert cache.prune(cache.size() - 1, keep_seconds=0) > 1000
     assert cache.get("bb") is None and cache.get("aa") is not None and cache.get("cc") is not None
+
+
+def test_prune_clears_away_what_killed_builders_left(tmp_path):
+    cache = ArtifactCache("k", tmp_path)
+    folder = cache.put("ab12", {"x": b"1"}).parent
+    for name, age in ((".building-old", 7200), (".damaged-old", 7200), (".building-new", 0)):
+        (folder / name).mkdir()
+        os.utime(folder / name, (time.time() - age,) * 2)
+    cache.prune(1 << 40)
+    assert sorted(p.name for p in folder.iterdir() if p.name.startswith(".")) == [".building-new"]
 
 
 def test_an_unusable_root_is_replaced_with_a_warning(tmp_path, monkeypatch):

@@ -6,6 +6,7 @@ an entry becomes visible by one rename, so a lost or deleted lock never makes a 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -42,10 +43,7 @@ def cache_root() -> Path:
 
 @cache
 def _usable_root(porter_cache: str, xdg: str) -> Path:
-    if porter_cache:
-        root = Path(porter_cache).expanduser()
-    else:
-        root = (Path(xdg) if xdg else Path.home() / ".cache") / "porter"
+    root = _named_root(porter_cache, xdg)
     try:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=root):
@@ -56,12 +54,22 @@ def _usable_root(porter_cache: str, xdg: str) -> Path:
         return fallback
 
 
-class ArtifactCache:
-    """Entries of one kind (`"port"`, `"original"`, ...) below the cache root."""
+def _named_root(porter_cache: str, xdg: str) -> Path:
+    if porter_cache:
+        return Path(porter_cache).expanduser()
+    return (Path(xdg) if xdg else Path.home() / ".cache") / "porter"
 
-    def __init__(self, kind: str, root: Path | None = None):
+
+class ArtifactCache:
+    """Entries of one kind (`"port"`, `"original"`, ...) below the cache root.
+
+    With `shipped` the folder that the user named is read even where it cannot be written, as in a container's image.
+    """
+
+    def __init__(self, kind: str, root: Path | None = None, shipped: bool = False):
         self.kind = kind
         self._root = root
+        self._shipped = shipped
 
     @property
     def folder(self) -> Path:
@@ -74,9 +82,19 @@ class ArtifactCache:
         """The entry's folder when it is there and whole; a damaged entry counts as absent."""
         path = self.entry(key)
         if not _whole(path):
-            return None
-        os.utime(path / MANIFEST)  # last use, for prune
+            return self._in_named_root(key)
+        with contextlib.suppress(OSError):  # another user's, say
+            os.utime(path / MANIFEST)  # last use, for prune
         return path
+
+    def _in_named_root(self, key: str) -> Path | None:
+        if not self._shipped or self._root is not None:
+            return None
+        named = _named_root(os.environ.get("PORTER_CACHE", ""), os.environ.get("XDG_CACHE_HOME", ""))
+        if named == cache_root():
+            return None
+        path = named / self.kind / key[:2] / key
+        return path if _whole(path) else None
 
     def get_or_build(self, key: str, build: Callable[[Path], None]) -> Path:
         """The entry's folder, made by `build(empty folder)` if need be. What `build` raises is passed on.
@@ -117,8 +135,13 @@ class ArtifactCache:
     def prune(self, max_bytes: int, keep_seconds: float = 3600.0) -> int:
         """Delete the entries unused longest until at most max_bytes are left; returns the bytes freed.
 
-        Entries used within keep_seconds stay: another process may be about to read them.
+        Entries used within keep_seconds stay: another process may be about to read them. What processes left behind
+        that were killed while they built goes too.
         """
+        for left in (*self.folder.glob("*/.building-*"), *self.folder.glob("*/.damaged-*")):
+            with contextlib.suppress(OSError):
+                if left.stat().st_mtime < time.time() - keep_seconds:
+                    shutil.rmtree(left, ignore_errors=True)
         entries = sorted(self._entries())
         total = sum(bytes_ for _, bytes_, _ in entries)
         freed = 0

@@ -13,7 +13,7 @@ from porter.corpus.runtime.cache import ArtifactCache, digest
 from porter.corpus.runtime.kernel import Compiled
 from porter.corpus.runtime.signature import Argument, compile_arguments
 
-_CACHE = ArtifactCache("corpus")
+_CACHE = ArtifactCache("corpus", shipped=True)
 _LIBRARY = Path(__file__).resolve().parent.parent / "lib"
 
 
