@@ -109,7 +109,7 @@ dependent launch; `PORTER_PDL=0` turns that off, `PORTER_DISABLE=NAME` (or `all`
 
 A kernel is compiled for its static choices (types, row length, alignment, threads) when it is first needed, in about
 half a second, and kept in porter's cache. `porter build` fills the cache ahead of time, for an image of a service, say:
-there the folder that `PORTER_CACHE` names may be read-only. `porter.corpus.warm_up(configurations)` takes the same list,
+there the folder that `PORTER_CACHE` names may be read-only. `porter.corpus.warm_up(list)` takes the same list,
 compiles what is missing and loads it into the process. Choices that were measured on a device are in
 `porter/corpus/tuning`, made by `porter tune`; elsewhere rules from row length, rows and number of SMs decide. After a
 change of these variables or tables in a running process, call `porter.corpus.runtime.ops.forget_plans()`.
