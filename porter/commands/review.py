@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 from pathlib import Path
 from typing import Any
@@ -84,4 +85,7 @@ def full_screen(paths: list[Path], config: Any, parser: argparse.ArgumentParser)
         raise PorterError(
             Diagnostic("PRT965", "the review needs Textual, which is not installed", help=help_)
         ) from None
-    return ReviewApp(paths, config).run() or 0
+    app = ReviewApp(paths, config)
+    gc.collect()
+    gc.freeze()  # a full collection over all that is loaded takes longer than a key may
+    return app.run() or 0

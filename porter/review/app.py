@@ -12,7 +12,7 @@ from textual.screen import Screen
 from porter.config import PortConfig
 from porter.outputs import find_ports
 from porter.provenance import record_path
-from porter.review.bindings import KEYS, bindings, help_text
+from porter.review.bindings import KEYS, bindings, help_rows
 from porter.review.dialogs import Page
 from porter.review.loaded import Loaded, load
 from porter.review.ports_screen import PortsScreen
@@ -27,15 +27,32 @@ class ReviewApp(App[int]):
     """`verifier` runs the checks; tests give another one."""
 
     TITLE = "porter review"
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 (Textual's)
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (30, "-high")]  # noqa: RUF012 (Textual's)
     BINDINGS = bindings("app")
     CSS = """
     CodePane { border: round $foreground 40%; width: 1fr; height: 1fr; }
     CodePane:focus { border: heavy $accent; }
-    #about { height: 7; border: round $foreground 40%; padding: 0 1; overflow-y: auto; }
+    #about { height: 7; border: round $foreground 40%; padding: 0 1; overflow-y: hidden; }
+    .-low #about { height: 6; }
+    #three { grid-size: 3 1; }
+    .-narrow #three { grid-size: 2 2; }
+    .-narrow #three #port { column-span: 2; }
+    #tree-and-text { layout: horizontal; }
+    .-narrow #tree-and-text { layout: vertical; }
+    #tree-and-text > * { width: 1fr; height: 1fr; border: round $foreground 40%; scrollbar-size: 1 1; }
+    #tree-and-text > *:focus { border: heavy $accent; }
+    VerticalScroll { scrollbar-size: 1 1; }
+    TabbedContent { height: 1fr; }
+    TabPane { padding: 0; }
+    TabPane Static { padding: 0 1; }
+    .keys { dock: bottom; height: 1; padding: 0 1; background: $panel; }
     #faults { height: auto; padding: 0 1; text-style: bold; }
     .dialog { width: 70%; height: auto; border: round $accent; padding: 1 2; background: $surface; }
     .page { width: 92%; height: 88%; border: round $accent; padding: 0 1; background: $surface; }
     .faint { text-style: dim; }
+    .dialog Input { border: none; height: 1; padding: 0; margin: 1 0; background: $boost; }
+    .page TextArea { border: none; padding: 0; }
     ModalScreen { align: center middle; }
     """
 
@@ -113,7 +130,8 @@ class ReviewApp(App[int]):
 
     def action_help_page(self) -> None:
         where = getattr(self.screen, "WHERE", ())
-        self.push_screen(Page("keys", help_text(*where, "app") + "\n\nctrl+p    the palette: all of these by name"))
+        rows = [*help_rows(*where, "app"), ("ctrl+p", "the palette: all of these by name")]
+        self.push_screen(Page("keys", table=rows))
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """The palette: what the table of keys declares for the screen."""

@@ -56,12 +56,28 @@ class AgentRun:
         return dollars(price.of(Usage(**kinds))) if price is not None and kinds else ""
 
     @property
-    def words(self) -> str:
-        tokens = ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in self.usage.items() if n)
+    def name(self) -> str:
+        """Its folder, and which of several candidates of one run."""
+        return self.path.parent.name + (f" {self.path.stem}" if self.path.stem != "events" else "")
+
+    @property
+    def label(self) -> str:
+        """The run in a few words."""
         attempts = f"{len(self.attempts)} attempt{'s' * (len(self.attempts) != 1)}"
-        name = self.path.parent.name + (f" {self.path.stem}" if self.path.stem != "events" else "")
-        parts = [name, self.model, attempts, self.cost, tokens and f"tokens: {tokens}"]
-        return "  ".join(p for p in (*parts, f"{self.seconds:.0f} s", self.ended or "not ended", self.fault) if p)
+        how = "damaged" if self.fault else self.ended.partition(" ")[0] or "not ended"
+        return "  ".join(part for part in (self.name, self.model, attempts, self.cost, how) if part)
+
+    @property
+    def words(self) -> str:
+        """All that the record says of the run as a whole, a row each."""
+        tokens = ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in self.usage.items() if n)
+        kept = sum(a.state == "kept" for a in self.attempts)
+        rows = [
+            f"run {self.name}", self.model and f"model {self.model}", self.ended or "not ended", self.fault,
+            f"{len(self.attempts)} attempts, {kept} kept, {self.seconds:.0f} s",
+            self.cost and f"cost {self.cost}", tokens and f"tokens {tokens}",
+        ]  # fmt: skip
+        return "\n".join(row for row in rows if row)
 
 
 def runs_about(loaded: Loaded) -> list[AgentRun]:
@@ -135,12 +151,25 @@ def _with_call(at: Attempt, event: dict[str, Any]) -> Attempt:
 
 
 def difference(one: Attempt, other: Attempt) -> str:
-    """A unified diff of two kept attempts; for one that was rolled back, the edits that its record has."""
+    """A unified diff of two attempts: of the ports that were kept, else of what each wrote into each region.
+
+    The record of an attempt that was rolled back has its edits, not the whole port.
+    """
+    names = (f"attempt {one.number}, {one.state}", f"attempt {other.number}, {other.state}")
     if one.text and other.text:
-        names = (f"attempt {one.number}", f"attempt {other.number}")
-        rows = difflib.unified_diff(one.text.splitlines(), other.text.splitlines(), *names, lineterm="")
-        return "\n".join(rows) or "the same text"
-    return "\n\n".join(edits_of(a) for a in (one, other))
+        return "\n".join(_diff(one.text, other.text, names)) or "the same text"
+    ours, theirs = dict(one.edits), dict(other.edits)  # the last edit of a region is the one that was verified
+    if not ours and not theirs:
+        return "neither attempt has an edit on record"
+    parts = []
+    for region in {**ours, **theirs}:
+        rows = _diff(ours.get(region, ""), theirs.get(region, ""), (f"{region}, {names[0]}", f"{region}, {names[1]}"))
+        parts.append("\n".join(rows) or f"{region}: the same code")
+    return "\n\n".join(parts)
+
+
+def _diff(one: str, other: str, names: tuple[str, str]) -> list[str]:
+    return list(difflib.unified_diff(one.splitlines(), other.splitlines(), names[0], names[1], lineterm=""))
 
 
 def edits_of(attempt: Attempt) -> str:

@@ -38,13 +38,17 @@ KEYS = (
     Key("review", "slash", "search", "Search", "find text in the pane with the cursor", False),
     Key("review", "m", "search_next", "Again", "find the next place with that text", False),
     Key("review", "tab", "other_pane", "Other pane", "move the cursor between CUDA and CuTeDSL", False),
+    Key("review", "z", "alone", "One pane", "show only the pane with the cursor, or both again", False),
+    Key("review", "enter", "about", "About", "all that is known of the region, in full", False),
     Key("review", "v", "verify", "Verify", "verify the port in the background", False),
     Key("review", "d", "evidence", "Checks", "what each check found"),
     Key("review", "t", "attempts", "Attempts", "the agent's runs", False),
     Key("review", "3", "three_way", "3-way", "the CUDA as ported, the CUDA as it is, and the port", False),
-    Key("evidence", "right", "next_tab", "Next check", "the next check"),
-    Key("evidence", "left", "previous_tab", "Previous check", "the check before"),
+    Key("evidence", "n,right", "next_tab", "Next check", "the next check"),
+    Key("evidence", "p,left", "previous_tab", "Previous check", "the check before"),
+    Key("attempts", "tab", "other_side", "Other side", "move between the tree and the text", False),
     Key("attempts", "d", "diff", "Diff", "mark an attempt, or compare the one under the cursor with the marked one"),
+    Key("three", "tab", "next_text", "Next text", "move the cursor to the next of the three texts"),
     Key("deeper", "escape", "back", "Back", "back to the screen before"),
     Key("deeper", "backspace", "back", "Back", "back to the screen before", False),
     Key("pane", "up,k", "move(-1)", "Up", "one line up", False),
@@ -66,18 +70,22 @@ KEYS = (
 
 
 def bindings(*where: str) -> list[BindingType]:
-    """Textual's bindings of screens, in the order of the table."""
-    return [Binding(k.key, k.action, k.label, show=k.footer) for k in KEYS if k.where in where]
-
-
-def help_text(*where: str) -> str:
-    """The help page of a screen."""
+    """Textual's bindings of screens, in the order of the table. Those of the editor win over its text's."""
     rows = [k for k in KEYS if k.where in where]
-    width = max(len(shown(k.key)) for k in rows)
-    return "\n".join(f"{shown(k.key):<{width}}  {k.about}" for k in rows)
+    return [Binding(k.key, k.action, k.label, show=k.footer, priority=k.where == "edit") for k in rows]
+
+
+def help_rows(*where: str) -> list[tuple[str, str]]:
+    """The help page of a screen: a key and what it does."""
+    return [(shown(k.key), k.about) for k in KEYS if k.where in where]
 
 
 def shown(key: str) -> str:
     """A key as a person reads it."""
     names = {"slash": "/", "question_mark": "?"}
     return " ".join(names.get(part, part) for part in key.split(","))
+
+
+def footer_key(key: Key) -> str:
+    """The first of a row's keys, short."""
+    return {"escape": "esc"}.get(first := shown(key.key.partition(",")[0]), first)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from typing import ClassVar
 
 from pygments.lexers import get_lexer_by_name
 from rich.segment import Segment
@@ -16,10 +17,10 @@ from textual.strip import Strip
 
 from porter.review.bindings import bindings
 
-CURSOR = Style(bold=True, reverse=True)
 MARKED = Style(bold=True)
 PLAIN = Style()
 FAINT = Style(dim=True)
+CUT = "›"  # at the end of a line that goes on to the right
 Row = list[tuple[str, Style]]  # pieces of a line, each of one style
 
 
@@ -47,6 +48,12 @@ class CodePane(ScrollView, can_focus=True):
     """Lines from 1. `sign` gives the character before a line; marked lines have a bar there."""
 
     BINDINGS = bindings("pane")
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"code-pane--cursor", "code-pane--marked"}
+    DEFAULT_CSS = """
+    CodePane { scrollbar-size: 0 1; }
+    CodePane .code-pane--cursor { background: $accent 45%; text-style: bold; }
+    CodePane .code-pane--marked { background: $surface-lighten-2; }
+    """
 
     class Moved(Message):
         """The person moved the cursor of a pane."""
@@ -63,6 +70,7 @@ class CodePane(ScrollView, can_focus=True):
         super().__init__(**arguments)  # type: ignore[arg-type]
         self.border_title = name
         self.rows: list[Row] = []
+        self.digits = 3
         self.plain: list[str] = []
         self.cursor = 1
         self.marked: Collection[int] = ()
@@ -72,33 +80,77 @@ class CodePane(ScrollView, can_focus=True):
         """Another text; the cursor stays on its line as far as there is one."""
         self.rows = highlighted(text, language)
         self.plain = text.splitlines()
+        self.digits = max(len(str(len(self.rows))), 3)
         width = max((len(line) for line in self.plain), default=0)
-        self.virtual_size = Size(width + 9, len(self.rows))
+        self.virtual_size = Size(width + self.head_width, len(self.rows))
         self.cursor = min(max(self.cursor, 1), max(len(self.rows), 1))
         self.refresh()
+
+    @property
+    def head_width(self) -> int:
+        """Columns before the text: edge, number, sign."""
+        return self.digits + 4
+
+    @property
+    def columns(self) -> int:
+        """Columns that a line may take: the scrollbar takes one."""
+        return self.scrollable_content_region.width
 
     def render_line(self, y: int) -> Strip:
         left, top = self.scroll_offset
         line = y + top + 1
         if line > len(self.rows):
-            return Strip.blank(self.size.width, PLAIN)
+            return Strip.blank(self.columns, PLAIN)
         marked = line in self.marked
-        style = CURSOR if line == self.cursor and self.has_focus else MARKED if marked or line == self.cursor else PLAIN
+        back = PLAIN
+        if line == self.cursor and self.has_focus:
+            back = self.ground("code-pane--cursor") + MARKED
+        elif marked:
+            back = self.ground("code-pane--marked")
+        weight = MARKED if marked or line == self.cursor else PLAIN
         edge = ">" if line == self.cursor else "▌" if marked else " "
-        head = [Segment(edge, MARKED), Segment(f"{line:5} ", FAINT), Segment(self.sign(line)[:1] + " ", MARKED)]
-        body = Strip([Segment(text, own + style) for text, own in self.rows[line - 1]])
-        room = max(self.size.width - 9, 0)
-        return Strip([*head, *body.crop_extend(left, left + room, PLAIN)]).crop_extend(0, self.size.width, PLAIN)
+        head = [
+            Segment(edge, MARKED + back),
+            Segment(f"{line:{self.digits}} ", FAINT + back),
+            Segment(f"{self.sign(line)[:1]} ", MARKED + back),
+        ]
+        body = Strip([Segment(text, own + weight + back) for text, own in self.rows[line - 1]])
+        room = max(self.columns - self.head_width, 1)
+        if body.cell_length > left + room:
+            shown = [*body.crop_extend(left, left + room - 1, back), Segment(CUT, FAINT + back)]
+        else:
+            shown = list(body.crop_extend(left, left + room, back))
+        return Strip([*head, *shown]).crop_extend(0, self.columns, back)
+
+    def ground(self, name: str) -> Style:
+        """The background that the style sheet gives to a component."""
+        return Style(bgcolor=self.get_component_rich_style(name).bgcolor)
 
     def put_cursor(self, line: int, row: int | None = None) -> None:
         """Move the cursor without telling anybody; `row` is where on the screen its line should be."""
-        self.cursor = min(max(line, 1), max(len(self.rows), 1))
+        before, self.cursor = self.cursor, min(max(line, 1), max(len(self.rows), 1))
         if row is not None:
             self.scroll_to(y=self.cursor - 1 - row, animate=False, immediate=True)
         elif self.size.height:
             target = Rectangle(self.scroll_offset.x, self.cursor - 1, 1, 1)
             self.scroll_to_region(target, animate=False, immediate=True)
-        self.refresh()
+        self.refresh_lines(before - 1)  # scrolling draws all lines anew, but a step inside the pane only these two
+        self.refresh_lines(self.cursor - 1)
+
+    def mark(self, lines: Collection[int]) -> None:
+        """Mark other lines than before."""
+        if lines != self.marked:
+            self.marked = lines
+            self.refresh()
+
+    def reveal(self, first: int, last: int) -> None:
+        """Put the cursor on `first`, with the lines up to `last` in sight as far as they fit."""
+        self.put_cursor(first)
+        height = self.size.height
+        top = self.scroll_offset.y
+        if height and last > top + height:
+            above = max(min(height // 4, height - (last - first + 1)), 0)
+            self.put_cursor(first, above)
 
     @property
     def row(self) -> int:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from rich.table import Table
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
@@ -27,7 +30,9 @@ class Line(ModalScreen[str | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
             yield Label(self.question)
-            yield Input(self.value)
+            line = Input(self.value)
+            line.cursor_blink = False  # over ssh a blinking cursor is traffic
+            yield line
             yield Label("enter: done   escape: cancel", classes="faint")
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
@@ -35,19 +40,25 @@ class Line(ModalScreen[str | None]):
 
 
 class Page(ModalScreen[None]):
-    """Text to read; it may grow while it is shown."""
+    """Text to read, which may grow while it is shown, or a table of two columns."""
 
     BINDINGS = bindings("page")
 
-    def __init__(self, title: str, text: str = "") -> None:
+    def __init__(self, title: str, text: str = "", table: Sequence[tuple[str, str]] = ()) -> None:
         super().__init__()
-        self.heading, self.text = title, text
+        self.heading, self.text, self.table = title, text, table
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="page") as page:
             page.border_title = self.heading
             page.border_subtitle = "escape: close"
-            yield Static(Text(self.text), id="text")
+            yield Static(self.columns() if self.table else Text(self.text), id="text")
+
+    def columns(self) -> Table:
+        grid = Table.grid(padding=(0, 2))
+        for left, right in self.table:
+            grid.add_row(Text(left, "bold"), Text(right))
+        return grid
 
     def add(self, text: str) -> None:
         """Append a paragraph."""
@@ -69,11 +80,13 @@ class EditRegion(ModalScreen[str | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="page") as page:
             page.border_title = f"edit {self.part.name}"
-            page.border_subtitle = "ctrl+s: save   escape: leave, what is typed is kept   ctrl+r: start over"
+            page.border_subtitle = "ctrl+s: save   escape: leave, and keep it   ctrl+r: start over"
             if self.kept is not None:
                 yield Label("continues an edit that was not finished")
             text = self.loaded.port_text(self.part) if self.kept is None else self.kept
-            yield TextArea(text, show_line_numbers=True)
+            area = TextArea.code_editor(text, show_line_numbers=True, soft_wrap=False, tab_behavior="indent")
+            area.cursor_blink = False
+            yield area
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         if event.text_area.text != self.loaded.port_text(self.part):

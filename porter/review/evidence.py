@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from porter.diagnostics import render
@@ -12,6 +12,11 @@ from porter.review.loaded import Loaded
 from porter.review.words import CHECK_SIGN
 
 TABS = ("compile", "numerics", "resources", "sanitizer", "performance")
+
+
+def checks_of(loaded: Loaded) -> tuple[str, ...]:
+    """The checks that have a page: those that every port should have, and what else was recorded."""
+    return (*TABS, *(v.check for v in loaded.verdicts if v.check not in TABS))
 
 
 def evidence(loaded: Loaded, check: str) -> str:
@@ -48,7 +53,7 @@ def _numerics(data: Mapping[str, Any]) -> Iterator[str]:
     for instance, buffers in data.get("buffers", {}).items():
         for name, row in buffers.items():
             yield ""
-            yield f"{name} {instance}: {row.get('verdict', '')}, tolerance {row.get('tolerance', '')}"
+            yield f"{f'{name} {instance}'.strip()}: {row.get('verdict', '')}, tolerance {row.get('tolerance', '')}"
             different, elements = int(row.get("different", 0)), int(row.get("elements", 0))
             yield f"  {different:,} of {elements:,} elements are not bit-equal, at most {row.get('max_ulp', 0)} ulp"
             if different:
@@ -95,22 +100,68 @@ def _performance(data: Mapping[str, Any]) -> Iterator[str]:
         yield "Counts of one launch on the emulator; they say nothing about time."
     for row in data.get("counts", ()):
         yield ""
-        yield f"{row.get('instance', '')} {_sizes(row)}".strip() or "launch"
+        yield f"{row.get('instance', '')} {_sizes(row.get('sizes', {}))}".strip() or "launch"
         yield f"  {'':<22} {'original':>12} {'port':>12}"
         for name, count in row.get("port", {}).items():
             yield f"  {name.replace('_', ' '):<22} {row.get('original', {}).get(name, 0):>12} {count:>12}"
-    rows = [r for r in data.get("rows", ()) if isinstance(r.get("graph_cold"), Mapping)]
+    rows = list(data.get("rows", ()))
     if rows:
-        yield f"on {data.get('device', 'a GPU')}, cold L2, us"
-        yield f"  {'original':>10} {'port':>10} {'ratio':>8}  sizes"
-    for row in rows:
-        us, ratio = row["graph_cold"].get("us", {}), row["graph_cold"].get("ratio", {}).get("port")
-        if "original" in us and "port" in us and ratio is not None:
-            yield f"  {us['original']:>10.2f} {us['port']:>10.2f} {ratio:>8.3f}  {_sizes(row)}"
+        yield f"Medians in us a launch on {data.get('device', 'a GPU')}, original and port in turns."
+        yield "spread: the original against itself; a ratio with = is within twice of that."
+    same, varied = _common([row.get("sizes", {}) for row in rows])
+    if same:
+        yield f"Everywhere {_sizes(same)}."
+    for kind, title, floor in TIMINGS:
+        timed = [(row, row[kind]) for row in rows if isinstance(row.get(kind), Mapping)]
+        if timed:
+            yield ""
+            yield f"{title}; floor: {floor}" if floor else title
+            yield f"  {'original':>10} {'port':>10} {'ratio':>7}   {'spread':>6} {'floor' if floor else '':>9}  sizes"
+        for row, timing in timed:
+            yield _timed(timing, _sizes({name: n for name, n in row.get("sizes", {}).items() if name in varied}))
+    yield from (
+        f"not timed: {row.get('instance', '')} {_sizes(row.get('sizes', {}))}: {row['error']}"
+        for row in rows
+        if row.get("error")
+    )
+    for kind, why in {kind: why for row in rows for kind, why in row.get("not_done", {}).items()}.items():
+        yield f"{kind.replace('_', ' ')} was not timed: {why}"
+    host = [row["host_us"] for row in rows if row.get("host_us")]
+    if host:
+        sides = " and ".join(f"{side} {min(h[side] for h in host if side in h):.1f} us" for side in host[0])
+        yield f"the host needs at least, a launch: {sides}"
 
 
-def _sizes(row: Mapping[str, Any]) -> str:
-    return " ".join(f"{k}={v}" for k, v in row.get("sizes", {}).items())
+# What a row of the check was timed as: its key, the title of its table, what its floor is.
+TIMINGS = (
+    ("graph_cold", "cold L2, which decides", "a copy of as many bytes"),
+    ("graph_warm", "warm L2", "an empty kernel of the same grid"),
+    ("chain", "between a producer and a consumer, all three together", ""),
+    ("chain_pdl", "the same, with programmatic dependent launch", ""),
+)
+
+
+def _common(sizes: Sequence[Mapping[str, int]]) -> tuple[dict[str, int], set[str]]:
+    """The sizes that are the same in all rows, and the names of the others. One row has only others."""
+    names = {name for row in sizes for name in row}
+    same = {n: v for n, v in (sizes[0] if len(sizes) > 1 else {}).items() if all(row.get(n) == v for row in sizes)}
+    return same, names - set(same)
+
+
+def _timed(timing: Mapping[str, Any], sizes: str) -> str:
+    """One point: microseconds of both sides, their ratio and how far to trust it, the floor."""
+    us, ratio = timing.get("us", {}), timing.get("ratio", {}).get("port", 0.0)
+    floor = next((us[side] for side in ("copy", "empty") if side in us), None)
+    within = " " if timing.get("counts", {}).get("port", True) else "="
+    spread = f"±{100 * timing.get('a_vs_a', 0.0):.1f}%" + ("" if timing.get("settled", True) else "!")
+    return (
+        f"  {us.get('original', 0.0):>10.2f} {us.get('port', 0.0):>10.2f} {ratio:>7.3f}{within}  {spread:>6} "
+        f"{f'{floor:.2f}' if floor is not None else '':>9}  {sizes}"
+    )
+
+
+def _sizes(sizes: Mapping[str, int]) -> str:
+    return " ".join(f"{name}={n}" for name, n in sizes.items())
 
 
 _BODIES: dict[str, Any] = {

@@ -7,11 +7,11 @@ from pathlib import Path
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
-from textual.widgets import Footer, Static, TabbedContent, TabPane
+from textual.widgets import Static, TabbedContent, TabPane, Tabs
 
 from porter.review.bindings import bindings
-from porter.review.evidence import TABS, evidence
-from porter.review.shown import OnePortScreen
+from porter.review.evidence import checks_of, evidence
+from porter.review.shown import KeyLine, OnePortScreen
 from porter.review.words import CHECK_SIGN
 
 
@@ -22,21 +22,47 @@ class EvidenceScreen(OnePortScreen):
     BINDINGS = bindings("evidence", "deeper")
 
     def compose(self) -> ComposeResult:
-        with TabbedContent(initial=TABS[0]):
-            for check in TABS:
+        self.checks = checks_of(self.loaded)
+        with TabbedContent(initial=self.checks[0]):
+            for check in self.checks:
                 with TabPane(self.label(check), id=check), VerticalScroll():
                     yield Static(Text(evidence(self.loaded, check)), id=f"{check}-text")
-        yield Footer(show_command_palette=False)
+        yield KeyLine(*self.WHERE)
+
+    def on_mount(self) -> None:
+        self.query_one(Tabs).can_focus = False  # the arrow keys turn tabs and scroll: nothing else needs the focus
+        self.read()
+
+    def on_tabbed_content_tab_activated(self, event: TabbedContent.TabActivated) -> None:
+        self.read()
+
+    def read(self) -> None:
+        """Give the focus to the page that is seen, so that the keys scroll it."""
+        active = self.query_one(TabbedContent).active
+        self.query_one(f"#{active} VerticalScroll", VerticalScroll).focus()
 
     def label(self, check: str) -> str:
         verdict = self.loaded.verdict(check)
         return f"{CHECK_SIGN[verdict.status]} {check}" if verdict else check
 
     def port_changed(self, path: Path) -> None:
-        if path == self.path and self.is_mounted:
-            for check in TABS:
-                self.query_one(f"#{check}-text", Static).update(Text(evidence(self.loaded, check)))
-                self.query_one(TabbedContent).get_tab(check).label = Text(self.label(check))  # type: ignore[assignment]
+        if path != self.path or not self.is_mounted:
+            return
+        if checks_of(self.loaded) != self.checks:
+            self.call_later(self.anew)
+            return
+        for check in self.checks:
+            self.query_one(f"#{check}-text", Static).update(Text(evidence(self.loaded, check)))
+            self.query_one(TabbedContent).get_tab(check).label = Text(self.label(check))  # type: ignore[assignment]
+
+    async def anew(self) -> None:
+        """Other checks have been run: other tabs. The one that is read stays."""
+        active = self.query_one(TabbedContent).active
+        await self.recompose()
+        if active in self.checks:
+            self.query_one(TabbedContent).active = active
+        self.query_one(Tabs).can_focus = False
+        self.read()
 
     def action_next_tab(self) -> None:
         self._turn(1)
@@ -46,4 +72,4 @@ class EvidenceScreen(OnePortScreen):
 
     def _turn(self, step: int) -> None:
         tabs = self.query_one(TabbedContent)
-        tabs.active = TABS[(TABS.index(tabs.active) + step) % len(TABS)]
+        tabs.active = self.checks[(self.checks.index(tabs.active) + step) % len(self.checks)]

@@ -121,6 +121,11 @@ class Loaded:
     def _entries(self) -> dict[int, LineMapEntry]:
         return {e.line: e for e in self.line_map}
 
+    def author(self, line: int) -> str:
+        """Who wrote a line of the port; "" for one that is not in the map."""
+        entry = self._entries.get(line)
+        return entry.author if entry else ""
+
     def state(self, region: Region) -> str:
         """accepted, rejected, stale (decided about another text), hole, or open."""
         decision = self.decisions.get(region.name)

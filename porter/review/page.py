@@ -8,7 +8,15 @@ from html import escape
 from porter.outputs import now
 from porter.review.loaded import Loaded
 from porter.review.regions import Region
-from porter.review.words import CHECK_SIGN, SIGN, assumption_words, author_words, region_title
+from porter.review.words import (
+    CHECK_SIGN,
+    SIGN,
+    assumption_words,
+    author_words,
+    decision_words,
+    region_place,
+    verdict_words,
+)
 
 STYLE = """
 :root { color-scheme: light dark; --line: #8886; }
@@ -60,16 +68,12 @@ def _port(p: Loaded, number: int) -> Iterator[str]:
 
 def _region(p: Loaded, region: Region) -> Iterator[str]:
     state = p.state(region)
-    title = region_title(p, region).rpartition(", ")[0]
+    title = f"{region_place(p, region)}  {region.kind}"
     about = [escape(author_words(p, region))]
-    decision = p.decisions.get(region.name)
-    if decision:
-        words = f"{decision.state} by {decision.by}, {decision.at}" + (
-            f": {decision.comment}" if decision.comment else ""
-        )
-        about.append(escape(words))
-    about += [f"{escape(v.check)} {v.status.value}: {escape(d.code)} {escape(d.message)}" for v, d in p.about(region)]
-    about += [escape(row) for row in assumption_words(p, region)]
+    words = decision_words(p, region)
+    about += [
+        escape(row) for row in ([words] if words else []) + verdict_words(p, region) + assumption_words(p, region)
+    ]
     yield (
         f'<tr class="head {state}"><th colspan="2" scope="rowgroup" aria-label="{SIGN[state]} {state}">{escape(title)}'
         f'<div class="about">{"<br>".join(about)}</div></th></tr>'

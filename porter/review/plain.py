@@ -12,7 +12,7 @@ from porter.review.changes import accept, edit, reject, remark, withdraw
 from porter.review.editor import edited_text
 from porter.review.loaded import Loaded, load, load_all
 from porter.review.regions import Region
-from porter.review.words import SIGN, assumption_words, author_words, region_title
+from porter.review.words import about_rows
 
 QUESTION = "[a]ccept [r]eject [c]omment [e]dit [x]plain [w]ithdraw [n]ext [p]revious [q]uit? "
 
@@ -139,16 +139,8 @@ def codes_of(loaded: Loaded, region: Region) -> list[str]:
 
 def shown(loaded: Loaded, region: Region) -> str:
     """A region as plain text: what it is, the CUDA lines, the port's lines, what is known of it."""
-    state = loaded.state(region)
-    rows = [f"{SIGN[state]} {region_title(loaded, region)}", f"  {author_words(loaded, region)}"]
+    title, author, *about = about_rows(loaded, region)
+    rows = [title, f"  {author}"]
     rows += [f"  CUDA {n:5} | {loaded.cuda_lines[n - 1]}" for n in loaded.cuda_now(region)]
     rows += [f"  port {n:5} | {loaded.port_lines[n - 1]}" for n in range(region.first, region.last + 1)]
-    for verdict, d in loaded.about(region):
-        rows.append(f"  {verdict.check} {verdict.status.value}: {d.code} {d.message}")
-    rows += [f"  {row}" for row in assumption_words(loaded, region)]
-    decision = loaded.decisions.get(region.name)
-    if decision:
-        rows.append(
-            f"  {state}, {decision.by} on {decision.at}" + (f": {decision.comment}" if decision.comment else "")
-        )
-    return "\n".join(rows)
+    return "\n".join([*rows, *(f"  {row}" for row in about)])

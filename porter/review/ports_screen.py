@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from rich.cells import cell_len
 from rich.text import Text
 from textual.app import ComposeResult
-from textual.widgets import DataTable, Footer, Static
+from textual.widgets import DataTable, Static
 
 from porter.review.bindings import bindings
 from porter.review.dialogs import Line
 from porter.review.loaded import Loaded, status_word
 from porter.review.review_screen import ReviewScreen
-from porter.review.shown import PortScreen
+from porter.review.shown import KeyLine, PortScreen
 
 CHECKS = ("compile", "numerics", "sanitizer", "performance")
 COLUMNS = ("port", "regions", "holes", *CHECKS, "reviewed")
+NARROW = ("port", "reg", "holes", "compile", "num", "sanit", "perf", "reviewed")  # below 100 columns
+NAME = 20  # of a port, there
 
 
 class PortsScreen(PortScreen):
@@ -32,11 +35,14 @@ class PortsScreen(PortScreen):
     def compose(self) -> ComposeResult:
         yield Static(id="faults")
         yield DataTable(cursor_type="row", zebra_stripes=True)
-        yield Footer(show_command_palette=False)
+        yield KeyLine(*self.WHERE)
 
     def on_mount(self) -> None:
         self.fill()
         self.query_one(DataTable).focus()
+
+    def on_resize(self) -> None:
+        self.fill()
 
     def port_changed(self, path: Path) -> None:
         if self.is_mounted:
@@ -47,12 +53,15 @@ class PortsScreen(PortScreen):
         table = self.query_one(DataTable)
         at = self.under_cursor()
         table.clear(columns=True)
-        for n, name in enumerate(COLUMNS):
-            table.add_column(f"{name} ▼" if n == self.order else name, key=name)
+        narrow = self.size.width < 100
         rows = [(self.cells(p), p.path) for p in self.review.ports.values()]
-        rows = [(cells, path) for cells, path in rows if self.wanted in " ".join(cells).lower()]
+        rows = [(cells, path) for cells, path in rows if self.wanted in " ".join((str(path), *cells)).lower()]
         rows.sort(key=lambda row: _key(row[0][self.order]))
-        for cells, path in rows:
+        shown = [[_shortened(cells[0], NAME if narrow else 60), *cells[1:]] for cells, _ in rows]
+        for n, name in enumerate(NARROW if narrow else COLUMNS):
+            title = f"{name} ▼" if n == self.order else name
+            table.add_column(title, key=name, width=max(cell_len(text) for text in (title, *(row[n] for row in shown))))
+        for cells, (_, path) in zip(shown, rows, strict=True):
             table.add_row(*(Text(cell) for cell in cells), key=str(path))
         if at is not None and str(at) in [str(path) for _, path in rows]:
             table.move_cursor(row=table.get_row_index(str(at)))
@@ -66,11 +75,16 @@ class PortsScreen(PortScreen):
         if running:
             checks = [f"… {running}"[:24], *checks[1:]]
         if not p.readable:
-            return [p.path.name, "-", "-", *("-" for _ in CHECKS), f"! {p.faults[0].code}"]
+            return [self.name_of(p), "-", "-", *("-" for _ in CHECKS), f"! {p.faults[0].code}"]
         stale = sum(p.state(r) == "stale" for r in p.regions)
         reviewed = f"{'✓ ' if p.complete else ''}{p.accepted}/{len(p.regions)}" + (f", {stale} stale" if stale else "")
         note = "".join(f" ! {d.code}" for d in p.faults)
-        return [p.path.name, str(len(p.regions)), str(len(p.holes)), *checks, reviewed + note]
+        return [self.name_of(p), str(len(p.regions)), str(len(p.holes)), *checks, reviewed + note]
+
+    def name_of(self, p: Loaded) -> str:
+        """The port's name, with its folder where another one has the same."""
+        alike = sum(other.name == p.path.name for other in self.review.ports) > 1
+        return f"{p.path.parent.name}/{p.path.stem}" if alike else p.path.stem
 
     def under_cursor(self) -> Path | None:
         table = self.query_one(DataTable)
@@ -108,6 +122,10 @@ class PortsScreen(PortScreen):
                 self.fill()
 
         self.app.push_screen(Line("show ports with", self.wanted), filtered)
+
+
+def _shortened(name: str, room: int) -> str:
+    return name if len(name) <= room else f"{name[: room - 1]}…"
 
 
 def _key(cell: str) -> tuple[int, float, str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.text import Text
 from textual.app import ComposeResult, SuspendNotSupported
 from textual.containers import Horizontal
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from porter.model import PorterError
 from porter.review import changes
@@ -20,9 +20,9 @@ from porter.review.evidence_screen import EvidenceScreen
 from porter.review.loaded import Loaded
 from porter.review.plain import explained
 from porter.review.regions import Region
-from porter.review.shown import OnePortScreen
+from porter.review.shown import KeyLine, OnePortScreen
 from porter.review.three_way import ThreeWayScreen
-from porter.review.words import SIGN, assumption_words, author_words, library_words, region_title
+from porter.review.words import SIGN, about_rows, checks_words
 
 
 class ReviewScreen(OnePortScreen):
@@ -34,6 +34,7 @@ class ReviewScreen(OnePortScreen):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self.wanted = ""
+        self.alone = False  # whether only the pane with the cursor is shown
 
     def compose(self) -> ComposeResult:
         yield Static(id="faults")
@@ -41,7 +42,7 @@ class ReviewScreen(OnePortScreen):
             yield CodePane("CUDA", id="cuda")
             yield CodePane("CuTeDSL", id="port")
         yield Static(id="about")
-        yield Footer(show_command_palette=False)
+        yield KeyLine(*self.WHERE)
 
     def on_mount(self) -> None:
         self.cuda_pane.sign = self.cuda_sign
@@ -78,8 +79,11 @@ class ReviewScreen(OnePortScreen):
             self.port_pane.show(p.text, "python")
         if self.cuda_pane.plain != p.cuda_lines:
             self.cuda_pane.show(p.shown_cuda, "cuda")
-        self.cuda_pane.border_title = f"CUDA  {p.cuda_path.name}"
+        missing = "  as it was ported: the file cannot be read" if p.cuda is None and p.ported_cuda is not None else ""
+        self.cuda_pane.border_title = f"CUDA  {p.cuda_path.name}{missing}"
         self.port_pane.border_title = f"CuTeDSL  {p.path.name}"
+        self.port_pane.refresh()  # signs of regions may be others now
+        self.cuda_pane.refresh()
         faults = self.query_one("#faults", Static)
         faults.display = bool(p.faults)
         faults.update(Text("\n".join(f"! {d.code} {d.message}. {d.help}" for d in p.faults)))
@@ -107,10 +111,8 @@ class ReviewScreen(OnePortScreen):
             lines = p.cuda_now(region)
             if pane is self.port_pane and lines:
                 self.cuda_pane.put_cursor(self.cuda_line(region, pane.cursor), pane.row)
-            self.cuda_pane.marked = set(lines)
-            self.port_pane.marked = range(region.first, region.last + 1)
-        self.cuda_pane.refresh()
-        self.port_pane.refresh()
+            self.cuda_pane.mark(set(lines))
+            self.port_pane.mark(range(region.first, region.last + 1))
         self.tell_about(region)
 
     def cuda_line(self, region: Region, port_line: int) -> int:
@@ -128,29 +130,20 @@ class ReviewScreen(OnePortScreen):
         about = self.query_one("#about", Static)
         about.border_title = f"{p.accepted} of {len(p.regions)} regions accepted"
         running = self.review.running.get(self.path)
-        checks = "  ".join(f"{v.check} {v.status.value}" for v in p.verdicts) or "not verified"
+        checks = checks_words(p.verdicts) if p.verdicts else "not verified"
         if running:
             checks = f"verifying: {running}"
         elif p.verdicts and not p.verified:
             checks = f"of an earlier text: {checks}"
         about.border_subtitle = checks.replace("[", "\\[")  # or it would be markup
-        if region is None:
-            about.update("the port is empty")
-            return
-        rows = [f"{SIGN[p.state(region)]} {region_title(p, region)}", author_words(p, region)]
-        decision = p.decisions.get(region.name)
-        if decision:
-            rows.append(
-                f"{decision.state}: {decision.by}, {decision.at}" + (f": {decision.comment}" * bool(decision.comment))
-            )
-        rows += [f"{v.check} {v.status.value}: {d.code} {d.message}" for v, d in p.about(region)]
-        rows += assumption_words(p, region) + library_words(p.port_text(region))
-        about.update(Text("\n".join(rows)))
+        about.update(Text("\n".join(about_rows(p, region)) if region else "the port is empty"), layout=False)
 
     def go_to(self, region: Region | None) -> None:
         if region is not None:
+            self.port_pane.display = True
             self.port_pane.focus()
-            self.port_pane.put_cursor(region.first)
+            self.cuda_pane.display = not self.alone
+            self.port_pane.reveal(region.first, region.last)
             self.follow(self.port_pane)
 
     # ---- decisions
@@ -241,7 +234,26 @@ class ReviewScreen(OnePortScreen):
         self.go_to(found)
 
     def action_other_pane(self) -> None:
-        (self.port_pane if self.cuda_pane.has_focus else self.cuda_pane).focus()
+        here, other = self.panes
+        other.display = True
+        other.focus()
+        here.display = not self.alone
+
+    def action_alone(self) -> None:
+        self.alone = not self.alone
+        here, other = self.panes
+        here.focus()
+        other.display = not self.alone
+
+    @property
+    def panes(self) -> tuple[CodePane, CodePane]:
+        """The pane with the cursor, and the other one."""
+        both = (self.port_pane, self.cuda_pane)
+        return both[::-1] if self.cuda_pane.has_focus else both
+
+    def action_about(self) -> None:
+        if self.here is not None:
+            self.app.push_screen(Page("about", "\n".join(about_rows(self.loaded, self.here))))
 
     def action_search(self) -> None:
         def answered(text: str | None) -> None:

@@ -6,11 +6,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from textual.screen import Screen
+from textual.widgets import Static
 
+from porter.review.bindings import KEYS, Key, footer_key
 from porter.review.loaded import Loaded
 
 if TYPE_CHECKING:
     from porter.review.app import ReviewApp
+
+
+class KeyLine(Static):
+    """The keys of a screen at its bottom, as the table declares them. (Textual's footer is built anew with every
+    change of the focus, which costs more than the change.)"""
+
+    auto_links = False
+
+    def __init__(self, *where: str) -> None:
+        rows = [k for k in KEYS if k.where in (*where, "app") and k.footer]
+        words = [f"[@click={scope(k)}.{k.action}][b $accent]{footer_key(k)}[/] {k.label}[/]" for k in rows]
+        super().__init__("  ".join(words), classes="keys")
+
+
+def scope(key: Key) -> str:
+    """Whose action a key runs, as Textual names it."""
+    return "app" if key.where == "app" else "screen"
 
 
 class PortScreen(Screen[None]):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 
-from porter.model import BASES, Status, patterns_of
+from porter.model import BASES, Status, Verdict, patterns_of
 from porter.patterns.catalogue import assumptions_of
 from porter.review.loaded import Loaded
 from porter.review.regions import Region
@@ -14,12 +15,12 @@ SIGN = {"accepted": "✓", "rejected": "✗", "stale": "~", "open": "·", "hole"
 CHECK_SIGN = {Status.PASS: "✓", Status.FAIL: "✗", Status.ERROR: "!", Status.SKIP: "–"}
 
 
-def region_title(loaded: Loaded, region: Region) -> str:
-    """`rms_norm_kernel/3  port 62-70 <- CUDA 71-78  statements, open`"""
+def region_place(loaded: Loaded, region: Region) -> str:
+    """`rms_norm_kernel/3  port 62-70 <- CUDA 71-78`"""
     cuda = lines_words(loaded.cuda_now(region))
     behind = f" <- CUDA {cuda}" if cuda else ""
     port = lines_words(range(region.first, region.last + 1))
-    return f"{region.name}  port {port}{behind}  {region.kind}, {loaded.state(region)}"
+    return f"{region.name}  port {port}{behind}"
 
 
 def lines_words(lines: range | tuple[int, ...]) -> str:
@@ -52,10 +53,9 @@ def author_words(loaded: Loaded, region: Region) -> str:
 def patterns_in(loaded: Loaded, region: Region) -> dict[str, tuple[int, ...]]:
     """The patterns that rewrote a region -> the lines of the port that show each."""
     found: dict[str, list[int]] = {}
-    for e in loaded.line_map:
-        if region.first <= e.line <= region.last:
-            for name in patterns_of(e.author):
-                found.setdefault(name, []).append(e.line)
+    for line in range(region.first, region.last + 1):
+        for name in patterns_of(loaded.author(line)):
+            found.setdefault(name, []).append(line)
     return {name: tuple(lines) for name, lines in found.items()}
 
 
@@ -73,6 +73,47 @@ def assumption_words(loaded: Loaded, region: Region) -> list[str]:
         ground = BASES.get(a.basis, a.basis) + (f", {a.check} {answers.get(a.check, 'not run')}" if a.check else "")
         rows.append(f"{a.pattern} assumes ({ground}) {a.text}: {a.how}")
     return rows
+
+
+def verdict_words(loaded: Loaded, region: Region) -> list[str]:
+    """What the verifier says about a region, a row a message; a sentence when it says nothing."""
+    found = [f"{v.check} {v.status.value}: {d.code} {d.message}" for v, d in loaded.about(region)]
+    if found:
+        return found
+    if not loaded.verdicts:
+        return ["not verified yet"]
+    if not loaded.verified:
+        return ["verified as an earlier text only"]
+    return ["verified; no message about these lines"]
+
+
+def checks_words(verdicts: Sequence[Verdict]) -> str:
+    """All checks in a few words: those that failed or were skipped by name, then how many passed."""
+    named = [f"{CHECK_SIGN[v.status]} {v.check}" for v in verdicts if v.status in (Status.FAIL, Status.ERROR)]
+    named += [f"{CHECK_SIGN[v.status]} {v.check}" for v in verdicts if v.status is Status.SKIP]
+    passed = sum(v.status is Status.PASS for v in verdicts)
+    return "  ".join([*named, f"{CHECK_SIGN[Status.PASS]} {passed} {'others' if named else 'checks'}"])
+
+
+def decision_words(loaded: Loaded, region: Region) -> str:
+    """Who decided what about a region, when; "" when nobody has."""
+    decision = loaded.decisions.get(region.name)
+    if decision is None:
+        return ""
+    state = "comment" if decision.state == "open" else decision.state
+    other = " about another text" if loaded.state(region) == "stale" else ""
+    words = f"{state}{other} by {decision.by}, {decision.at}"
+    return f"{words}: {decision.comment}" if decision.comment else words
+
+
+def about_rows(loaded: Loaded, region: Region) -> list[str]:
+    """All that is known of a region, its place first."""
+    state = loaded.state(region)
+    kinds = ", ".join(dict.fromkeys((region.kind, state)))
+    rows = [f"{SIGN[state]} {region_place(loaded, region)}  {kinds}", author_words(loaded, region)]
+    rows += [words] if (words := decision_words(loaded, region)) else []
+    rows += verdict_words(loaded, region) + assumption_words(loaded, region)
+    return rows + library_words(loaded.port_text(region))
 
 
 @cache
