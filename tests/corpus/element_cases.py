@@ -56,6 +56,20 @@ def rotary_fp8(new: Inputs, tokens: int, head: int, variant: str) -> tuple[Any, 
     return *outs, positions, q, k, *rest[:3], 0.5, 40.0, rest[3], inverse
 
 
+def rope_quantize(new: Inputs, tokens: int, rot: int, variant: str) -> tuple[Any, ...]:
+    """Latent attention: 16 heads of q and one of k; "heads" several of both; q is the front of a longer row."""
+    heads, nope = (3, 128) if "heads" in variant else (1, 512)
+    q = new(tokens, 16, rot + nope)
+    packed = q[..., :rot], q[..., rot:]
+    k = [new(tokens, heads, n) if heads > 1 else new(tokens, n) for n in (rot, nope)]
+    tensors = [packed[0], k[0], packed[1], k[1]]
+    outs = [new.out(*t.shape, dtype=E4M3) for t in tensors]
+    if "no nope" in variant:
+        tensors[2:], outs[2:] = (None, None), (None, None)
+    table = new.angles(512, rot, torch.float32)
+    return *tensors, table, new.whole(0, 512, tokens), "pairs" in variant, 0.5, 40.0, *outs
+
+
 def softmax(new: Inputs, tokens: int, length: int, variant: str) -> tuple[Any, ...]:
     x = new(tokens, length)
     temperature = None if variant != "temperature" else new.angles(tokens, 2, torch.float32)[:, 0].abs().add(0.25)
@@ -95,11 +109,13 @@ ELEMENTS = (
        units=(0, 0), equal=1.0),
     Op("silu_and_mul_per_block_quant", silu_and_mul_per_block_quant, GROUPS,
        (Output(0, "codes", 2), Output(2, "scale")), float64.silu_and_mul_per_block_quant,
-       variants=("fp8", "fp8 64", "fp8 bounded")),
+       variants=("fp8", "fp8 64", "fp8 bounded", "int8", "int8 64 bounded")),
     Op("rotary_embedding", rotary, HEADS, (Output(1), Output(2)), float64.rotary,
        variants=("plain", "pairs", "part", "part pairs inverse"), units=(0, 0), equal=1.0, width=42),
     Op("rotary_embedding_fp8", rotary_fp8, HEADS, (Output(0, "codes"), Output(1, "codes")), float64.rotary_fp8,
        variants=("plain", "pairs", "part", "part pairs inverse"), units=(0, 0), equal=1.0, width=42),
+    Op("rope_quantize_fp8", rope_quantize, (64, 128, 96), tuple(Output(i, "codes") for i in (9, 10, 11, 12)),
+       float64.rope_quantize, variants=("plain", "pairs", "heads", "no nope"), units=(0, 0), equal=1.0, width=64),
     Op("softmax", softmax, LENGTHS, exact=float64.softmax, variants=("plain", "temperature", "in place"),
        units=(1, 64), float64_units=(0.52, 64.0)),
     Op("topk", topk, ROWS, (Output(0), Output(1)), variants=("8", "1", "50"), units=(0, 0), equal=1.0),

@@ -125,6 +125,19 @@ def rotary_fp8(
     return {0: Exact(found[1].value * q_scale), 1: Exact(found[2].value * k_scale)}
 
 
+def rope_quantize(
+    q: Any, k: Any, q_nope: Any, k_nope: Any, table: Any, positions: Any, neox: bool, q_scale: float, k_scale: float,
+    q_out: Any, k_out: Any, q_nope_out: Any, k_nope_out: Any,
+) -> dict[int, Exact]:  # fmt: skip
+    found = {}
+    for i, (t, scale) in enumerate(((q, q_scale), (k, k_scale), (q_nope, q_scale), (k_nope, k_scale))):
+        if t is not None:
+            heads = t.double() if t.dim() == 3 else t.double()[:, None]
+            value = _turned(heads, table, positions, neox, 0, False)[0] if i < 2 else heads
+            found[9 + i] = Exact(value.reshape(t.shape) * scale)
+    return found
+
+
 def _halves(x: Any) -> tuple[Any, Any]:
     d = x.shape[-1] // 2
     return x[..., :d].double(), x[..., d:].double()

@@ -142,3 +142,16 @@ def test_called_as_a_function_on_tensors_without_a_gpu():
     reference.rotary_embedding(positions, want_query, want_key, 64, cache, True)
     assert torch.equal(query, want_query)
     assert torch.equal(key, want_key)
+
+
+def test_heads_in_two_parts_are_refused_where_they_do_not_fit():
+    positions, q, k, table = inputs(3, 4, 1, 64, 64)
+    q, outs = q.unflatten(-1, (4, 64)), [torch.zeros(3, h, 64).to(torch.float8_e4m3fn) for h in (4, 1)]
+    with pytest.raises(ValueError, match="all or not at all"):
+        run(corpus.rope_quantize_fp8, q, k, q, None, table, positions, True, 1.0, 1.0, *outs)
+    with pytest.raises(ValueError, match="k_rope_out has shape"):
+        run(corpus.rope_quantize_fp8, q, k, None, None, table, positions, True, 1.0, 1.0, outs[0], outs[0])
+    with pytest.raises(ValueError, match="q_rope_out has dtype"):
+        run(corpus.rope_quantize_fp8, q, k, None, None, table, positions, True, 1.0, 1.0, q, outs[1])
+    q, k, positions, *outs = (t[:0] for t in (q, k, positions, *outs))
+    assert run(corpus.rope_quantize_fp8, q, k, None, None, table, positions, True, 1.0, 1.0, *outs) == []

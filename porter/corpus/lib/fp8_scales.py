@@ -33,15 +33,19 @@ def dynamic_scale(largest, upper=None):
 
 
 def divided_codes(values, scale):
-    """e4m3 codes of values / scale, the quotients rounded to nearest first, for one scale of at least 2^-100.
+    """e4m3 codes of values / scale, the quotients rounded to nearest first, for one scale of at least 2^-100 (see
+    `quotients`; `min.f32`, `cvt.rn.satfinite.e4m3x2.f32`). An infinite scale gives 0 for finite values and 448 for
+    others, as the division and the clamp do."""
+    return pack_e4m3(quotients(values, scale))
 
-    One `rcp.approx.ftz.f32`, and for each value `mul`, two `fma`, `min`; `cvt.rn.satfinite.e4m3x2.f32`. An infinite
-    scale gives 0 for finite values and 448 for others, as the division and the clamp do.
-    """
+
+def quotients(values, scale):
+    """values / scale rounded to nearest, for one scale of at least 2^-100: one `rcp.approx.ftz.f32`, and for each value
+    `mul` and two `fma`. An infinite scale counts as the largest number; an infinite quotient may become NaN."""
     scale = fmin(scale, Float32(_LARGEST))  # no inf * 0 in the residual
     r = rcp_approx_ftz(scale)
-    quotients = []
+    found = []
     for x in values:
         q = x * r
-        quotients.append(fma(-fma(scale, q, -x), r, q))
-    return pack_e4m3(quotients)
+        found.append(fma(-fma(scale, q, -x), r, q))
+    return found

@@ -2,25 +2,39 @@
 
 from cutlass import Float32, Uint32
 
-from porter.corpus.lib.floats import div_rn, fmax, rcp_rn
+from porter.corpus.lib.floats import div_rn, fmax, fmin, rcp_rn
+from porter.corpus.lib.fp8_scales import quotients
 from porter.corpus.lib.inline import pure
 
 INT8_MAX = 127.0
 LEAST_INT8_SCALE = 1.1920928955078125e-07  # of dynamic scales: float32's epsilon
 
 
-def dynamic_int8_scale(largest):
-    """max(largest / 127, float32's epsilon): the scale of values whose largest magnitude is given (`div.rn.f32`)."""
-    return fmax(div_rn(largest, Float32(INT8_MAX)), Float32(LEAST_INT8_SCALE))
+def dynamic_int8_scale(largest, upper=None):
+    """max(min(largest / 127, upper), float32's epsilon): the scale of values whose largest magnitude is given
+    (`div.rn.f32`)."""
+    scale = div_rn(largest, Float32(INT8_MAX))
+    return fmax(scale if upper is None else fmin(scale, upper), Float32(LEAST_INT8_SCALE))
 
 
 def int8_codes(values, scale):
     """int8 codes of values * (1 / scale), four to a word: rounded half to even, saturating (`rcp.rn.f32`,
     `cvt.rni.sat.s8.f32`, `prmt.b32`)."""
     inverse = rcp_rn(scale)
-    rounded = [
-        pure("{ .reg .b16 t; cvt.rni.sat.s8.f32 t, $1; cvt.u32.u16 $0, t; }", Uint32, v * inverse) for v in values
-    ]
+    return pack_int8([v * inverse for v in values])
+
+
+def divided_int8_codes(values, scale):
+    """int8 codes of values / scale, the quotients rounded to nearest first (see `quotients`; `cvt.rni.sat.s8.f32`,
+    `prmt.b32`). NaN, and a quotient of infinities, gives 0."""
+    return pack_int8(quotients(values, scale))
+
+
+def pack_int8(values):
+    """Float32 values (1, 2, or a multiple of 4) as int8 codes, four to a word: rounded half to even, saturating, NaN to
+    0 (`cvt.rni.sat.s8.f32`, `prmt.b32`)."""
+    text = "{ .reg .b16 t; cvt.rni.sat.s8.f32 t, $1; cvt.u32.u16 $0, t; }"
+    rounded = [pure(text, Uint32, v) for v in values]
     return tuple(_pack(rounded[i : i + 4]) for i in range(0, len(rounded), 4))
 
 

@@ -39,6 +39,9 @@ from porter.corpus.ops.norm_quant import (
     rms_norm_per_block_quant,
     rms_norm_static_fp8_quant,
 )
+from porter.corpus.ops.rope_quantize import (
+    rope_quantize_fp8,
+)
 from porter.corpus.ops.rotary import (
     rotary_embedding,
     rotary_embedding_fp8,
@@ -72,6 +75,7 @@ __all__ = [
     "rms_norm_per_block_quant",
     "rms_norm_silu",
     "rms_norm_static_fp8_quant",
+    "rope_quantize_fp8",
     "rotary_embedding",
     "rotary_embedding_fp8",
     "silu_and_mul",

@@ -198,7 +198,7 @@ def silu_and_mul_quant(device: Device, result: Any, input: Any, scale: Any) -> P
     """
     if scale.numel() != 1:
         raise ValueError(f"scale holds one number, it has shape {tuple(scale.shape)}")
-    plan, direct = _fp8(device, result, input, 0), input.dim() == 2 and scale.dim() == 1
+    plan, direct = _quantised(device, result, input, 0), input.dim() == 2 and scale.dim() == 1
     if plan is None:
         return None
     kernel, blocks = plan
@@ -214,21 +214,21 @@ def silu_and_mul_quant(device: Device, result: Any, input: Any, scale: Any) -> P
 @op(
     "silu_and_mul_per_block_quant(Tensor(a!) out, Tensor input, Tensor(b!) scales, int group_size, "
     "Tensor? scale_ub=None, bool is_scale_transposed=False) -> ()",
-    key="input.shape, scales.shape, scales.stride(), group_size, scale_ub is None, is_scale_transposed",
+    key="input.shape, out.dtype, scales.shape, scales.stride(), group_size, scale_ub is None, is_scale_transposed",
     fallback=reference.silu_and_mul_per_block_quant,
 )  # fmt: skip
 def silu_and_mul_per_block_quant(
     device: Device, out: Any, input: Any, scales: Any, group_size: int, scale_ub: Any, is_scale_transposed: bool
 ) -> Plan:
-    """`out` (float8_e4m3fn) = silu(gate) * up / scale, with a scale for every `group_size` (64 or 128) outputs.
+    """`out` (float8_e4m3fn or int8) = silu(gate) * up / scale, with a scale for every `group_size` (64 or 128) outputs.
 
-    scale = max(min(absmax / 448, scale_ub), 1 / (448 * 512)), written to `scales`: (tokens, groups), or with
-    `is_scale_transposed` (groups, tokens) in memory, given as that shape or as its transpose. Products and quotients
-    are float32, rounded once to e4m3. Otherwise as `silu_and_mul`.
+    scale = max(min(absmax / 448, scale_ub), 1 / (448 * 512)), for int8 max(min(absmax / 127, scale_ub), 2^-23), written
+    to `scales`: (tokens, groups), or with `is_scale_transposed` (groups, tokens) in memory, given as that shape or as
+    its transpose. Products and quotients are float32, rounded once to the codes. Otherwise as `silu_and_mul`.
     """
     if group_size not in (64, 128):
         raise ValueError(f"group_size is 64 or 128, not {group_size}")
-    plan = _fp8(device, out, input, group_size, is_scale_transposed, scale_ub is not None)
+    plan = _quantised(device, out, input, group_size, is_scale_transposed, scale_ub is not None)
     if plan is None:
         return None
     kernel, blocks = plan
@@ -258,13 +258,13 @@ def silu_and_mul_per_block_quant(
     return kernel, bind
 
 
-def _fp8(
+def _quantised(
     device: Device, out: Any, input: Any, group: int, transposed: bool = False, bounded: bool = False
 ) -> tuple[Any, int] | None:
-    from porter.corpus.kernels.activation.gated_fp8 import GatedFp8
+    from porter.corpus.kernels.activation.gated_quant import GatedQuant
 
     dtype = check_dtype("input", input, *FLOATS)
-    check_dtype("result", out, "e4m3")
+    codes = check_dtype("result", out, "e4m3", *(("i8",) if group else ()))
     rows, d = _halves(out, input)
     if rows == 0 or d == 0:
         return None
@@ -275,7 +275,8 @@ def _fp8(
     aligned = access_width(d, [input]) * size, access_width(d, [out])
     name = "silu_and_mul_per_block_quant" if group else "silu_and_mul_quant"
     spread = spread_elements(device, name, dtype, rows, d, vec)
-    kernel = GatedFp8(
-        dtype, d, vec, spread.threads, spread.rows, group, transposed, bounded, *aligned, device.pdl, spread.prefetch
+    kernel = GatedQuant(
+        dtype, d, vec, spread.threads, spread.rows, group, codes, transposed, bounded, *aligned, device.pdl,
+        spread.prefetch,
     )  # fmt: skip
     return kernel, kernel.blocks(rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from porter.corpus.ops.code_reference import E4M3_MAX, LEAST_SCALE, e4m3
+from porter.corpus.ops.code_reference import E4M3_MAX, INT8_MAX, LEAST_INT8_SCALE, LEAST_SCALE, e4m3, int8
 
 
 def _halves(input: Any) -> tuple[Any, Any]:
@@ -81,11 +81,13 @@ def silu_and_mul_per_block_quant(
     """See porter.corpus.ops.activation.silu_and_mul_per_block_quant."""
     gate, up = (half.float() for half in _halves(input))
     y = (gate * gate.sigmoid() * up).reshape(-1, gate.shape[-1] // group_size, group_size)
-    s = y.abs().nan_to_num(nan=0.0, posinf=float("inf")).amax(-1) / E4M3_MAX  # as fmaxf has it
+    fp8 = out.dtype.is_floating_point
+    largest = y.abs().nan_to_num(nan=0.0, posinf=float("inf")).amax(-1)  # as fmaxf has it
+    s = largest / (E4M3_MAX if fp8 else INT8_MAX)
     if scale_ub is not None:
         s = s.minimum(scale_ub)
-    s = s.clamp_min(LEAST_SCALE)
-    out.copy_(e4m3(y / s.unsqueeze(-1)).reshape(out.shape))
+    s = s.clamp_min(LEAST_SCALE if fp8 else LEAST_INT8_SCALE)
+    out.copy_((e4m3 if fp8 else int8)(y / s.unsqueeze(-1)).reshape(out.shape))
     if is_scale_transposed and scales.stride(-1) == 1 and scales.shape[0] == s.shape[1]:
         scales.copy_(s.t())
     else:

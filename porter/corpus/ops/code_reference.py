@@ -6,7 +6,8 @@ from typing import Any
 
 E4M3_MAX = 448.0
 LEAST_SCALE = 1.0 / (E4M3_MAX * 512.0)  # of dynamic fp8 scales
-LEAST_INT8_SCALE = 2.0**-23
+INT8_MAX = 127.0
+LEAST_INT8_SCALE = 2.0**-23  # of dynamic int8 scales
 
 
 def e4m3(values: Any) -> Any:
@@ -29,5 +30,5 @@ def dynamic_scale(values: Any, bound: Any, dtype: Any) -> Any:
     largest = values.abs().nan_to_num(nan=0.0, posinf=float("inf")).amax(-1, keepdim=True)
     if bound is not None:
         largest = largest.minimum(bound.float())
-    most, least = (E4M3_MAX, LEAST_SCALE) if dtype.is_floating_point else (127.0, LEAST_INT8_SCALE)
+    most, least = (E4M3_MAX, LEAST_SCALE) if dtype.is_floating_point else (INT8_MAX, LEAST_INT8_SCALE)
     return (largest / most).clamp_min(least)

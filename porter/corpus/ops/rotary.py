@@ -47,7 +47,7 @@ def rotary_embedding(
     """
     from porter.corpus.kernels.rotary.rotary import Rotary
 
-    work = _work(device, positions, query, key, head_size, cos_sin_cache, is_neox, rope_dim_offset, inverse)
+    work = rotary_work(device, positions, query, key, head_size, cos_sin_cache, is_neox, rope_dim_offset, inverse)
     if work is None:
         return None
     kernel = Rotary(**work.choices)
@@ -98,20 +98,21 @@ def rotary_embedding_fp8(
 
     if (key is None) != (key_out is None):
         raise ValueError("key and key_out are given both or not at all")
-    work = _work(device, positions, query, key, head_size, cos_sin_cache, is_neox, rope_dim_offset, inverse)
+    work = rotary_work(device, positions, query, key, head_size, cos_sin_cache, is_neox, rope_dim_offset, inverse)
     outs = []
     for name, t, like in (("query_out", query_out, query), ("key_out", key_out, key)):
         if t is not None:
             check_dtype(name, t, "e4m3")
             if t.shape != like.shape or t.stride(-1) != 1:
                 raise ValueError(f"{name} must have shape {tuple(like.shape)}, the last dimension contiguous")
-            outs.append(_heads(name, t, head_size, positions.dim()))
+            outs.append(heads_of(name, t, head_size, positions.dim()))
     if work is None:
         return None
     rot = cos_sin_cache.shape[-1]
     kernel = RotaryFp8(
         **work.choices, qo_stride=outs[0].stride(1), ko_stride=outs[-1].stride(1),
-        rest=_power_of_two(8, (rope_dim_offset, head_size, rot)), out_align=_aligned(outs, (rope_dim_offset, rot // 2)),
+        rest=power_of_two(8, (rope_dim_offset, head_size, rot)),
+        out_align=aligned_elements(outs, (rope_dim_offset, rot // 2)),
     )  # fmt: skip
     blocks, tokens = kernel.blocks(work.tokens), work.tokens
 
@@ -133,7 +134,7 @@ def rotary_embedding_fp8(
 
 
 @dataclass(frozen=True)
-class _Work:
+class RotaryWork:
     """Static choices of Rotary, the number of tokens, and whether tensors go to the kernel without a view."""
 
     choices: dict[str, Any]
@@ -141,11 +142,11 @@ class _Work:
     direct: bool
 
 
-def _work(
+def rotary_work(
     device: Device, positions: Any, query: Any, key: Any, head_size: int, cos_sin_cache: Any, is_neox: bool,
-    rope_dim_offset: int, inverse: bool,
-) -> _Work | None:  # fmt: skip
-    """Checks the arguments (ValueError, Unsupported); None when there is nothing to turn."""
+    rope_dim_offset: int, inverse: bool, most_pairs: int = 16,
+) -> RotaryWork | None:  # fmt: skip
+    """Checks the arguments (ValueError, Unsupported); None when there is nothing to turn. `most_pairs` of a thread."""
     dtype = check_dtype("query", query, *FLOATS)
     cache = check_dtype("cos_sin_cache", cos_sin_cache, dtype, "f32")
     check_dtype("positions", positions, "i64")
@@ -164,7 +165,7 @@ def _work(
             raise ValueError(f"{name} has shape {tuple(t.shape)}, positions {tuple(positions.shape)}")
         if t.stride(-1) != 1 or t.shape[-1] % head_size or (t.dim() - lead == 2 and t.shape[-1] != head_size):
             raise ValueError(f"{name} must end in contiguous heads of {head_size}, it has shape {tuple(t.shape)}")
-        views.append(_heads(name, t, head_size, lead))
+        views.append(heads_of(name, t, head_size, lead))
     tokens, q_heads = views[0].shape[:2]
     k_heads = views[1].shape[1] if key is not None else 0
     if tokens == 0 or rot == 0 or q_heads + k_heads == 0:
@@ -172,8 +173,8 @@ def _work(
     if q_heads == 0:
         raise Unsupported("there is no head of query")
     size, half = query.element_size(), rot // 2
-    vec = min(16 // size, _aligned(views, (rope_dim_offset,)))
-    pairs = _power_of_two(vec, (half,)) if is_neox else _power_of_two(max(1, vec // 2), (half,))
+    vec = min(16 // size, aligned_elements(views, (rope_dim_offset,)))
+    pairs = power_of_two(min(most_pairs, vec if is_neox else max(1, vec // 2)), (half,))
     dims = {query.dim(), query.dim() if key is None else key.dim()}
     choices = {
         "dtype": dtype, "cache": cache, "q_heads": q_heads, "k_heads": k_heads, "head_size": head_size, "rot": rot,
@@ -182,10 +183,10 @@ def _work(
         "flat": lead == 1 and dims == {2}, "pdl": device.pdl,
         **spread_heads(device, dtype, tokens, q_heads + k_heads, half // pairs),
     }  # fmt: skip
-    return _Work(choices, tokens, lead == 1 and (dims == {2} or dims == {3}))
+    return RotaryWork(choices, tokens, lead == 1 and (dims == {2} or dims == {3}))
 
 
-def _heads(name: str, t: Any, head_size: int, lead: int) -> Any:
+def heads_of(name: str, t: Any, head_size: int, lead: int) -> Any:
     """The (tokens, heads, head_size) view."""
     heads = t.shape[lead] if t.dim() == lead + 2 else t.shape[lead] // head_size
     try:
@@ -194,18 +195,18 @@ def _heads(name: str, t: Any, head_size: int, lead: int) -> Any:
         raise Unsupported(f"{name} has strides {t.stride()}: its tokens are not at even distances") from None
 
 
-def _power_of_two(most: int, multiples: Sequence[int]) -> int:
+def power_of_two(most: int, multiples: Sequence[int]) -> int:
     """The largest power of two up to `most` that divides all of `multiples`."""
     while any(m % most for m in multiples):
         most //= 2
     return most
 
 
-def _aligned(views: Sequence[Any], offsets: Sequence[int]) -> int:
+def aligned_elements(views: Sequence[Any], offsets: Sequence[int]) -> int:
     """Elements, 16 at most, to whose bytes all heads of views are aligned at these offsets."""
     strides = [t.stride(i) for t in views for i in (0, 1) if t.shape[i] > 1]
     starts = [t.data_ptr() // t.element_size() for t in views]
-    return _power_of_two(16, (*offsets, *strides, *starts))
+    return power_of_two(16, (*offsets, *strides, *starts))
 
 
 def spread_heads(device: Device, dtype: str, tokens: int, heads: int, slots: int) -> Choice:

@@ -69,3 +69,18 @@ def _turn(rotated: Any, cos: Any, sin: Any, is_neox: bool) -> Any:
     else:
         y[..., ::2], y[..., 1::2] = first, second
     return y.reshape(rotated.shape)
+
+
+def rope_quantize_fp8(
+    q_rope: Any, k_rope: Any, q_nope: Any, k_nope: Any, cos_sin_cache: Any, pos_ids: Any, is_neox: bool,
+    quant_scale_q: float, quant_scale_kv: float, q_rope_out: Any, k_rope_out: Any, q_nope_out: Any = None,
+    k_nope_out: Any = None,
+) -> None:  # fmt: skip
+    """See porter.corpus.ops.rope_quantize.rope_quantize_fp8."""
+    cos, sin = cos_sin_cache[pos_ids].float().unsqueeze(1).chunk(2, dim=-1)
+    for out, t, scale in ((q_rope_out, q_rope, quant_scale_q), (k_rope_out, k_rope, quant_scale_kv)):
+        if t.numel():
+            out.copy_((_turn(t.float(), cos, sin, is_neox) * scale).clamp(-448.0, 448.0).to(out.dtype))
+    for out, t, scale in ((q_nope_out, q_nope, quant_scale_q), (k_nope_out, k_nope, quant_scale_kv)):
+        if t is not None:
+            out.copy_((t.float() * scale).clamp(-448.0, 448.0).to(out.dtype))

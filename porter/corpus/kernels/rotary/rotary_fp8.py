@@ -83,11 +83,15 @@ class RotaryFp8(Rotary):
             for i in cutlass.range_constexpr(len(heads)):
                 if head + steps[i] < self.heads:
                     scale = lib.select(heads[i] < self.q_heads, q_scale, k_scale)
-                    out = self.out_spot(mQO, mKO, token, heads[i], self.element(first))
-                    for half, values in enumerate(self.turn(loaded[i], cos, sin)):
-                        codes = lib.pack_e4m3([v * scale for v in values], clamp=False)
-                        lib.store_words(out + half * (self.rot // 2), codes, len(values), self.out_align)
+                    spot = self.out_spot(mQO, mKO, token, heads[i], self.element(first))
+                    self.quantise(spot, loaded[i], cos, sin, scale)
                     self.scale_rest(mQO, mKO, mQ, mK, token, heads[i], first // self.pairs, scale)
+
+    def quantise(self, spot, halves, cos, sin, scale):
+        """Turn a thread's pairs and write their codes."""
+        for half, values in enumerate(self.turn(halves, cos, sin)):
+            codes = lib.pack_e4m3([v * scale for v in values], clamp=False)
+            lib.store_words(spot + half * (self.rot // 2), codes, len(values), self.out_align)
 
     def out_spot(self, mQO, mKO, token, head, element):
         """As `spot`, in the results."""

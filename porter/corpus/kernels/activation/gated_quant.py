@@ -1,4 +1,4 @@
-"""silu(gate) * up as e4m3: with one given scale, or with a scale that is computed for every 64 or 128 outputs."""
+"""silu(gate) * up as e4m3 with one given scale, or as e4m3 or int8 with a scale for every 64 or 128 outputs."""
 
 from dataclasses import dataclass
 
@@ -14,13 +14,14 @@ from porter.corpus.runtime.specialisation import Specialisation
 
 
 @dataclass(frozen=True)
-class GatedFp8(Specialisation):
-    """Static choices of silu_and_mul with e4m3 output.
+class GatedQuant(Specialisation):
+    """Static choices of silu_and_mul with quantised output.
 
     group 0: one given scale; the product is rounded to the dtype as silu_and_mul rounds it, then multiplied by
     1/scale. Else a scale for every `group` outputs, whose threads are neighbours in a warp: the product stays in
     float32 and is divided by the scale. transposed: the scales of one group are neighbours in memory.
-    bounded: there is a largest scale.  align, out_align: bytes of an access at most.
+    codes: "e4m3", with groups also "i8".  bounded: there is a largest scale.
+    align, out_align: bytes of an access at most.
     prefetch: the input is asked for in L2 before the previous kernel has finished.
     """
 
@@ -30,6 +31,7 @@ class GatedFp8(Specialisation):
     block: int  # threads
     rows: int = 1
     group: int = 0
+    codes: str = "e4m3"
     transposed: bool = False
     bounded: bool = False
     align: int = 16
@@ -52,7 +54,7 @@ class GatedFp8(Specialisation):
 
     def arguments(self):
         wide = min(self.align, self.vec * scalar(self.dtype).bytes)
-        codes = rows_of("e4m3", "T", self.d, min(self.out_align, self.vec))
+        codes = rows_of(self.codes, "T", self.d, min(self.out_align, self.vec))
         scales = vector("f32", 1, 4)
         if self.group:
             scales = Tensor("f32", ("T", self.d // self.group), (1, None) if self.transposed else (None, 1), 4)
@@ -61,7 +63,7 @@ class GatedFp8(Specialisation):
     @cute.jit
     def __call__(
         self,
-        mQ: cute.Tensor,  # (T, d) e4m3
+        mQ: cute.Tensor,  # (T, d) e4m3 or int8
         mX: cute.Tensor,  # (T, 2 d): gate, up
         mS: cute.Tensor,  # (1,), or (T, d / group), written
         mUpper: cute.Tensor | None,  # (1,): largest scale
@@ -104,8 +106,13 @@ class GatedFp8(Specialisation):
                 codes = self.static_codes(gate, up, given, T)
             else:
                 product = self.product(gate, up, T)
-                scale = lib.dynamic_scale(lib.warp_max(lib.absmax(product), width=self.group // self.vec), upper)
-                codes = lib.divided_codes(product, scale)
+                largest = lib.warp_max(lib.absmax(product), width=self.group // self.vec)
+                if cutlass.const_expr(self.codes == "e4m3"):
+                    scale = lib.dynamic_scale(largest, upper)
+                    codes = lib.divided_codes(product, scale)
+                else:
+                    scale = lib.dynamic_int8_scale(largest, upper)
+                    codes = lib.divided_int8_codes(product, scale)
                 if there & (col % self.group == 0):
                     mS[row, col // self.group] = scale
             if there:

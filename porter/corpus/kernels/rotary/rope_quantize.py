@@ -1,0 +1,114 @@
+"""Rotary embedding to e4m3 of heads whose rotated and other elements are tensors of their own (latent attention)."""
+
+from dataclasses import dataclass, replace
+
+import cutlass
+import cutlass.cute as cute
+from cutlass import Float32, Int32
+
+from porter.corpus import lib
+from porter.corpus.kernels.rotary.rotary_fp8 import RotaryFp8
+from porter.corpus.runtime.dtypes import dtype as scalar
+from porter.corpus.runtime.signature import Scalar
+
+
+@dataclass(frozen=True)
+class RopeQuantize(RotaryFp8):
+    """Static choices beside those of RotaryFp8, whose heads turn as a whole here.
+
+    nope: elements of a head that do not turn, `rest` of them an access.  qn_stride, kn_stride: elements from head to
+    head of them; qno_stride, kno_stride: of their results.  nope_align, nope_out_align: bytes of an access at most.
+    """
+
+    nope: int = 1
+    qn_stride: int = 0
+    kn_stride: int = 0
+    qno_stride: int = 0
+    kno_stride: int = 0
+    nope_align: int = 16
+    nope_out_align: int = 1
+
+    @property
+    def others(self):
+        """The choices for the elements that do not turn."""
+        return replace(
+            self, head_size=self.nope, q_stride=self.qn_stride, k_stride=self.kn_stride, qo_stride=self.qno_stride,
+            ko_stride=self.kno_stride, align=self.nope_align, out_align=self.nope_out_align,
+        )  # fmt: skip
+
+    def arguments(self):
+        q_out, k_out, positions, query, key, table, *_ = super().arguments()
+        like, align = self.others, min(self.nope_align, self.rest * scalar(self.dtype).bytes)
+        out = min(self.nope_out_align, self.rest)
+        parts = [like.heads_of("e4m3", self.q_heads, self.qno_stride, out),
+                 like.heads_of("e4m3", self.k_heads, self.kno_stride, out),
+                 like.heads_of(self.dtype, self.q_heads, self.qn_stride, align),
+                 like.heads_of(self.dtype, self.k_heads, self.kn_stride, align)]  # fmt: skip
+        return q_out, k_out, positions, query, key, table, *parts, Scalar("f32"), Scalar("f32")
+
+    @cute.jit
+    def __call__(
+        self,
+        mQO: cute.Tensor,  # (T, q heads, rot) e4m3
+        mKO: cute.Tensor,  # (T, k heads, rot) e4m3
+        mPos: cute.Tensor,  # (T,) int64
+        mQ: cute.Tensor,  # (T, q heads, rot)
+        mK: cute.Tensor,  # (T, k heads, rot)
+        mCS: cute.Tensor,  # (positions, rot): cosines, then sines
+        mQNO: cute.Tensor,  # (T, q heads, nope) e4m3
+        mKNO: cute.Tensor,  # (T, k heads, nope) e4m3
+        mQN: cute.Tensor,  # (T, q heads, nope)
+        mKN: cute.Tensor,  # (T, k heads, nope)
+        q_scale: Float32,  # factors of the results
+        k_scale: Float32,
+        blocks: Int32,
+        stream,
+    ):
+        self.kernel(mQO, mKO, mPos, mQ, mK, mCS, mQNO, mKNO, mQN, mKN, q_scale, k_scale).launch(
+            grid=(blocks, 1, 1), block=(self.threads, 1, 1), stream=stream, use_pdl=self.pdl
+        )
+
+    @cute.kernel
+    def kernel(
+        self,
+        mQO: cute.Tensor,
+        mKO: cute.Tensor,
+        mPos: cute.Tensor,
+        mQ: cute.Tensor,
+        mK: cute.Tensor,
+        mCS: cute.Tensor,
+        mQNO: cute.Tensor,
+        mKNO: cute.Tensor,
+        mQN: cute.Tensor,
+        mKN: cute.Tensor,
+        q_scale: Float32,
+        k_scale: Float32,
+    ):
+        token, head, first = self.place()
+        there = (token < mQ.shape[0]) & (head < self.heads)
+        lib.pdl_launch_dependents()
+        if cutlass.const_expr(self.prefetch):  # noqa: SIM102 (only the second is dynamic)
+            if there:
+                self.ask(mPos, mQ, mK, mCS, token, head, first)
+        lib.pdl_wait()
+        if there:
+            position = mPos[token]
+            steps = range(0, self.heads, self.lanes * self.splits)
+            heads = [self.mine(head, h) for h in steps]
+            loaded = [self.load(self.spot(mQ, mK, token, h, self.element(first))) for h in heads]
+            gC = mCS[position, None].iterator + first
+            cos, sin = self.table(gC), self.table(gC + self.rot // 2)
+            for i in cutlass.range_constexpr(len(heads)):
+                if head + steps[i] < self.heads:
+                    scale = lib.select(heads[i] < self.q_heads, q_scale, k_scale)
+                    spot = self.out_spot(mQO, mKO, token, heads[i], self.element(first))
+                    self.quantise(spot, loaded[i], cos, sin, scale)
+                    self.scale_others(mQNO, mKNO, mQN, mKN, token, heads[i], first // self.pairs, scale)
+
+    def scale_others(self, mQNO, mKNO, mQN, mKN, token, head, slot, scale):
+        """The elements of a head that do not turn, spread over its threads."""
+        like, n = self.others, self.rest
+        count = self.nope // n
+        for i in range(0, count, self.slots):
+            inside = True if i + self.slots <= count else slot + i < count
+            like.scale_some(mQNO, mKNO, mQN, mKN, token, head, (slot + i) * n, inside, scale, mQN.element_type, n)
