@@ -45,6 +45,7 @@ def examine() -> list[Finding]:
         lambda: library("torch", "torch", "calling a port from torch, torch references", extra="torch"),
         lambda: library("anthropic", "anthropic", "porter port --agent", extra="agent"),
         lambda: library("textual", "textual", "porter review in the terminal", extra="review"),
+        nvdisasm,
         gpu,
         fence,
         cache_folder,
@@ -114,6 +115,16 @@ def nvrtc() -> Finding:
     if missing:
         return Finding("NVRTC", False, f"not installed: {', '.join(missing)}", need, True, fix)
     return Finding("NVRTC", True, str(found["nvidia-cuda-nvrtc"]), need, True)
+
+
+def nvdisasm() -> Finding:
+    """nvdisasm of pip's package, or on PATH."""
+    from porter.verify.nvdisasm import find_nvdisasm
+
+    need, found = "machine code in porter review", find_nvdisasm()
+    if found is None:
+        return Finding("nvdisasm", False, "not installed", need, False, "pip install 'porter[review]'")
+    return Finding("nvdisasm", True, version_of("nvidia-cuda-nvdisasm") or str(found), need, False)
 
 
 def gpu() -> Finding:

@@ -13,7 +13,7 @@ INDENT = "  "
 
 def format_kernel(k: ir.Kernel) -> str:
     """The whole kernel: instance, globals, the functions it calls in order of first use, and its body."""
-    names = _function_names(k)
+    names = function_names(k)
     out: list[str] = []
     for s in _structs(k):
         out += [*_struct(s), ""]
@@ -35,7 +35,7 @@ def format_kernel(k: ir.Kernel) -> str:
     return "\n".join(out) + "\n"
 
 
-def _function_names(k: ir.Kernel) -> dict[str, str]:
+def function_names(k: ir.Kernel) -> dict[str, str]:
     """Printed names by key, unique, in order of first call from the kernel."""
     order: list[str] = []
 
@@ -296,6 +296,8 @@ def _stmt(s: ir.Stmt, depth: int, names: dict[str, str]) -> list[str]:
         return [f"{pad}{'dynamic ' if s.dynamic else ''}shared{align} {declarator(s.type, s.name)};"]
     if isinstance(s, ir.Assign):
         return [f"{pad}{text(s.target)} = {text(s.value)};"]
+    if isinstance(s, ir.Copy):
+        return [f"{pad}copy {text(s.target)} = {text(s.source)};"]
     if isinstance(s, ir.ExprStmt):
         return [f"{pad}{text(s.value)};"]
     if isinstance(s, ir.Asm):

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import re
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Collection, Iterator
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from porter import ir
 from porter.config import PortConfig
@@ -16,10 +12,17 @@ from porter.model import PorterError
 from porter.outputs import Translation
 from porter.review.changes import translated
 from porter.review.loaded import Loaded
+from porter.review.machine_code import Port, instructions, place_in, relabelled
 from porter.review.regions import Region
 from porter.review.words import assumption_words, author_words, library_words
+from porter.verify.nvdisasm import disassemble
+from porter.verify.ptxas import cubin_of
+
+if TYPE_CHECKING:
+    from porter.verify.compile_worker import CompileResult
 
 MOST = 60  # lines of PTX or SASS that are shown
+FOUND = "; ~: found by the library call, or by what stands before"
 
 
 def why(loaded: Loaded, region: Region, config: PortConfig) -> Iterator[str]:
@@ -28,7 +31,7 @@ def why(loaded: Loaded, region: Region, config: PortConfig) -> Iterator[str]:
     made: Translation | None = None
     try:
         made = translated(loaded, config)
-        yield "IR (first instance)\n" + ("\n".join(ir_lines(made.kernels[0], set(region.cuda))) or "none: no statement")
+        yield "IR (first instance)\n" + _ir(made.kernels[0], region)
     except PorterError as error:
         yield f"IR\nnot known: {error}"
     yield "rewrite\n" + "\n".join(
@@ -38,6 +41,9 @@ def why(loaded: Loaded, region: Region, config: PortConfig) -> Iterator[str]:
             *library_words(loaded.port_text(region)),
         ]
     )
+    if made is not None:
+        before, after = _ir(made.kernels[0], region), _ir(made.plan.concrete[0], region)
+        yield "IR after the rewrites\n" + (after if after != before else "the same")
     yield "CuTeDSL\n" + numbered(loaded.port_lines, range(region.first, region.last + 1))
     if made is not None:
         yield from _compiled(loaded, region, made)
@@ -47,17 +53,22 @@ def numbered(lines: list[str], numbers: Collection[int]) -> str:
     return "\n".join(f"{n:5} {lines[n - 1]}" for n in numbers) or "none"
 
 
+def _ir(kernel: ir.Kernel, region: Region) -> str:
+    return "\n".join(ir_lines(kernel, set(region.cuda))) or "none: no statement"
+
+
 def ir_lines(kernel: ir.Kernel, cuda: set[int]) -> list[str]:
     """The statements that start at these CUDA lines, without those inside of others."""
-    from porter.ir_text import format_stmts
+    from porter.ir_text import format_stmts, function_names
 
+    names = function_names(kernel)
     out: list[str] = []
     inside: set[int] = set()
     for body in (kernel.body, *(f.body for f in kernel.functions.values())):
         for node in ir.walk(body):
             if isinstance(node, ir.Stmt) and node.span.line in cuda and id(node) not in inside:
                 inside |= {id(n) for n in ir.walk((node,))}
-                out += format_stmts((node,), 0)
+                out += format_stmts((node,), 0, names)
     return out
 
 
@@ -73,46 +84,38 @@ def _compiled(loaded: Loaded, region: Region, made: Translation) -> Iterator[str
     if not result.ok:
         yield f"PTX\nthe port does not compile: {result.error}"
         return
+    port = Port(loaded.path.name, loaded.port_lines, _device_lines(loaded))
     lines = range(region.first, region.last + 1)
-    yield f"PTX ({arch}, first instance)\n" + _cut(ptx_lines(result.ptx, loaded.path.name, lines))
-    yield "SASS\n" + sass(result.cubin, loaded.path.name, lines)
+    rows = [f"{at!s:>6} {text}" for at, text in instructions(result.ptx, port) if at.line in lines]
+    yield f"PTX ({arch}, first instance{FOUND if any('~' in r[:6] for r in rows) else ''})\n" + _cut(rows)
+    yield "SASS" + _sass(result, port, lines)
 
 
-def ptx_lines(ptx: str, file: str, lines: Collection[int]) -> list[str]:
-    """The instructions whose `.loc` is one of the port's lines. Files are compared by name: code may be cached."""
-    files = re.findall(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', ptx, re.MULTILINE)
-    numbers = {n for n, path in files if Path(path).name == file}
-    found: list[str] = []
-    at = 0
-    for row in ptx.splitlines():
-        place = re.match(r"\s*\.loc\s+(\d+)\s+(\d+)", row)
-        if place:
-            at = int(place[2]) if place[1] in numbers else 0
-        elif at in lines and row.startswith("\t") and not row.strip().startswith((".", "//")):
-            found.append(f"{at:5} {row.strip()}")
-    return found
+def _device_lines(loaded: Loaded) -> set[int]:
+    """The port's lines in kernel and device functions: what the line table says of others is not about the code."""
+    inside = (r for r in loaded.regions if r.function and r.kind != "launch")
+    return {n for r in inside for n in range(r.first, r.last + 1)}
 
 
-def sass(cubin: bytes, file: str, lines: Collection[int]) -> str:
+def _sass(result: CompileResult, port: Port, lines: Collection[int]) -> str:
     """The machine instructions of the port's lines, by nvdisasm where it is installed."""
-    tool = shutil.which("nvdisasm")
-    if tool is None:
-        return "not shown: nvdisasm is not installed"
-    with tempfile.TemporaryDirectory(prefix="porter-") as folder:
-        path = Path(folder) / "port.cubin"
-        path.write_bytes(cubin)
-        done = subprocess.run([tool, "-g", "-c", str(path)], capture_output=True, text=True, timeout=60, check=False)
-    if done.returncode:
-        return f"nvdisasm failed: {done.stderr.strip()[:200]}"
-    found: list[str] = []
-    at = 0
-    for row in done.stdout.splitlines():
-        place = re.search(r'//## File "([^"]*)", line (\d+)', row)
-        if place:
-            at = int(place[2]) if Path(place[1]).name == file else 0
-        elif at in lines and "/*" in row:
-            found.append(f"{at:5} {row.strip()}")
-    return _cut(found)
+    try:
+        code = disassemble(result.cubin, result.entry)
+        better = cubin_of(relabelled(result.ptx, port), result.request.arch)
+        again = disassemble(better, result.entry) if better else ()
+    except (RuntimeError, OSError) as error:
+        return f"\nnot shown: {error}"
+    how = ""
+    if [i.text for i in again] == [i.text for i in code]:
+        code, how = again, FOUND  # the same code, with the lines of library calls too
+    elif better:
+        how = "; lines that the compiler names itself: ptxas makes other code of the PTX than the DSL's assembler"
+    else:
+        how = "; lines that the compiler names itself: library calls are placed where a ptxas is installed"
+    placed = [(at, i.text) for i in code if (at := place_in(i.file, i.line, port)) is not None]
+    return f" ({len(code)} instructions in all{how})\n" + _cut(
+        [f"{at!s:>6} {text}" for at, text in placed if at.line in lines]
+    )
 
 
 def _cut(rows: list[str]) -> str:

@@ -64,6 +64,29 @@ def assemble(ptx: str, entry: str, arch: str, ptxas: Path | None = None) -> Asse
 
     Raises KeyError when the assembled module has no such kernel.
     """
+    folder = _assembled(ptx, arch, ptxas)
+    if folder is None:
+        return None
+    log = (folder / "log").read_text()
+    if not (folder / "kernel.cubin").is_file():
+        return Assembled(error=log.strip())
+    kernel = read_cubin((folder / "kernel.cubin").read_bytes())[entry]
+    spills = re.search(
+        rf"Function properties for {re.escape(entry)}\s*\n.*?(\d+) bytes spill stores, (\d+) bytes spill loads", log
+    )
+    stores, loads = (int(spills.group(1)), int(spills.group(2))) if spills else (0, 0)
+    return Assembled(kernel.registers, kernel.local_bytes, stores, loads, kernel.shared_bytes)
+
+
+def cubin_of(ptx: str, arch: str) -> bytes | None:
+    """The cubin of a PTX module with its line table, by ptxas (cached); None when no ptxas is there, or takes it."""
+    folder = _assembled(ptx, arch, None, "-lineinfo")
+    cubin = folder / "kernel.cubin" if folder else None
+    return cubin.read_bytes() if cubin and cubin.is_file() else None
+
+
+def _assembled(ptx: str, arch: str, ptxas: Path | None, *options: str) -> Path | None:
+    """The folder of the cache with `log` and, unless the PTX was refused, `kernel.cubin`."""
     tool = ptxas or find_ptxas()
     if tool is None or not readable(ptx, tool):
         return None
@@ -74,7 +97,7 @@ def assemble(ptx: str, entry: str, arch: str, ptxas: Path | None = None) -> Asse
             source.write_text(ptx)
             output = folder / "kernel.cubin"
             done = subprocess.run(
-                [tool, "-v", f"-arch={arch}", str(source), "-o", str(output)],
+                [tool, "-v", *options, f"-arch={arch}", str(source), "-o", str(output)],
                 capture_output=True,
                 text=True,
                 timeout=300,
@@ -84,13 +107,4 @@ def assemble(ptx: str, entry: str, arch: str, ptxas: Path | None = None) -> Asse
             output.unlink(missing_ok=True)
 
     version = ".".join(map(str, ptxas_version(tool)))
-    folder = ArtifactCache("ptxas").get_or_build(digest(["1", ptx, arch, version]), build)
-    log = (folder / "log").read_text()
-    if not (folder / "kernel.cubin").is_file():
-        return Assembled(error=log.strip())
-    kernel = read_cubin((folder / "kernel.cubin").read_bytes())[entry]
-    spills = re.search(
-        rf"Function properties for {re.escape(entry)}\s*\n.*?(\d+) bytes spill stores, (\d+) bytes spill loads", log
-    )
-    stores, loads = (int(spills.group(1)), int(spills.group(2))) if spills else (0, 0)
-    return Assembled(kernel.registers, kernel.local_bytes, stores, loads, kernel.shared_bytes)
+    return ArtifactCache("ptxas").get_or_build(digest(["1", ptx, arch, version, *options]), build)
