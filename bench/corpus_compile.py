@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -66,10 +67,10 @@ def first_calls(name: str, cache: str) -> list[dict[str, float]]:
     return found
 
 
-def calls() -> dict[str, Any]:
+def calls(names: Sequence[str] = FIRST) -> dict[str, Any]:
     """By op: first calls with an empty cache ("uncached"), then in a new process with a full one ("from_cache")."""
     found = {}
-    for name in FIRST:
+    for name in names:
         with tempfile.TemporaryDirectory() as cache:
             found[name] = {"uncached": first_calls(name, cache), "from_cache": first_calls(name, cache)}
         print(name, *(f"{k} {v[0]['wall_s']:.3f} s, then {v[1]['wall_s']:.3f} s;" for k, v in found[name].items()))
