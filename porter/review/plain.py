@@ -14,7 +14,7 @@ from porter.review.loaded import Loaded, load, load_all
 from porter.review.regions import Region
 from porter.review.words import about_rows
 
-QUESTION = "[a]ccept [r]eject [c]omment [e]dit [x]plain [w]ithdraw [n]ext [p]revious [q]uit? "
+QUESTION = "[a]ccept [r]eject [c]omment [e]dit [x]plain wh[y] [w]ithdraw [n]ext [p]revious [q]uit? "
 
 
 def review_plain(
@@ -114,7 +114,13 @@ def _answer(
     if answer == "x":
         say(explained(loaded, region))
         return loaded, False
-    say("a, r, c, e, x, w, n, p or q; a comment may follow a and r")
+    if answer == "y":
+        from porter.review.why import why
+
+        for part in why(loaded, region, config):
+            say(part + "\n")
+        return loaded, False
+    say("a, r, c, e, x, y, w, n, p or q; a comment may follow a and r")
     return loaded, False
 
 

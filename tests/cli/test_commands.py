@@ -78,8 +78,8 @@ def test_doctor_tells_what_is_there(porter) -> None:
     value = json.loads(done.stdout)
     assert value["schema"] == 1
     names = [f["name"] for f in value["findings"]]
-    known = ["python", "numpy", "libclang", "llvmlite", "CuTeDSL", "NVRTC", "torch", "anthropic", "textual", "GPU"]
-    known += ["fence", "cache", "folder"]
+    known = ["python", "numpy", "libclang", "llvmlite", "CuTeDSL", "NVRTC", "torch", "anthropic", "textual"]
+    known += ["nvdisasm", "GPU", "fence", "cache", "folder"]
     assert names == known
     assert done.returncode == (0 if value["ok"] else 2)
 

@@ -190,3 +190,15 @@ def test_instructions_of_library_calls_are_at_the_calls(tmp_path: Path):
     for sign, row in (("LDG.E.128", "lib.copy("), ("STG.E.128", "lib.copy(y_vec"), ("SHFL.BFLY", "lib.shfl_xor(")):
         where = [text for text, found in placed.items() if any(sign in code for code in found)]
         assert where and all(row in text for text in where), (sign, where)
+
+
+@needs_dsl
+def test_plain_asks_why_too(port: Path):
+    from porter.review.plain import review_plain
+
+    loaded = load(port)
+    before = next(n for n, r in enumerate(loaded.regions) if "lib.ldg(" in loaded.port_text(r))
+    said: list[str] = []
+    answers = iter([*["n"] * before, "y", "q"])
+    assert review_plain([port], PortConfig(), lambda question: next(answers), said.append) == 1
+    assert any(s.startswith("PTX") and "ld.global.nc" in s for s in said) and any(s.startswith("SASS") for s in said)
