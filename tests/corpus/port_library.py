@@ -94,14 +94,15 @@ def packed(f: cute.Pointer, i: cute.Pointer, u: cute.Pointer):
     lib.prefetch_line(f + 32 * t, lib.first_in_line(16))
     i[t + 9] = lib.peek(i + t, Int32)
     a = lib.load_words(u + 4 * t, 16)
-    b = lib.load_words(u + 512 + 4 * t, 16, lib.SHARED_BY_WARPS)
-    c = lib.load_words(u + 1024 + 2 * t, 8, lib.IN_PLACE, inside=t < 9)
+    b = lib.load_words(u + 512 + 4 * t, 16, lib.CACHED)
+    c = lib.load_words(u + 1024 + 2 * t, 8, lib.STREAM, inside=t < 9)
     lib.store_words(u + 2048 + 4 * t, lib.mul_words(a, b, BFloat16), 16)
     lib.store_words(u + 4096 + 4 * t, lib.mul_words(a, b, Float16), 16)
     lib.store_words(u + 6144 + 2 * t, lib.pack(lib.unpack(c, 4, Float16), BFloat16), 8)
     lib.store_words(u + 8192 + 2 * t, lib.pack(lib.unpack(c, 4, BFloat16), Float16), 8)
     lib.store_words(u + 9000 + t, lib.pack_e4m3(lib.unpack(c, 4, BFloat16)), 4)
     u[t] = lib.max_words(a[0], b[0], BFloat16)
+    lib.prefetch_bytes(lib.view(u, Uint32), 128, t == 0)
 
 
 @cute.kernel
@@ -132,8 +133,9 @@ def selections(f: cute.Pointer, i: cute.Pointer, u: cute.Pointer):
 @cute.kernel
 def cluster_softmax(f: cute.Pointer, i: cute.Pointer, u: cute.Pointer):
     t = cute.arch.thread_idx()[0]
-    lib.cluster_arrive()
-    f[t], f[t + 64] = lib.join_exp_sums(f[t], f[t + 64], 2, 4)
+    box = lib.inbox(8 * 2 * 4)
+    lib.cluster_wait()
+    f[t], f[t + 64] = lib.join_exp_sums(f[t], f[t + 64], 2, 4, box)
 
 
 @cute.jit

@@ -40,8 +40,8 @@ PROMISED = {
         r"griddepcontrol\.launch_dependents", r"%envreg1", r"atom\.add\.release\.gpu\.global\.u32",
     ],
     "packed": [
-        r"ld\.relaxed\.gpu\.global\.b32", r"prefetch\.global\.L2", r"ld\.global\.nc\.L1::no_allocate\.v4\.b32",
-        r"ld\.global\.nc\.v4\.b32",
+        r"ld\.relaxed\.gpu\.global\.b32", r"prefetch\.global\.L2", r"ld\.global\.L1::no_allocate\.v4\.b32",
+        r"ld\.global\.v4\.b32", r"cp\.async\.bulk\.prefetch\.L2\.global",
         r"@p ld\.global\.L1::no_allocate\.v2\.b32", r"mul\.rn\.bf16x2", r"mul\.rn\.f16x2", r"st\.global\.v4\.b32",
         r"cvt\.f32\.f16", r"cvt\.rn\.bf16x2\.f32", r"shl\.b32", r"cvt\.rn\.f16x2\.f32",
         r"cvt\.rn\.satfinite\.e4m3x2\.f32", r"max\.bf16x2",
@@ -50,8 +50,10 @@ PROMISED = {
     "exact_silu": [r"ex2\.approx\.ftz\.f32", r"div\.rn\.f32"],
     "selections": [r"redux\.sync\.max\.u32", r"redux\.sync\.min\.u32", r"selp\.b32"],
     "cluster_softmax": [
-        r"barrier\.cluster\.arrive\.aligned", r"barrier\.cluster\.wait\.aligned", r"mapa\.u64", r"%cluster_ctarank",
-        r"ex2\.approx\.ftz\.f32",
+        r"barrier\.cluster\.arrive\.relaxed\.aligned", r"barrier\.cluster\.wait\.aligned", r"%cluster_ctarank",
+        r"mapa\.shared::cluster\.u32", r"mbarrier\.arrive\.expect_tx", r"ex2\.approx\.ftz\.f32",
+        r"st\.async\.shared::cluster\.mbarrier::complete_tx::bytes\.v2\.f32",
+        r"mbarrier\.try_wait\.parity\.acquire\.cluster",
     ],
 }  # fmt: skip
 

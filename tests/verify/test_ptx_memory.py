@@ -277,6 +277,39 @@ def test_mbarrier_with_a_bulk_copy() -> None:
     assert (out == data).all()
 
 
+# Each block of a cluster of two sends two words a lane to the other's shared memory, counted by the other's mbarrier.
+SEND = """
+    .shared .align 8 .b64 bar; .shared .align 16 .b8 s[256]; mov.u32 %r3, bar; mov.u32 %r4, s; mov.u32 %r8, %cluster_ctarank;
+    setp.ne.u32 %p0, %r0, 0; @%p0 bra READY; mbarrier.init.shared.b64 [%r3], 1; fence.mbarrier_init.release.cluster;
+    mbarrier.arrive.expect_tx.shared.b64 %rd2, [%r3], EXPECTED;
+    READY: barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned; xor.b32 %r9, %r8, 1;
+    shl.b32 %r5, %r0, 3; add.u32 %r6, %r4, %r5; mapa.shared::cluster.u32 %r10, %r6, %r9;
+    mapa.shared::cluster.u32 %r11, %r3, %r9; mul.lo.u32 %r12, %r8, 1000; add.u32 %r12, %r12, %r0; add.u32 %r13, %r12, 100;
+    st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 [%r10], {%r12, %r13}, [%r11];
+    WAIT
+    xor.b32 %r5, %r5, 8; add.u32 %r6, %r4, %r5; ld.shared.v2.u32 {%r7, %r14}, [%r6]; add.u32 %r7, %r7, %r14;
+    """
+WAIT = "W: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p1, [%r3], 0; @!%p1 bra W;"
+
+
+def send(wait: str, expected: int = 256) -> tuple[np.ndarray, ptx.Result]:
+    out = np.zeros(64, np.uint32)
+    text = kernel(SEND.replace("WAIT", wait).replace("EXPECTED", str(expected)) + store32("%r7"))
+    return out, run(text, out, block=32, grid=2, cluster=2, checks=ptx.Checks(shared_races=True))
+
+
+def test_a_store_to_another_block_is_counted_by_its_mbarrier() -> None:
+    out, result = send(WAIT)
+    assert result.ok, result.violations
+    sender = 1000 * np.repeat([1, 0], 32) + np.tile(np.arange(32) ^ 1, 2)  # neighbours' words, of the other block
+    assert (out == 2 * sender + 100).all()
+
+
+def test_reading_without_waiting_for_the_mbarrier_is_a_race() -> None:
+    _, result = send("")
+    assert set(kinds(result)) & {"shared-race", "missing-fence"}, kinds(result)
+
+
 def test_mbarrier_arrivals_by_all_threads() -> None:
     text = kernel(
         """

@@ -8,7 +8,7 @@ import cutlass
 import cutlass.cute as cute
 from cutlass import Float32, Int32
 
-from porter.corpus.lib.cluster import cluster_arrive, cluster_rank, cluster_wait, map_shared_rank
+from porter.corpus.lib.cluster import cluster_rank, received, send
 from porter.corpus.lib.floats import exp2_approx_ftz, fmax
 from porter.corpus.lib.integers import select
 from porter.corpus.lib.memory import shared
@@ -31,36 +31,34 @@ def pairwise(values, combine):
 
 
 @cute.jit
-def join_exp_sums(top, total, warps: cutlass.Constexpr, blocks: cutlass.Constexpr):
+def join_exp_sums(top, total, warps: cutlass.Constexpr, blocks: cutlass.Constexpr, box=None):
     """(top, total) of a whole row from those of its warps (the same in all lanes of one): `warps` warps of each of
     the `blocks` blocks of a cluster. Every thread gets the same bits.
 
-    In a block through shared memory and one `bar.sync`. In a cluster each warp writes to all blocks (`mapa.u64`), then
-    one cluster barrier; the kernel has called `cluster_arrive` before, so that all blocks run by then.
+    In a block through shared memory and one `bar.sync`. In a cluster each warp sends to all blocks (`st.async`): `box`
+    is an `inbox` of 8 bytes for each warp of the cluster, and `cluster_wait` has been called. A cluster barrier
+    instead would wait for the memory of all its threads and empty the L1 cache (`MEMBAR`, `CCTL.IVALL`).
     """
     parts = warps * blocks
-    tops, totals = shared(Float32, parts), shared(Float32, parts)
+    sums = shared(Float32, 2 * parts)
     lane = cute.arch.lane_idx()
     warp = cute.arch.thread_idx()[0] // 32
     if cutlass.const_expr(blocks == 1):
         if lane == 0:
-            tops[warp] = top
-            totals[warp] = total
+            sums[2 * warp] = top
+            sums[2 * warp + 1] = total
         cute.arch.sync_threads()
     else:
         part = Int32(cluster_rank()) * warps + warp
-        cluster_wait()
         if lane < blocks:
-            map_shared_rank(tops + part, lane).store(top)
-            map_shared_rank(totals + part, lane).store(total)
-        cluster_arrive()
-        cluster_wait()
+            send(sums + 2 * part, (top, total), box, lane)
+        received(box)
     whole, terms = Float32(_NOTHING), Float32(0.0)
     mine = [(Float32(_NOTHING), Float32(0.0))] * -(-parts // 32)
     for i in cutlass.range_constexpr(-(-parts // 32)):
         index = cutlass.min(lane + 32 * i, parts - 1)
         there = lane + 32 * i < parts
-        mine[i] = (select(there, tops[index], whole), select(there, totals[index], terms))
+        mine[i] = (select(there, sums[2 * index], whole), select(there, sums[2 * index + 1], terms))
     whole = warp_max(pairwise([t for t, _ in mine], fmax))
     base = finite_top(whole)
     terms = warp_sum(pairwise([s * exp2_approx_ftz(t - base) for t, s in mine], lambda a, b: a + b))

@@ -39,14 +39,15 @@ def sums_of(rows, tXrX, tXrR, gR, lane, inside, rounded, T):
     return [add_residual(rows, x, r, g, lane, i, rounded, T) for x, r, g, i in zip(tXrX, tXrR, gR, inside, strict=True)]
 
 
-def weighted(y, tXrW, bias, rounding, T):
-    """y * (w + bias) as values of type T. y: float32 values; tXrW: the weight's registers, or None.
+def weighted(y, tXrW, bias, rounding, T, out=None):
+    """y * (w + bias) as values of type `out` (T if None). y: float32 values; tXrW: the weight's registers, or None.
 
     "single" rounds once, at the end; "double" rounds y to T first.
     """
+    out = T if out is None else out
     if cutlass.const_expr(tXrW is None):
-        return y.to(T)
+        return y.to(out)
     if cutlass.const_expr(rounding == "double"):
         y = y.to(T).to(Float32)
     w = tXrW.load().to(Float32)
-    return (y * (w if bias == 0 else w + bias)).to(T)
+    return (y * (w if bias == 0 else w + bias)).to(out)

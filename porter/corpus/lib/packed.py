@@ -1,7 +1,8 @@
 """Vectors of a row in 32-bit registers: wide loads and stores with cache hints, and 16-bit values two to a register.
 
-A vector is a tuple of Uint32 words; one of 2 bytes or less is one word whose upper part is zero. The loads are ordered
-with barriers and with `pdl_wait`, unlike `ldg`, so they are safe for data that the kernel before this one writes.
+A vector is a tuple of Uint32 words; one of 2 bytes or less is one word whose upper part is zero. The loads stay behind
+`pdl_wait` and barriers, so they are safe for data that the kernel before this one writes. `ld.global.nc` is not: ptxas
+moves it ahead of `griddepcontrol.wait` (`ACQBULK`), whatever the order in the PTX.
 """
 
 import cutlass
@@ -13,14 +14,13 @@ from porter.corpus.lib.inline import asm, pure
 from porter.corpus.lib.memory import address
 
 _HALF_NAME = {Float16: "f16", BFloat16: "bf16"}
-STREAM = ".nc.L1::no_allocate"  # read once, by this thread only
-SHARED_BY_WARPS = ".nc"  # read-only data that other warps of the SM read too
-IN_PLACE = ".L1::no_allocate"  # memory that this kernel also writes
+STREAM = ".L1::no_allocate"  # read once, by this thread only
+CACHED = ""  # what other warps of the SM read too
 
 
 def load_words(ptr, nbytes, kind=STREAM, align=16, inside=True, fill=0):
     """`nbytes` (a power of two from 2 on) of global memory as words, in accesses of at most `align` bytes, to which the
-    pointer is aligned (`ld.global.nc.L1::no_allocate.v4.b32`; `kind` is the middle; 32 bytes at once from sm_100).
+    pointer is aligned (`ld.global.L1::no_allocate.v4.b32`; `kind` is the middle; 32 bytes at once from sm_100).
 
     Not `inside`: nothing is read (a predicate, no branch), and each word is `fill`.
     """
@@ -56,6 +56,13 @@ def prefetch_line(ptr, inside=True):
     else:
         text = "{ .reg .pred p; setp.ne.b32 p, $1, 0; @p prefetch.global.L2 [$0]; }"
         asm(text, (), [address(ptr), Int32(inside)], volatile=True)
+
+
+def prefetch_bytes(ptr, nbytes, inside):
+    """Ask for `nbytes`, a multiple of 16 from an address aligned to 16, in the L2 cache, without a branch
+    (`cp.async.bulk.prefetch.L2.global`). As `prefetch_line`, but one thread asks for a whole row."""
+    text = f"{{ .reg .pred p; setp.ne.b32 p, $1, 0; @p cp.async.bulk.prefetch.L2.global [$0], {nbytes}; }}"
+    asm(text, (), [address(ptr), Int32(inside)], volatile=True)
 
 
 def peek(ptr, dtype):
@@ -125,6 +132,12 @@ def forget_words(words):
 def round_to(value, dtype):
     """A Float32 rounded to nearest even to `dtype`, again as Float32 (`cvt.rn.bf16.f32` and back)."""
     return value if dtype is Float32 else Float32(dtype(value))
+
+
+def round_each(values, dtype):
+    """Float32 values rounded to nearest even to `dtype`, again as Float32, two to an instruction
+    (`cvt.rn.bf16x2.f32`: one value at a time takes four times as long, as `F2F`)."""
+    return values if dtype is Float32 else unpack(pack(values, dtype), len(values), dtype)
 
 
 def mul_words(a, b, dtype):

@@ -14,7 +14,7 @@ from porter.corpus.lib.blocks import combine, identity
 from porter.corpus.lib.inline import asm
 from porter.corpus.lib.integers import select
 from porter.corpus.lib.memory import assume_aligned, shared
-from porter.corpus.lib.packed import store_words
+from porter.corpus.lib.packed import prefetch_bytes, store_words
 from porter.corpus.lib.warp import shfl_xor
 
 
@@ -76,13 +76,13 @@ class Rows:
         """`load` of several rows; None where there is none."""
         return [None if g is None else self.load(g, lane, i) for g, i in zip(gX, inside, strict=True)]
 
-    def load(self, gX, lane, inside=True, readonly=False):
+    def load(self, gX, lane, inside=True):
         """This thread's part of a row of global memory; zeros beyond its end, and if not `inside` (a row that is none).
 
-        Becomes `ld.global.v4.b32`, or `ld.global.nc.v4.b32` for data that nobody writes while the kernel runs and that
-        other rows read again (weights). Loads are predicated, never branched around, and stay in the order of the
-        program: all of them are on their way before the first is waited for. Measured on an H200: with
-        `L1::no_allocate` rms_norm 8192x7168 takes 4 % longer, with `L1::evict_first` as long as that.
+        Becomes `ld.global.v4.b32`. Loads are predicated, never branched around, and stay in the order of the program:
+        all of them are on their way before the first is waited for. Measured on an H200: with `L1::no_allocate`
+        rms_norm 8192x7168 takes 4 % longer, with `L1::evict_first` as long as that; `.nc` would be moved ahead of
+        `pdl_wait`.
         """
         tXrX = cute.make_rmem_tensor((self.vec, self.accesses), gX.element_type)
         for i in range(self.accesses):
@@ -91,9 +91,19 @@ class Rows:
                 gX.iterator + self.at(i, lane),
                 self.vec,
                 self._reached(i, lane, inside),
-                readonly,
             )
         return tXrX
+
+    def load_early(self, mW, lane, prefetch="none"):
+        """`load` of a weight (None where there is none) while the row is on its way, if that takes few registers (at
+        most two accesses) or there are few blocks, which is when something is prefetched; else None."""
+        early = mW is not None and (self.accesses <= 2 or prefetch != "none")
+        return self.load(mW, lane) if early else None
+
+    def load_late(self, mW, lane, tXrW):
+        """`load` of a weight that `load_early` left, for when the row is there: its time passes while that is reduced.
+        After the reduction, an H200 takes up to a fifth longer for 1024 rows."""
+        return self.load(mW, lane) if mW is not None and tXrW is None else tXrW
 
     @cute.jit
     def store(self, gX: cute.Tensor, lane: Int32, tXrX: cute.Tensor, inside=True):
@@ -105,20 +115,26 @@ class Rows:
                 store_vector(gX.iterator + self.at(i, lane), tXrX[None, i].iterator, self.vec)
 
     def prefetch(self, what, gXs, mW, lane, inside=True):
-        """Ask for this thread's part of the weight ("weight") or also of rows ("all") in the L2 cache, one
-        `prefetch.global.L2` for 128 bytes. No value is read, so this may stand before `pdl_wait`."""
+        """Ask for the weight ("weight") or also for rows ("all") in the L2 cache. No value is read, so this may stand
+        before `pdl_wait`. One `cp.async.bulk.prefetch.L2` a row, of one thread, where the row is a whole number of 16
+        bytes and aligned to them; else one `prefetch.global.L2` for 128 bytes."""
         wanted = {"none": [], "weight": [(mW, True)], "all": [(mW, True), *((g, inside) for g in gXs)]}[what]
         for gX, valid in wanted:
             if gX is not None:
                 self._prefetch(gX, lane, valid)
 
     def ask_ahead(self, mX, numbers, ahead, total, lane):
-        """Ask for the rows that lie `ahead` rows on, where there are such, in L2 (`prefetch.global.L2`)."""
+        """Ask for the rows that lie `ahead` rows on, where there are such, in L2, as `prefetch`."""
         for n in numbers:
             self._prefetch(self.of(mX, n + ahead), lane, n + ahead < total)
 
     @cute.jit
     def _prefetch(self, gX: cute.Tensor, lane: Int32, inside):
+        width = gX.element_type.width
+        if cutlass.const_expr(self.vec * width >= 128 and self.length * width % 128 == 0):
+            wanted = (lane == 0) if inside is True else (lane == 0) & inside
+            prefetch_bytes(gX.iterator, self.length * width // 8, wanted)
+            return
         line = max(1, 128 // (self.vec * gX.element_type.width // 8))  # lanes that share a cache line
         for i in cutlass.range_constexpr(self.accesses):
             if self._reached(i, lane, lane % line == 0 if inside is True else (lane % line == 0) & inside):
@@ -220,20 +236,20 @@ def _words(dtype, count):
     return word, max(1, nbytes // 4)
 
 
-def load_vector(dst, src, count, inside=True, readonly=False, most=16):
+def load_vector(dst, src, count, inside=True, most=16):
     """`count` elements from global memory to registers, in accesses of `most` bytes at most, to which `src` is aligned:
-    16 bytes `ld.global.v4.b32`, or `ld.global.nc.v4.b32` with `readonly`; 32 bytes (sm_100 on)
-    `.v8.b32`. Zeros if not `inside`. In place: the compiler would move a plain load down to its first use."""
+    16 bytes `ld.global.v4.b32`; 32 bytes (sm_100 on) `.v8.b32`. Zeros if not `inside`. In place: the compiler would
+    move a plain load down to its first use."""
     size = dst.dtype.width // 8
     if count * size > most:
         step = most // size
         for start in range(0, count, step):
-            load_vector(dst + start, src + start, step, inside, readonly, most)
+            load_vector(dst + start, src + start, step, inside, most)
         return
     word, n = _words(dst.dtype, count)
     results = ", ".join(f"${i}" for i in range(n))
     kind = f".v{n}.b32 {{{results}}}" if n > 1 else f".b{word.width} {results}"
-    load = f"ld.global{'.nc' if readonly else ''}{kind}, [${n}];"
+    load = f"ld.global{kind}, [${n}];"
     operands = [Int64(src.toint())]
     if inside is not True:
         zeros = " ".join(f"mov.b{max(word.width, 16)} ${i}, 0;" for i in range(n))

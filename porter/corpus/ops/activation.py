@@ -40,7 +40,8 @@ def _gated(device: Device, result: Any, input: Any, **choices: Any) -> Plan:
             raise Unsupported("input is not aligned to a pair of gate and up")
     spread = spread_elements(device, "silu_and_mul", dtype, rows, d, vec)
     kernel = Gated(
-        dtype, d, vec, spread.threads, spread.rows, pdl=device.pdl, prefetch=spread.prefetch, **choices
+        dtype, d, vec, spread.threads, spread.rows, pdl=device.pdl, prefetch=spread.prefetch, stream=spread.stream,
+        **choices,
     )  # fmt: skip
     blocks = kernel.blocks(rows)
     direct = input.dim() == 2
@@ -277,6 +278,6 @@ def _quantised(
     spread = spread_elements(device, name, dtype, rows, d, vec)
     kernel = GatedQuant(
         dtype, d, vec, spread.threads, spread.rows, group, codes, transposed, bounded, *aligned, device.pdl,
-        spread.prefetch,
+        spread.prefetch, spread.stream,
     )  # fmt: skip
     return kernel, kernel.blocks(rows)

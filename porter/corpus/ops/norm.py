@@ -113,11 +113,11 @@ def fused_add_rms_norm(
     if rows == 0 or length == 0:
         return None
     vec = access_width(length, [input, residual], [weight])
-    spread = spread_rows(device, "fused_add_rms_norm", dtype, rows, length, vec, batches=(1, 2, 4))
+    spread = spread_rows(device, "fused_add_rms_norm", dtype, rows, length, vec, batches=(1, 2, 4), ahead=True)
     kernel = FusedAddRmsNorm(
         dtype, Rows(length, vec, spread.threads, spread.rows), weights,
         weight_bias, "unrounded" if profile == "flashinfer" else "rounded", rounding(profile), device.pdl,
-        prefetch=spread.prefetch, batch=spread.batch,
+        prefetch=spread.prefetch, batch=spread.batch, ahead=spread.ahead,
     )  # fmt: skip
     blocks, direct = -(-rows // (spread.rows * spread.batch)), input.dim() == 2
 

@@ -175,9 +175,9 @@ def _candidates(
         if b > 1 and rows >= 4 * b * r * device.sm_count and b * -(-length // (vec * t)) <= _MOST_ACCESSES
     ]
     found = [c | {"batch": 1} for c in found] + several
-    if ahead and rows >= 16 * device.sm_count:
-        alone = [c for c in found if c["prefetch"] == "none" and c["batch"] == 1 and c["rows"] * c["threads"] <= 256]
-        found += [c | {"ahead": n * device.sm_count} for c in alone for n in (8, 16)]
+    if ahead and rows >= 4 * device.sm_count:
+        alone = [c for c in found if c["prefetch"] == "none" and c["batch"] == 1 and c["rows"] * c["threads"] <= 512]
+        found += [c | {"ahead": n * device.sm_count} for c in alone for n in (2, 3, 5, 8) if n * device.sm_count < rows]
     return found
 
 

@@ -50,6 +50,7 @@ def softmax(device: Device, out: Any, input: Any, temperature: Any) -> Plan:
     kernel = Softmax(
         dtype, out_dtype, Rows(length, vec, choice["threads"] * cluster, per_block), cluster, temperature is not None,
         choice["keep"], device.pdl, choice["prefetch"], choice["ahead"],
+        choice["stream"],
     )  # fmt: skip
     blocks = -(-rows // per_block) * cluster
     direct = input.dim() == 2 and (temperature is None or temperature.dim() == 1)
@@ -66,7 +67,8 @@ def softmax(device: Device, out: Any, input: Any, temperature: Any) -> Plan:
 
 def spread_softmax(device: Device, dtype: str, rows: int, length: int, vec: int, words: int) -> Choice:
     """The tuning table's choice or a rule for rows held in registers, `words` of them an access: threads of a row in
-    a block ("threads"), rows of a block ("rows"), blocks of a row ("cluster"); "keep", "prefetch", "ahead" as Softmax.
+    a block ("threads"), rows of a block ("rows"), blocks of a row ("cluster"); "keep", "prefetch", "ahead", "stream" as
+    Softmax.
 
     Short rows share warps and blocks. Others take four to eight accesses a thread. When there are fewer rows than
     multiprocessors, a long row spreads over a cluster of small blocks. (Rules fitted to what the tuner found on an
@@ -82,7 +84,8 @@ def spread_softmax(device: Device, dtype: str, rows: int, length: int, vec: int,
         keep = accesses * vec <= 32 if keep is None else keep
         prefetch = few or accesses <= 4 or threads * cluster <= 128
         return {
-            "threads": threads, "rows": per_block, "cluster": cluster, "keep": keep, "prefetch": prefetch, "ahead": 0
+            "threads": threads, "rows": per_block, "cluster": cluster, "keep": keep, "prefetch": prefetch, "ahead": 0,
+            "stream": True,
         }  # fmt: skip
 
     def candidates() -> list[dict[str, Any]]:
@@ -98,7 +101,7 @@ def spread_softmax(device: Device, dtype: str, rows: int, length: int, vec: int,
         if rows > 4 * device.sm_count and vectors > 32:
             aheads = [device.sm_count * n for n in (1, 2, 8) if device.sm_count * n < rows // 2]
             found += [{**c, "ahead": n} for c in found for n in aheads]
-        return found
+        return found + [{**c, "stream": False} for c in found]
 
     if vectors <= 32:
         per_block = max(1, (512 if rows >= 32 * device.sm_count else 128) // shared)

@@ -13,12 +13,13 @@ _BLOCKS = (224, 256, 192, 160, 128)  # preferred first where several waste the s
 
 @dataclass(frozen=True)
 class Elements:
-    """How element-wise work is spread: threads of a block, rows that a thread works on at once, and whether the input
-    is asked for in L2 before the previous kernel has finished."""
+    """How element-wise work is spread: threads of a block, rows that a thread works on at once, whether the input is
+    asked for in L2 before the previous kernel has finished, and whether its loads leave nothing in L1."""
 
     threads: int
     rows: int
     prefetch: bool
+    stream: bool
 
 
 def spread_elements(device: Device, op: str, dtype: str, rows: int, length: int, vec: int) -> Elements:
@@ -31,11 +32,15 @@ def spread_elements(device: Device, op: str, dtype: str, rows: int, length: int,
     sizes = _BLOCKS if vectors > 1024 else (128, *_BLOCKS)
     threads = min(sizes, key=lambda threads: -(-vectors // threads) * threads)
     threads = min(threads, max(32, 1 << (vectors - 1).bit_length()))
-    default = {"threads": threads, "rows": 2 if rows >= 64 and 200 <= share <= 2000 else 1, "prefetch": True}
+    several = 2 if rows >= 64 and 200 <= share <= 2000 else 1
+    default = {"threads": threads, "rows": several, "prefetch": True, "stream": True}
 
     def candidates() -> list[dict[str, Any]]:
         blocks = [t for t in (32, 64, 128, 192, 224, 256, 512, 1024) if t == 32 or t < 2 * vectors]
         several = [n for n in (1, 2, 4) if rows >= n * 32 or n == 1]
-        return [{"threads": t, "rows": n, "prefetch": p} for t in blocks for n in several for p in (False, True)]
+        return [
+            {"threads": t, "rows": n, "prefetch": p, "stream": s}
+            for t in blocks for n in several for p in (False, True) for s in (False, True)
+        ]  # fmt: skip
 
     return Elements(**choose(device, op, f"{dtype}x{vec} {length}", rows, default, candidates))

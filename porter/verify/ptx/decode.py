@@ -133,15 +133,19 @@ def load(site: Site, frame: Frame, i: Instr) -> list[Step]:
 @decoder("st")
 def store(site: Site, frame: Frame, i: Instr) -> list[Step]:
     m = _Memory(i)
-    if m.rest == ["async"] or "async" in i.mods:
-        raise UnsupportedPtx(i.opcode, i.line)
-    m.only(i)
+    signals = m.rest == ["async", "mbarrier::complete_tx::bytes"]
+    m.only(i, 2 if signals else 0)
     t = m.types[0]
     srcs = tuple(site.source(frame, i, x, t.bits, t) for x in _items(i.operands[1]))
     if len(srcs) != m.count:
         raise UnsupportedPtx(i.opcode, i.line, "vector size and registers differ")
     place = site.place(frame, i, i.operands[0], m.space)
-    return [Store(i, place=place, type=t, srcs=srcs, order=m.order or "weak", scope=m.scope)]
+    stored = Store(i, place=place, type=t, srcs=srcs, order=m.order or "weak", scope=m.scope)
+    if not signals:
+        return [stored]
+    # st.async: done at once, then counted by the mbarrier
+    nbytes = Const(t.bytes * m.count, 32)
+    return [stored, Mbarrier(i, kind="complete_tx", place=site.place(frame, i, i.operands[2], m.space), srcs=(nbytes,))]
 
 
 @decoder("atom", "red")
@@ -350,7 +354,9 @@ def cp(site: Site, frame: Frame, i: Instr) -> list[Step]:
     mods = i.mods
     if mods[:1] != ("async",):
         raise UnsupportedPtx(i.opcode, i.line)
-    if "tensor" in mods or "reduce" in mods or "prefetch" in mods:
+    if "prefetch" in mods and "tensor" not in mods:
+        return [Hint(i)]
+    if "tensor" in mods or "reduce" in mods:
         raise UnsupportedPtx(i.opcode, i.line, "tensor and bulk-reduce copies are not modelled")
     if "commit_group" in mods or "wait_group" in mods or "wait_all" in mods:
         return [Hint(i)]  # copies are done at once

@@ -158,6 +158,8 @@ class Order:
             key, w = (region, int(offset)), int(warp)
             if reads and key in self.released:
                 self.acquire(w, self.released[key], levels, acquires)
+                if is_mbarrier:  # orders the lanes of a warp, too
+                    self.epoch[w] += 1
             if pairs.shape[0] <= FLAGS:
                 self.hear(key, w, reads, writes)
             if not writes:

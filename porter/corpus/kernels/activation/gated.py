@@ -20,7 +20,7 @@ class Gated(Specialisation):
     act: "silu", "gelu", "gelu_tanh", "fatrelu"; "silu_clamp" and "swigluoai" clamp gate and up to `limit` first. It is
     rounded to the dtype before the product, except in "swigluoai" (one rounding).
     vec: outputs of a thread and row.  rows: rows that a thread works on at once.  second: the second half is the gate.
-    prefetch: the input is asked for in L2 before the previous kernel has finished.
+    prefetch: the input is asked for in L2 before the previous kernel has finished.  stream: loads leave nothing in L1.
     """
 
     dtype: str
@@ -36,6 +36,7 @@ class Gated(Specialisation):
     beta: float = 0.0
     pdl: bool = True
     prefetch: bool = False
+    stream: bool = True
 
     @property
     def threads(self) -> int:
@@ -94,12 +95,12 @@ class Gated(Specialisation):
 
     def load(self, mX, row, col):
         """(gate, up) of one row at a column, as vectors."""
-        gX = mX[row, None].iterator
+        gX, kind = mX[row, None].iterator, lib.STREAM if self.stream else lib.CACHED
         if self.interleaved:
             T = cutlass_type(self.dtype)
-            pairs = lib.unpack(lib.load_words(gX + 2 * col, 2 * self.nbytes), 2 * self.vec, T)
+            pairs = lib.unpack(lib.load_words(gX + 2 * col, 2 * self.nbytes, kind), 2 * self.vec, T)
             return lib.pack(pairs[::2], T), lib.pack(pairs[1::2], T)
-        first, second = (lib.load_words(gX + col + half, self.nbytes) for half in (0, self.d))
+        first, second = (lib.load_words(gX + col + half, self.nbytes, kind) for half in (0, self.d))
         return (second, first) if self.second else (first, second)
 
     def combine(self, gate, up):

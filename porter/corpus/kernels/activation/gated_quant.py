@@ -22,7 +22,7 @@ class GatedQuant(Specialisation):
     float32 and is divided by the scale. transposed: the scales of one group are neighbours in memory.
     codes: "e4m3", with groups also "i8".  bounded: there is a largest scale.
     align, out_align: bytes of an access at most.
-    prefetch: the input is asked for in L2 before the previous kernel has finished.
+    prefetch: the input is asked for in L2 before the previous kernel has finished.  stream: loads leave nothing in L1.
     """
 
     dtype: str
@@ -38,6 +38,7 @@ class GatedQuant(Specialisation):
     out_align: int = 16
     pdl: bool = True
     prefetch: bool = False
+    stream: bool = True
 
     @property
     def threads(self) -> int:
@@ -93,10 +94,10 @@ class GatedQuant(Specialisation):
         if cutlass.const_expr(self.group == 0):
             given = lib.rcp_rn(Float32(mS[0]))
         upper = Float32(mUpper[0]) if cutlass.const_expr(mUpper is not None) else None  # type: ignore[index]
-        tXrX = []
+        tXrX, kind = [], lib.STREAM if self.stream else lib.CACHED
         for r in cutlass.range_constexpr(self.rows):
             gX = mX[lib.clamped_row(first, r, mX), None].iterator + column
-            halves = [lib.load_words(gX + half, nbytes, align=self.align) for half in (0, self.d)]
+            halves = [lib.load_words(gX + half, nbytes, kind, self.align) for half in (0, self.d)]
             tXrX.append(halves)
         for r in cutlass.range_constexpr(self.rows):
             gate, up = tXrX[r]

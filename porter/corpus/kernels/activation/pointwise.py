@@ -79,7 +79,7 @@ class Pointwise(Specialisation):
                 lib.prefetch_line(mX[first + r, None].iterator + col, lib.first_in_line(self.nbytes) & inside[r])
         lib.pdl_wait()
         tXrX = [
-            lib.load_words(mX[first + r, None].iterator + col, self.nbytes, lib.IN_PLACE, inside=inside[r])
+            lib.load_words(mX[first + r, None].iterator + col, self.nbytes, lib.STREAM, inside=inside[r])
             for r in range(self.rows)
         ]
         for r in cutlass.range_constexpr(self.rows):

@@ -20,7 +20,7 @@ class FusedAddRmsNorm(Specialisation):
     """Static choices of an RMS norm with a residual.
 
     sum: "rounded" normalises the sum as it is stored, in the tensors' type; "unrounded" the sum in float32.
-    rounding, prefetch, batch: as for RmsNorm.
+    rounding, prefetch, batch, ahead: as for RmsNorm.
     """
 
     dtype: str
@@ -32,6 +32,7 @@ class FusedAddRmsNorm(Specialisation):
     pdl: bool = True
     prefetch: str = "none"
     batch: int = 1
+    ahead: int = 0
 
     @property
     def threads(self) -> int:
@@ -68,8 +69,12 @@ class FusedAddRmsNorm(Specialisation):
         lib.pdl_wait()
 
         tXrX, tXrR = rows.load_each(gX, lane, inside), rows.load_each(gR, lane, inside)
-        tXrW = None if cutlass.const_expr(mW is None) else rows.load(mW, lane, readonly=True)
+        tXrW = rows.load_early(mW, lane, self.prefetch)
+        if cutlass.const_expr(self.ahead > 0):
+            rows.ask_ahead(mX, numbers, self.ahead, mX.shape[0], lane)
+            rows.ask_ahead(mR, numbers, self.ahead, mX.shape[0], lane)
         sums = sums_of(rows, tXrX, tXrR, gR, lane, inside, self.sum == "rounded", T)
+        tXrW = rows.load_late(mW, lane, tXrW)
         scales = inverse_rms_each(rows, sums, eps, scratch)
         for b in cutlass.range_constexpr(self.batch):
             tXrX[b].store(weighted(sums[b] * scales[b], tXrW, self.weight_bias, self.rounding, T))

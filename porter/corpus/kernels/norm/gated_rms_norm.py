@@ -70,7 +70,7 @@ class GatedRmsNorm(Specialisation):
 
         tXrX = rows.load(gX, lane, inside)
         tXrZ = None if cutlass.const_expr(mZ is None) else rows.load(gZ, lane, inside)
-        tXrW = rows.load(mW, lane, readonly=True)
+        tXrW = rows.load(mW, lane)
         x = tXrX.load().to(Float32)
         gate = None if cutlass.const_expr(mZ is None) else self.activate(tXrZ.load().to(Float32))  # type: ignore[union-attr]
         if cutlass.const_expr(self.gate == "before"):

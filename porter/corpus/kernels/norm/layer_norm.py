@@ -66,8 +66,8 @@ class LayerNorm(Specialisation):
         lib.pdl_wait()
 
         tXrX = rows.load(gX, lane, inside)
-        tXrW = None if cutlass.const_expr(mW is None) else rows.load(mW, lane, readonly=True)
-        tXrB = None if cutlass.const_expr(mB is None) else rows.load(mB, lane, readonly=True)
+        tXrW = None if cutlass.const_expr(mW is None) else rows.load(mW, lane)
+        tXrB = None if cutlass.const_expr(mB is None) else rows.load(mB, lane)
         x, n = tXrX.load().to(Float32), Float32(rows.length)
         centred = x - lib.div_rn(rows.reduce(rows.fold(x), sums), n)
         variance = lib.div_rn(rows.reduce(rows.fold(centred * centred, lane=lane), squares), n)

@@ -75,7 +75,7 @@ class QkNorm(Specialisation):
             inside = token < mQ.shape[0]
             gX = self.head(mQ, mK, token, head)
             loaded.append((gX, rows.load(gX, lane, inside), inside, head < self.q_heads))
-        tXrWq, tXrWk = rows.load(mWq, lane, readonly=True), rows.load(mWk, lane, readonly=True)
+        tXrWq, tXrWk = rows.load(mWq, lane), rows.load(mWk, lane)
         tXrW = cute.make_rmem_tensor_like(tXrWq)
         for i in cutlass.range_constexpr(self.batch):
             gX, tXrX, inside, is_q = loaded[i]

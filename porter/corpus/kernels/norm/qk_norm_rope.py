@@ -93,7 +93,7 @@ class QkNormRope(Specialisation):
             token = lib.select(inside, token, Int32(0))
             gX = cute.make_tensor(mX[token, None].iterator + head * rows.length, cute.make_layout(rows.length))
             loaded.append((gX, rows.load(gX, lane, inside), inside, head < self.q_heads, mPos[token]))
-        tXrWq, tXrWk = rows.load(mWq, lane, readonly=True), rows.load(mWk, lane, readonly=True)
+        tXrWq, tXrWk = rows.load(mWq, lane), rows.load(mWk, lane)
         tXrW = cute.make_rmem_tensor_like(tXrWq)
         for i in cutlass.range_constexpr(self.batch):
             gX, tXrX, inside, is_q, position = loaded[i]
@@ -121,7 +121,7 @@ class QkNormRope(Specialisation):
                 at = rows.at(i, lane) if self.neox else rows.at(i, lane) // 2
                 at = lib.select(at < self.rot // 2, at, Int32(0))  # elements that stay need no angle
                 words = lib.load_words(
-                    gC.iterator + half + at, count * C.width // 8, lib.SHARED_BY_WARPS, self.table_align(count)
+                    gC.iterator + half + at, count * C.width // 8, lib.CACHED, self.table_align(count)
                 )
                 values.append(lib.unpack(words, count, C))
             found.append(values)

@@ -73,10 +73,11 @@ class RmsNorm(Specialisation):
         lib.pdl_wait()
 
         loaded = rows.load_each(gX, lane, inside)
-        tXrW = None if cutlass.const_expr(mW is None) else rows.load(mW, lane, readonly=True)
+        tXrW = rows.load_early(mW, lane, self.prefetch)
         if cutlass.const_expr(self.ahead > 0):
             rows.ask_ahead(mX, numbers, self.ahead, mX.shape[0] * self.inner, lane)
         xs = [tXrX.load().to(Float32) for tXrX in loaded]
+        tXrW = rows.load_late(mW, lane, tXrW)
         scales = inverse_rms_each(rows, xs, eps, scratch)
         for b in cutlass.range_constexpr(self.batch):
             loaded[b].store(weighted(xs[b] * scales[b], tXrW, self.weight_bias, self.rounding, T))

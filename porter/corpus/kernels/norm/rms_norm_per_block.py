@@ -87,8 +87,9 @@ class RmsNormPerBlock(Specialisation):
 
         tXrX = rows.load(gX, lane, inside)
         tXrR = None if cutlass.const_expr(mR is None) else rows.load(gR, lane, inside)
-        tXrW = rows.load(mW, lane, readonly=True)
+        tXrW = rows.load_early(mW, lane, self.prefetch)
         h = add_residual(rows, tXrX, tXrR, gR, lane, inside, False, T)
+        tXrW = rows.load_late(mW, lane, tXrW)
         norm = weighted(h * inverse_rms(rows, h, eps, scratch), tXrW, 0, "double", T).to(Float32)
         bound = Float32(mBound[0]) if cutlass.const_expr(mBound is not None) else None  # type: ignore[index]
         codes = []

@@ -86,8 +86,9 @@ class RmsNormPerToken(Specialisation):
 
         tXrX = rows.load(gX, lane, inside)
         tXrR = None if cutlass.const_expr(mR is None) else rows.load(gR, lane, inside)
-        tXrW = rows.load(mW, lane, readonly=True)
+        tXrW = rows.load_early(mW, lane, self.prefetch)
         h = add_residual(rows, tXrX, tXrR, gR, lane, inside, False, T)
+        tXrW = rows.load_late(mW, lane, tXrW)
         norm = weighted(h * inverse_rms(rows, h, eps, sums), tXrW, 0, "double", T).to(Float32)
         accesses = rows.split(norm)
         largest = rows.reduce(lib.absmax([v for access in accesses for v in access]), maxima, "max")

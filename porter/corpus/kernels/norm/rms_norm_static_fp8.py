@@ -71,13 +71,15 @@ class RmsNormStaticFp8(Specialisation):
         lib.pdl_wait()
 
         tXrX, tXrR = rows.load_each(gX, lane, inside), rows.load_each(gR, lane, inside)
-        tXrW = rows.load(mW, lane, readonly=True)
-        (scale,) = lib.load_words(mS.iterator, 4, lib.SHARED_BY_WARPS)
+        tXrW = rows.load_early(mW, lane, self.prefetch)
+        (scale,) = lib.load_words(mS.iterator, 4, lib.CACHED)
         sums = sums_of(rows, tXrX, tXrR, gR, lane, inside, self.residual == "rounded", T)
         inverse = lib.rcp_rn(scale.bitcast(Float32))
+        tXrW = rows.load_late(mW, lane, tXrW)
         scales = inverse_rms_each(rows, sums, eps, scratch)
         N = Float32 if cutlass.const_expr(self.rounding == "none") else T
         for b in cutlass.range_constexpr(self.batch):
-            norm = weighted(sums[b] * scales[b], tXrW, 0, self.rounding, N).to(Float32)
-            codes = [lib.pack_e4m3([v * inverse for v in access]) for access in rows.split(norm)]
+            norm = weighted(sums[b] * scales[b], tXrW, 0, self.rounding, T, Float32)
+            norms = [lib.round_each(access, N) for access in rows.split(norm)]
+            codes = [lib.pack_e4m3([v * inverse for v in access]) for access in norms]
             rows.store_words(rows.of(mQ, numbers[b]), lane, codes, inside[b])

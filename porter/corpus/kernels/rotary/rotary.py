@@ -174,8 +174,8 @@ class Rotary(Specialisation):
         """The two halves of a thread's pairs: two vectors (neox), or one of interleaved pairs."""
         nbytes = self.pairs * scalar(self.dtype).bytes
         if not self.neox:
-            return (lib.load_words(spot, 2 * nbytes, lib.IN_PLACE, self.align),)
-        return tuple(lib.load_words(spot + i, nbytes, lib.IN_PLACE, self.align) for i in (0, self.rot // 2))
+            return (lib.load_words(spot, 2 * nbytes, lib.STREAM, self.align),)
+        return tuple(lib.load_words(spot + i, nbytes, lib.STREAM, self.align) for i in (0, self.rot // 2))
 
     def store(self, spot, halves):
         nbytes = self.pairs * scalar(self.dtype).bytes
@@ -188,7 +188,7 @@ class Rotary(Specialisation):
     def table(self, gC):
         """Cosines (or sines) of a thread's pairs, Float32."""
         nbytes = self.pairs * scalar(self.cache).bytes
-        words = lib.load_words(gC, nbytes, lib.SHARED_BY_WARPS, self.table_align)
+        words = lib.load_words(gC, nbytes, lib.CACHED, self.table_align)
         return lib.unpack(words, self.pairs, cutlass_type(self.cache))
 
     def rotate(self, halves, cos, sin):

@@ -29,6 +29,7 @@ class Softmax(Specialisation):
     prefetch: the input is asked for in L2 before the previous kernel has finished.
     ahead: a block asks for the row so many rows on in L2 while it waits for its own: about as many as run at once, so
     that the block which takes its place finds its row there.
+    stream: the loads leave nothing in L1.
     """
 
     dtype: str
@@ -40,6 +41,7 @@ class Softmax(Specialisation):
     pdl: bool = True
     prefetch: bool = False
     ahead: int = 0
+    stream: bool = True
 
     @property
     def threads(self) -> int:
@@ -73,14 +75,17 @@ class Softmax(Specialisation):
         rows = self.rows
         row_in_block, lane = rows.place()
         row = cute.arch.block_idx()[0] // self.cluster * rows.rows + row_in_block
+        box = None
         if cutlass.const_expr(self.cluster > 1):
-            lib.cluster_arrive()  # no block writes into another one before that runs
+            box = lib.inbox(8 * self.threads // 32 * self.cluster)
             lane = lane + Int32(lib.cluster_rank()) * self.threads
         there = row < mX.shape[0] if cutlass.const_expr(rows.rows > 1) else True
         row = cutlass.min(row, mX.shape[0] - 1)
         lib.pdl_launch_dependents()
         if cutlass.const_expr(self.prefetch):
             self.ask(mX[row, None].iterator, lane, there)
+        if cutlass.const_expr(self.cluster > 1):
+            lib.cluster_wait()  # no block sends to another one before that runs
         lib.pdl_wait()
 
         words = [self.load(mX[row, None].iterator, i, lane, there) for i in range(rows.accesses)]
@@ -96,7 +101,7 @@ class Softmax(Specialisation):
         total = lib.warp_sum(lib.pairwise([lib.pairwise(e, _add) for e in exps], _add), width)
         whole = top
         if cutlass.const_expr(rows.warps > 1):
-            whole, total = lib.join_exp_sums(top, total, self.threads // 32, self.cluster)
+            whole, total = lib.join_exp_sums(top, total, self.threads // 32, self.cluster, box)
         base = lib.finite_top(whole)
         factor = lib.rcp_rn(total)
         again = [lib.forget_words(w) for w in words]
@@ -116,7 +121,11 @@ class Softmax(Specialisation):
                 lib.store_words(gO, lib.pack(ys, out), rows.vec * out.width // 8)
 
     def ask(self, gX, lane, there):
-        """Prefetch what this thread and its neighbours will load."""
+        """Prefetch a row, or what this thread and its neighbours will load of it."""
+        width = self.rows.length * scalar(self.dtype).bytes
+        if cutlass.const_expr(self.rows.vec * scalar(self.dtype).bytes == 16 and width % 16 == 0):
+            lib.prefetch_bytes(gX, width, (lane == 0) if there is True else (lane == 0) & there)
+            return
         first = lib.first_in_line(self.rows.vec * scalar(self.dtype).bytes)
         for i in range(self.rows.accesses):
             inside = self.rows._reached(i, lane, there)
@@ -127,8 +136,8 @@ class Softmax(Specialisation):
         T = cutlass_type(self.dtype)
         fill = {"bf16": 0xFF80FF80, "f16": 0xFC00FC00, "f32": 0xFF800000}[self.dtype]
         inside = self.rows._reached(i, lane, there)
-        nbytes = self.rows.vec * T.width // 8
-        return lib.load_words(gX + self.rows.at(i, lane), nbytes, inside=inside, fill=fill)
+        nbytes, kind = self.rows.vec * T.width // 8, lib.STREAM if self.stream else lib.CACHED
+        return lib.load_words(gX + self.rows.at(i, lane), nbytes, kind, inside=inside, fill=fill)
 
     def values(self, words):
         return lib.unpack(words, self.rows.vec, cutlass_type(self.dtype))
