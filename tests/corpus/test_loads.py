@@ -7,7 +7,9 @@ import re
 import pytest
 
 pytest.importorskip("cutlass")
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
+
+import torch
 
 from porter.corpus.ops.workloads import WORKLOADS
 from porter.corpus.runtime.device import Device
