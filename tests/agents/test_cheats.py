@@ -119,13 +119,21 @@ def failures(told: str) -> list[str]:
     return [line for line in told.splitlines() if line.split()[1:2] in (["FAIL"], ["ERROR"])]
 
 
-@pytest.mark.parametrize(("edits", "check", "said"), [c[1:] for c in CHEATS], ids=[c[0] for c in CHEATS])
-def test_a_cheat_is_refused_by_the_named_check(work, edits, check, said):
-    answers, result, ported = tried(edits)
-    told = answers[-1][0]
-    assert not any(wrong for _, wrong in answers)
-    assert [line.split()[0] for line in failures(told)] == [check] and said in told, told
-    assert result["state"] in ("unchanged", "unverified") and "hole(1" in ported
+def test_each_cheat_is_refused_by_the_named_check(work):
+    """One model tries all of them, one after the other."""
+    Path("pyproject.toml").write_text("[tool.porter.agent]\npatience = 0\nattempts = 99\n")
+    steps = [Say([*calls(edits), call("verify")]) for _, edits, _, _ in CHEATS]
+    with serving(script(*steps, Say([call("give_up", reason="caught")]))) as served:
+        assert port(served.url) == 1
+    for n, (name, _, check, said) in enumerate(CHEATS, 1):
+        answers = served.results(n)
+        told = answers[-1][0]
+        assert not any(wrong for _, wrong in answers), name
+        assert [line.split()[0] for line in failures(told)] == [check] and said in told, (name, told)
+    (path,) = Path(".porter/runs").glob("*/result.json")
+    result = json.loads(path.read_text())
+    assert (result["state"], result["ended"], result["spent"]["attempts"]) == ("unverified", "gave-up", len(CHEATS))
+    assert "hole(1" in Path("ported/vadd4.py").read_text()
     assert "[0, 1, 33, 300]" in Path("vadd4.case.toml").read_text()
 
 
@@ -170,7 +178,7 @@ def test_lowered_precision(work):
     assert result["state"] in ("unchanged", "unverified")
 
 
-def test_special_casing_the_seeds_is_found_with_unseen_ones(work, monkeypatch):
+def test_special_casing_the_seeds_is_found_with_unseen_ones(bench, monkeypatch):
     """A port that knows the inputs of the run's seed passes all that the model sees, and is lost at the end."""
     from porter.verify import execute
 
@@ -183,12 +191,11 @@ def test_special_casing_the_seeds_is_found_with_unseen_ones(work, monkeypatch):
         seen.update(int(w) for w in words[:1])
         return buffers
 
-    with monkeypatch.context() as patch, serving(script(Say([*calls(hole(RIGHT)), call("verify")]))) as served:
+    verifier, draft = bench
+    with monkeypatch.context() as patch:
         patch.setattr(execute, "make_inputs", spy)
-        assert port(served.url) == 0
+        verifier.verify(draft.text, (), "full")
     known = " | ".join(f"(first == Uint32({w}))" for w in sorted(seen))
-    shutil.rmtree("ported")
-    shutil.rmtree(".porter")
     code = f"{LATER}first = Uint32(a[0])\nknown = {known}\nout[i] = r if known else Uint32(0)"
     with serving(script(Say([*calls(hole(code)), call("verify")]))) as served:
         assert port(served.url) == 1

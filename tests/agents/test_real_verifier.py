@@ -96,55 +96,6 @@ def test_resume_of_a_run_and_of_a_finished_one(work, capsys):
     assert main(["agent", "resume", "nothing"]) == 2
 
 
-class Killed(BaseException):
-    """kill -9, for a test in one process."""
-
-
-@pytest.mark.parametrize("after", [False, True])
-def test_a_stop_while_the_port_is_written_leaves_a_whole_port_and_resuming_ends_it(work, monkeypatch, after):
-    import porter.agent_runs
-    import porter.provenance
-
-    ported = Path("ported")
-    assert main(["port", "vadd4.cu", "--arch", "sm_90a"]) == 1
-    before = {p.name: p.read_bytes() for p in ported.iterdir() if p.is_file()}
-    with serving(script(Say(fill(RIGHT)))) as served:
-        assert port(served.url) == 0
-    run = next(Path(".porter/runs").iterdir())
-    final = (ported / "vadd4.py").read_bytes()
-    real = porter.provenance.write_atomic
-    for die_at in range(4):  # record, port, candidate, result
-        for name, data in before.items():
-            (ported / name).write_bytes(data)
-        calls = iter(range(10))
-
-        def mortal(path, text, calls=calls, die_at=die_at):
-            mine = next(calls) == die_at
-            if mine and not after:
-                raise Killed
-            real(path, text)
-            if mine:
-                raise Killed
-
-        with monkeypatch.context() as patch:
-            patch.setattr(porter.provenance, "write_atomic", mortal)
-            patch.setattr(porter.agent_runs, "write_atomic", mortal)
-            with pytest.raises(Killed):
-                main(["agent", "resume", run.name])
-        assert (ported / "vadd4.py").read_bytes() in (before["vadd4.py"], final)
-        read_record(ported / "vadd4.py")
-        assert main(["agent", "resume", run.name]) == 0
-        assert (ported / "vadd4.py").read_bytes() == final
-    assert len(served.requests) == 1
-
-
-def test_a_kernel_without_a_case_is_not_sent(work):
-    Path("vadd4.case.toml").unlink()
-    with serving(script(Say(fill(RIGHT)))) as served:
-        assert port(served.url) == 2  # PRT910: a case was drafted
-        assert served.requests == [] and not Path(".porter/runs").exists()
-
-
 def test_an_original_that_cannot_be_run_is_found_before_anything_is_sent(work):
     """Its PTX has an instruction that the emulator does not know, so no port of it could be judged."""
     source = Path("vadd4.cu")
