@@ -3,6 +3,7 @@ behaviour."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -125,6 +126,11 @@ def patterns_of(author: str) -> tuple[str, ...]:
     """The codes of the patterns in an author of the line map; () for the translator, an agent, a person."""
     kind, _, codes = author.partition(":")
     return tuple(codes.split(",")) if kind == "pattern" else ()
+
+
+def patterns_named(line_map: Iterable[LineMapEntry]) -> tuple[str, ...]:
+    """The codes of all patterns that a line map names, sorted."""
+    return tuple(sorted({name for e in line_map for name in patterns_of(e.author)}))
 
 
 #: ground of an assumption -> what a person reads

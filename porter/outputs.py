@@ -25,6 +25,7 @@ from porter.model import (
     PorterError,
     Severity,
     Verdict,
+    patterns_named,
 )
 from porter.patterns.catalogue import assumptions_of
 from porter.provenance import PortRecord, read_record, record_path, relative, sha256_text, tool_versions
@@ -134,6 +135,7 @@ def hole_is_open(text: str, number: int) -> bool:
 def make_record(made: Translation, target: Path, verdicts: tuple[Verdict, ...], config: PortConfig) -> PortRecord:
     """The provenance of a translated kernel, spans and paths as seen from the port's folder."""
     folder = target.parent
+    patterns = patterns_named(made.module.line_map)  # an agent's port may have lost some of its module's
     return PortRecord(
         kernel=made.info.qualified_name or made.info.name,
         source=relative(made.unit.source.path, folder),
@@ -145,8 +147,8 @@ def make_record(made: Translation, target: Path, verdicts: tuple[Verdict, ...], 
         instances=made.instances,
         arches=config.arch,
         holes=tuple(replace(h, span=moved(h.span, folder)) for h in made.module.holes),
-        patterns=made.module.patterns,
-        assumptions=assumptions_of(made.module.patterns),
+        patterns=patterns,
+        assumptions=assumptions_of(patterns),
         verdicts=verdicts,
         verified_sha256=sha256_text(made.module.text) if verdicts else "",
         options=options_of(config, folder),

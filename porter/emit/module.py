@@ -17,7 +17,7 @@ from porter.emit.spaces import pointer_spaces
 from porter.emit.standalone import PREFIX, inline_library
 from porter.emit.stmt import BodyWriter, Line, assigned_variables, memory_names
 from porter.emit.text import BUILTIN_NAMES, Scope
-from porter.model import Hole, LineMapEntry, PortedModule, author_of, patterns_of
+from porter.model import Hole, LineMapEntry, PortedModule, author_of, patterns_named
 from porter.patterns.names import declared
 from porter.source import NO_SPAN, Span
 
@@ -76,8 +76,7 @@ class ModuleWriter:
         text = re.sub(r"\n{4,}", "\n\n\n", text)
         rows = text.splitlines()
         line_map = self._map(rows)
-        patterns = {name for e in line_map for name in patterns_of(e.author)}
-        return PortedModule(p.name, text, line_map, tuple(self.holes), (), tuple(sorted(patterns)))
+        return PortedModule(p.name, text, line_map, tuple(self.holes), (), patterns_named(line_map))
 
     def _map(self, rows: list[str]) -> tuple[LineMapEntry, ...]:
         """Spans by line of the final text: the written lines, in order, found again past collapsed blank lines."""

@@ -8,11 +8,12 @@ from pathlib import Path
 from porter.config import PortConfig
 from porter.diagnostics import render
 from porter.model import PorterError
+from porter.patterns.catalogue import all_patterns
 from porter.review.changes import accept, edit, reject, remark, withdraw
 from porter.review.editor import edited_text
 from porter.review.loaded import Loaded, load, load_all
 from porter.review.regions import Region
-from porter.review.words import about_rows
+from porter.review.words import about_rows, pattern_words, patterns_in
 
 QUESTION = "[a]ccept [r]eject [c]omment [e]dit [x]plain wh[y] [w]ithdraw [n]ext [p]revious [q]uit? "
 
@@ -125,7 +126,7 @@ def _answer(
 
 
 def explained(loaded: Loaded, region: Region) -> str:
-    """The pages of the codes that a region has; a sentence when it has none."""
+    """The pages of the codes and patterns that a region has; a sentence when it has none."""
     from porter.explain import page
 
     pages = []
@@ -134,7 +135,9 @@ def explained(loaded: Loaded, region: Region) -> str:
             pages.append(page(code))
         except PorterError as error:
             pages.append(str(error))
-    return "\n".join(pages) or "this region has no diagnostic code"
+    known = {p.name: p for p in all_patterns()}
+    pages += [pattern_words(known[name]) for name in patterns_in(loaded, region) if name in known]
+    return "\n".join(pages) or "this region has no diagnostic code and no pattern"
 
 
 def codes_of(loaded: Loaded, region: Region) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from porter.model import BASES, Status, Verdict, patterns_of
-from porter.patterns.catalogue import assumptions_of
+from porter.patterns.catalogue import Pattern, assumptions_of
 from porter.review.loaded import Loaded
 from porter.review.regions import Region
 
@@ -73,6 +73,15 @@ def assumption_words(loaded: Loaded, region: Region) -> list[str]:
         ground = BASES.get(a.basis, a.basis) + (f", {a.check} {answers.get(a.check, 'not run')}" if a.check else "")
         rows.append(f"{a.pattern} assumes ({ground}) {a.text}: {a.how}")
     return rows
+
+
+def pattern_words(pattern: Pattern) -> str:
+    """What a pattern does, what it takes for granted, and a kernel that has it."""
+    title = f"{pattern.title[0].upper()}{pattern.title[1:]}"
+    rows = [f"# pattern {pattern.name}", "", f"{title}. In porter/{pattern.module}.", ""]
+    rows += [f"- {'' if a.basis == 'proved' else 'assumes '}{a.sentence}" for a in pattern.assumes]
+    rows += ([""] if pattern.assumes else []) + [pattern.before.rstrip(), ""]
+    return "\n".join([*rows, f"`porter patterns {pattern.name}` shows its port.", ""])
 
 
 def verdict_words(loaded: Loaded, region: Region) -> list[str]:

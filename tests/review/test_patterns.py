@@ -9,7 +9,7 @@ from porter.model import patterns_of
 from porter.provenance import read_record, update_record
 from porter.review.loaded import Loaded, load
 from porter.review.page import page
-from porter.review.plain import shown
+from porter.review.plain import explained, shown
 from porter.review.regions import Region, regions_of
 from porter.review.words import assumption_words, author_words, patterns_in
 from tests.review.conftest import with_verdicts
@@ -91,3 +91,12 @@ def test_what_is_proved_comes_last(port: Path):
     loaded, region = loading(port)
     rows = assumption_words(loaded, region)
     assert rows[1] == "readonly_load assumes (proved) that it is so: porter looked" and "promised" in rows[0]
+
+
+def test_explain_has_the_pattern(port: Path):
+    loaded, region = loading(port)
+    text = explained(loaded, region)
+    assert "# pattern readonly_load" in text and "const float* __restrict__ x" in text
+    assert "- assumes that nobody writes" in text and "`porter patterns readonly_load`" in text
+    other = next(r for r in loaded.regions if r.kind == "header")
+    assert explained(loaded, other) == "this region has no diagnostic code and no pattern"
