@@ -118,6 +118,7 @@ def subject_of(made: Translation, optimise: bool) -> Subject:
     text = source.text
     if len(text) > AROUND:
         text = source.excerpt(replace(span, col=1, end_col=10_000))
+    template = instance_values(made.info, made.instances[0]) if made.instances else {}
     return Subject(
         kernel=made.info.name,
         cuda=text,
@@ -128,4 +129,6 @@ def subject_of(made: Translation, optimise: bool) -> Subject:
         diagnostics=made.module.notes,
         has_case=made.case is not None,
         optimise=optimise,
+        sizes=tuple(n for n, _ in made.case.sizes) if made.case else (),
+        template=tuple(n for n, v in template.items() if isinstance(v, int) and not isinstance(v, bool)),
     )

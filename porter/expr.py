@@ -218,7 +218,7 @@ def _eval(node: ast.expr, names: Mapping[str, Value], aligned: Aligned, sm_count
         case ast.UnaryOp(op=op, operand=x):
             return _UNARY[type(op)][1](rec(x))
         case ast.BinOp(left=left, op=op, right=right):
-            return _binary(op, rec(left), rec(right))
+            return arithmetic(op, rec(left), rec(right))
         case ast.BoolOp(op=ast.And(), values=values):
             return all(rec(v) for v in values)
         case ast.BoolOp(values=values):
@@ -245,7 +245,17 @@ def _eval(node: ast.expr, names: Mapping[str, Value], aligned: Aligned, sm_count
     raise ExprError(f"`{ast.unparse(node)}` is not allowed")
 
 
-def _binary(op: ast.operator, a: Any, b: Any) -> Any:
+def compare(op: ast.cmpop, a: Any, b: Any) -> bool:
+    """One comparison. Raises ExprError for an operator that the language has not."""
+    if type(op) not in _COMPARE:
+        raise ExprError(f"{type(op).__name__} is not a comparison of numbers")
+    return bool(_COMPARE[type(op)][1](a, b))
+
+
+def arithmetic(op: ast.operator, a: Any, b: Any) -> Any:
+    """One operation on numbers, with a bound on how large they may become. Raises ExprError."""
+    if type(op) not in _BINARY:
+        raise ExprError(f"{type(op).__name__} is not arithmetic")
     if isinstance(a, str) or isinstance(b, str):
         raise ExprError(f"a type ({a if isinstance(a, str) else b}) is not a number")
     if isinstance(op, ast.Pow | ast.LShift) and isinstance(a, int) and isinstance(b, int):

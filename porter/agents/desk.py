@@ -45,6 +45,8 @@ class Subject:
     diagnostics: tuple[Diagnostic, ...] = ()
     has_case: bool = True
     optimise: bool = False
+    sizes: tuple[str, ...] = ()  # names of the case that a launch may use
+    template: tuple[str, ...] = ()  # whole-number template parameters, likewise
     candidate: int = 1  # of so many independent attempts at this port
     candidates: int = 1
 
@@ -119,7 +121,8 @@ class Desk:
         """Why no candidate could be verified here: what numerics says, or where it was not run what the bench says."""
         numerics = next((v for v in self.last_verdicts if v.check == "numerics"), None)
         if numerics and numerics.status is Status.ERROR:
-            return numerics.detail
+            own = any(d.code == "PRT807" for d in numerics.diagnostics)  # its launch fails: another one may not
+            return "" if own and self.attempts else numerics.detail
         if self.kept or self.attempts or (numerics and numerics.status in (Status.PASS, Status.FAIL)):
             return ""
         return str(self.journal.once("harness", {}, self.bench.fault))

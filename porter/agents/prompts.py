@@ -9,8 +9,10 @@ from typing import Any
 from porter.agents.desk import Desk, Subject
 from porter.agents.exemplars import ranker
 from porter.agents.knowledge import page
+from porter.agents.launch_edit import launch_of
 from porter.agents.messages import Message, ModelRequest
 from porter.agents.places import said
+from porter.agents.regions import EditRefused
 from porter.agents.settings import AgentSettings
 from porter.agents.tools import schemas
 from porter.model import Status, Verdict
@@ -24,8 +26,8 @@ could not translate is a hole: `runtime.hole(number, code, type)` at the place o
 text in a comment above it or in the list of holes.
 
 How the work goes
-- You change regions of the port with replace_region and nothing else. The entry function, its signature, the launch,
-  the case and the original kernel are not yours to change.
+- You change regions of the port with replace_region and nothing else. The entry function, its signature, the case and
+  the original kernel are not yours to change, nor is the launch but by replace_launch when you optimise.
 - verify judges the candidate: does every library name exist, does it compile, are all outputs those of the original
   kernel over many inputs, does it touch memory it must not, is it deterministic. It is kept only when it is better
   than the best so far; otherwise the port goes back to the best. After you are done it is verified again with other
@@ -40,8 +42,9 @@ How the work goes
 
 OPTIMISE = """\
 The port is verified. Make it faster while it stays as right as it is: wider accesses, fewer instructions, less shared
-memory traffic, better overlap. profile gives times (or counts, without a GPU) against the original. A candidate is kept
-only when every check still passes and it is faster by more than the noise. Stop when nothing promising is left.
+memory traffic, better overlap, other blocks and grids (replace_launch). profile gives times (or counts, without a GPU)
+against the original. A candidate is kept only when every check still passes and it is faster by more than the noise.
+Stop when nothing promising is left.
 """
 
 CANDIDATES = """\
@@ -75,6 +78,8 @@ def first_message(subject: Subject, verdicts: Sequence[Verdict], regions: Sequen
     if notes or failed:
         parts.append("## What porter says\n\n" + "\n".join([*notes, *filter(None, failed)]))
     parts.append(f"## Regions that you may replace\n\n{', '.join(regions)}")
+    if subject.optimise:
+        parts += _launch(subject)
     query = " ".join([*(h.cuda for h in subject.holes), subject.cuda])
     near = [f"### {e.name}\n\n```python\n{_clip(e.text, 4000)}\n```" for e in ranker().search(query, EXEMPLARS)]
     if near:
@@ -82,6 +87,16 @@ def first_message(subject: Subject, verdicts: Sequence[Verdict], regions: Sequen
     if subject.candidates > 1:
         parts.append(f"## Candidate {subject.candidate} of {subject.candidates}\n\n{CANDIDATES}")
     return {"role": "user", "content": [{"type": "text", "text": "\n\n".join(parts) + "\n"}]}
+
+
+def _launch(subject: Subject) -> list[str]:
+    """What replace_launch would replace, and the names that it may use; nothing where it cannot."""
+    try:
+        launch = launch_of(subject.port, subject.sizes, subject.template)
+    except EditRefused:
+        return []
+    names = ", ".join(launch.names) or "none"
+    return [f"## Launch\n\n(grid, block, shared memory in bytes) is `{launch.text}`. Names: {names}."]
 
 
 def request_of(desk: Desk, settings: AgentSettings, messages: Sequence[Message]) -> ModelRequest:

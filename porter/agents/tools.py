@@ -14,6 +14,8 @@ from typing import Any
 
 from porter.agents.desk import Desk
 from porter.agents.exemplars import exemplars, ranker
+from porter.agents.launch_edit import REGION as LAUNCH
+from porter.agents.launch_edit import launch_of, with_launch
 from porter.agents.messages import Block
 from porter.agents.places import said
 from porter.agents.ranking import speed_of
@@ -55,11 +57,17 @@ def read_exemplar(desk: Desk, name: str) -> str:
 def read_region(desk: Desk, region: str) -> str:
     """Read a region of the port as it is now, with its line numbers; `port` reads the whole port.
 
-    region: a name such as hole-1, body:my_kernel or helpers
+    region: a name such as hole-1, body:my_kernel, helpers or launch
     """
     lines = lines_of(desk.draft.text)
     first, last = 1, len(lines)
-    if region != "port":
+    if region == LAUNCH:
+        try:
+            launch = launch_of(desk.draft.text, desk.subject.sizes, desk.subject.template)
+        except EditRefused as error:
+            raise BadInput(str(error)) from None
+        first, last = launch.head, launch.body
+    elif region != "port":
         try:
             at = desk.draft.region(region)
         except EditRefused as error:
@@ -85,6 +93,27 @@ def replace_region(desk: Desk, region: str, code: str) -> str:
     desk.edit(draft, region)
     left = len(draft.open_holes)
     return f"replaced; {left} hole{'s' * (left != 1)} open. Call verify to have it judged."
+
+
+def replace_launch(desk: Desk, grid: str, block: str, shared_bytes: str) -> str:
+    """Change how many blocks and threads a port that is being optimised is launched with. Expressions over sizes, with
+    + - * // % < <= > >= if-else min max ceil_div round_up. Every way that they can take is verified, also beyond the
+    sizes of the case: a grid must cover all of the work at any size.
+
+    grid: x, or x, y, z; such as `ceil_div(n, 256)`
+    block: x, or x, y, z; such as `256`
+    shared_bytes: of dynamic shared memory; 0 for none
+    """
+    if not desk.subject.optimise:
+        raise BadInput("the launch is changed only while a verified port is optimised")
+    try:
+        draft = with_launch(
+            desk.draft, grid, block, shared_bytes, desk.subject.sizes, desk.subject.template
+        )  # fmt: skip
+    except EditRefused as error:
+        raise BadInput(f"refused: {error}") from None
+    desk.edit(draft, LAUNCH)
+    return "replaced. Call verify to have it judged."
 
 
 # ---------------------------------------------------------------- asking the verifier
@@ -148,8 +177,8 @@ def give_up(desk: Desk, reason: str) -> str:
 
 
 TOOLS: tuple[Tool, ...] = (
-    search_corpus, read_exemplar, read_region, replace_region, check_names, compile, verify, first_divergence,
-    compare_resources, profile, give_up,
+    search_corpus, read_exemplar, read_region, replace_region, replace_launch, check_names, compile, verify,
+    first_divergence, compare_resources, profile, give_up,
 )  # fmt: skip
 
 

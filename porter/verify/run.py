@@ -24,6 +24,7 @@ from porter.verify.derived import constants_of, derived_trials
 from porter.verify.earlier_port import port_builds
 from porter.verify.execute import Reference, Subject, TrialResult, repeat_trial, run_trial
 from porter.verify.honesty import check_honesty
+from porter.verify.launch_ways import OwnLaunch, ways_of
 from porter.verify.port_launch import port_launches
 from porter.verify.ptx_stats import function_texts, ptx_stats
 from porter.verify.reference_of import load_reference
@@ -86,6 +87,7 @@ class _Verification:
     runs: list[InstanceRun] = field(default_factory=list)
     repeats: int = 0
     original_seconds: float = 0.0
+    unverified: list[Diagnostic] = field(default_factory=list)  # ways of the port's launch that nothing can run
 
     def progress(self, check: str, done: int, total: int) -> None:
         if self.request.on_progress:
@@ -274,6 +276,10 @@ def _launch(state: _Verification) -> None:
     scenarios = sorted({t.scenario for _, _, trials, _ in plans for t in trials})
     numerics = numerics_verdict(request.case, state.runs, state.seed, scenarios)
     sanitizer = sanitizer_verdict(request.case, state.runs, backend.checked, backend.name)
+    if state.unverified and numerics.status is Status.PASS:
+        numerics = replace(numerics, status=Status.FAIL, detail=state.unverified[0].message)
+    if state.unverified:
+        numerics = replace(numerics, diagnostics=(*numerics.diagnostics, *state.unverified))
     if request.explain and request.oracle is None:
         numerics, sanitizer = _explained(state, numerics, sanitizer, plans, backend, deadline)
     state.add(replace(numerics, data={**numerics.data, "backend": backend.name}), start)
@@ -401,8 +407,35 @@ def _plan(state: _Verification, sm_count: int) -> list[_Plan]:
             for k, t in zip(keys, trials, strict=True)
         ]
         pairs = list(zip(own, (shapes[k] for k in keys), strict=True))
+        if request.oracle is None:
+            trials, pairs = _with_own_launch(state, n, values, trials, pairs, sm_count)
         plans.append((n, _subject(state, n, values, reference), trials, pairs))
     return plans
+
+
+def _with_own_launch(
+    state: _Verification,
+    n: int,
+    values: Mapping[str, Value],
+    trials: list[Trial],
+    pairs: list[tuple[LaunchShape, LaunchShape]],
+    sm_count: int,
+) -> tuple[list[Trial], list[tuple[LaunchShape, LaunchShape]]]:
+    """The plan, for a port that is launched otherwise than its original with each way through its launch in it."""
+    request = state.request
+    instance = state.instances[n][0]
+    launch = OwnLaunch(request.case, instance, values, ways_of(state.text), sm_count)
+    if all(theirs == mine for theirs, mine in pairs) and not launch.differs():
+        return trials, pairs
+    added, unverified = launch.more_trials(trials, state.seed)
+    if unverified:
+        message = f"the launch takes a way at {unverified} that no launch can verify"
+        help_ = "a bound or a condition of the grid has to show at sizes of at most some 500,000 elements"
+        state.unverified.append(Diagnostic("PRT844", message, Span(str(request.port_path), 1), help=help_))
+    points = [t.point for t in added]
+    mine = port_launches(request.port_path, request.case, [(values, p) for p in points], sm_count) if points else []
+    theirs = [request.case.launch_at(p, values, sm_count) for p in points]
+    return [*trials, *added], [*pairs, *zip(theirs, mine, strict=True)]
 
 
 def _subject(state: _Verification, n: int, values: Mapping[str, Value], reference: Reference | None) -> Subject:

@@ -244,4 +244,5 @@ def test_no_tool_reaches_the_case_the_oracle_the_entry_or_a_file(work):
     assert {p: p.read_bytes() for p in before} == before
     assert {p.relative_to(work).parts[0] for p in work.rglob("*") if p not in before} == {"ported", ".porter"}
     parameters = {n for t in TOOLS for n in list(inspect.signature(t).parameters)[1:]}
-    assert parameters == {"query", "name", "region", "code", "reason"}
+    launch = {"grid", "block", "shared_bytes"}  # expressions: tests/agents/test_launch.py
+    assert parameters == {"query", "name", "region", "code", "reason"} | launch
