@@ -215,7 +215,7 @@ def silu_and_mul_quant(device: Device, result: Any, input: Any, scale: Any) -> P
 @op(
     "silu_and_mul_per_block_quant(Tensor(a!) out, Tensor input, Tensor(b!) scales, int group_size, "
     "Tensor? scale_ub=None, bool is_scale_transposed=False) -> ()",
-    key="input.shape, out.dtype, scales.shape, scales.stride(), group_size, scale_ub is None, is_scale_transposed",
+    key="input.shape, group_size, scale_ub is None, is_scale_transposed",
     fallback=reference.silu_and_mul_per_block_quant,
 )  # fmt: skip
 def silu_and_mul_per_block_quant(

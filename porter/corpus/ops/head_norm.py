@@ -16,7 +16,7 @@ from porter.corpus.runtime.tuning import choose
 @op(
     "qk_norm(Tensor(a!) q, Tensor(b!) k, Tensor q_weight, Tensor k_weight, float epsilon, float weight_bias=0.0, "
     "str profile='vllm') -> ()",
-    key="q.shape, k.shape, weight_bias, profile",
+    key="q.shape, weight_bias, profile",
     fallback=reference.qk_norm,
 )  # fmt: skip
 def qk_norm(
@@ -56,7 +56,9 @@ def qk_norm(
 
     def bind(launch: Callable[..., None]) -> Callable[..., None]:
         if direct:
-            return lambda q, k, q_weight, k_weight, epsilon, *_: launch(q, k, q_weight, k_weight, epsilon, blocks)
+            return lambda q, k, q_weight, k_weight, epsilon, bias, profile: launch(
+                q, k, q_weight, k_weight, epsilon, blocks
+            )
         return lambda q, k, q_weight, k_weight, epsilon, *_: launch(
             as_heads("q", q, length), as_heads("k", k, length), q_weight, k_weight, epsilon, blocks
         )

@@ -78,7 +78,7 @@ def rms_norm(
 
     def bind(launch: Callable[..., None]) -> Callable[..., None]:
         if direct:
-            return lambda result, input, weight, epsilon, *_: launch(result, input, weight, epsilon, blocks)
+            return lambda result, input, weight, epsilon, bias, profile: launch(result, input, weight, epsilon, blocks)
         return lambda result, input, weight, epsilon, *_: launch(
             as_rows(result, inner), as_rows(input, inner), weight, epsilon, blocks
         )
@@ -123,7 +123,9 @@ def fused_add_rms_norm(
 
     def bind(launch: Callable[..., None]) -> Callable[..., None]:
         if direct:
-            return lambda input, residual, weight, epsilon, *_: launch(input, residual, weight, epsilon, blocks)
+            return lambda input, residual, weight, epsilon, bias, profile: launch(
+                input, residual, weight, epsilon, blocks
+            )
         return lambda input, residual, weight, epsilon, *_: launch(
             as_rows(input, 1), as_rows(residual, 1), weight, epsilon, blocks
         )
@@ -154,14 +156,15 @@ def layer_norm(device: Device, result: Any, input: Any, weight: Any, bias: Any, 
         shape.dtype, Rows(shape.length, shape.vec, spread.threads, spread.rows), weights, biases, device.pdl,
         spread.prefetch,
     )  # fmt: skip
-    return (
-        kernel,
-        lambda launch: (
-            lambda result, input, weight, bias, epsilon: launch(
-                as_rows(result, 1), as_rows(input, 1), weight, bias, epsilon, blocks
-            )
-        ),
-    )
+
+    def bind(launch: Callable[..., None]) -> Callable[..., None]:
+        if shape.direct:
+            return lambda result, input, weight, bias, epsilon: launch(result, input, weight, bias, epsilon, blocks)
+        return lambda result, input, weight, bias, epsilon: launch(
+            as_rows(result, 1), as_rows(input, 1), weight, bias, epsilon, blocks
+        )
+
+    return kernel, bind
 
 
 @op(
@@ -196,14 +199,17 @@ def rms_norm_gated(
         shape.dtype, Rows(shape.length, shape.vec, spread.threads, spread.rows), weights,
         "after" if norm_before_gate else "before", activations[activation], device.pdl, spread.prefetch,
     )  # fmt: skip
-    return (
-        kernel,
-        lambda launch: (
-            lambda result, input, gate, weight, epsilon, *_: launch(
-                as_rows(result, 1), as_rows(input, 1), as_rows(gate, 1), weight, epsilon, blocks
+
+    def bind(launch: Callable[..., None]) -> Callable[..., None]:
+        if shape.direct:
+            return lambda result, input, gate, weight, epsilon, first, activation: launch(
+                result, input, gate, weight, epsilon, blocks
             )
-        ),
-    )
+        return lambda result, input, gate, weight, epsilon, *_: launch(
+            as_rows(result, 1), as_rows(input, 1), as_rows(gate, 1), weight, epsilon, blocks
+        )
+
+    return kernel, bind
 
 
 @op(
@@ -227,14 +233,15 @@ def rms_norm_silu(device: Device, result: Any, input: Any, weight: Any, epsilon:
         shape.dtype, Rows(shape.length, shape.vec, spread.threads, spread.rows), weights, "self", "silu", device.pdl,
         spread.prefetch,
     )  # fmt: skip
-    return (
-        kernel,
-        lambda launch: (
-            lambda result, input, weight, epsilon: launch(
-                as_rows(result, 1), as_rows(input, 1), None, weight, epsilon, blocks
-            )
-        ),
-    )
+
+    def bind(launch: Callable[..., None]) -> Callable[..., None]:
+        if shape.direct:
+            return lambda result, input, weight, epsilon: launch(result, input, None, weight, epsilon, blocks)
+        return lambda result, input, weight, epsilon: launch(
+            as_rows(result, 1), as_rows(input, 1), None, weight, epsilon, blocks
+        )
+
+    return kernel, bind
 
 
 @dataclass(frozen=True)
@@ -246,6 +253,7 @@ class PlainRows:
     length: int
     vec: int
     spread: Spread
+    direct: bool  # they are (rows, length) as they are
 
     @property
     def blocks(self) -> int:
@@ -262,4 +270,5 @@ def plain_rows(device: Device, name: str, operands: list[tuple[str, Any]], vecto
         raise Unsupported("rows must be at even distances")
     length = operands[0][1].shape[-1]
     vec = access_width(length, [t for _, t in operands], vectors)
-    return PlainRows(dtype, rows, length, vec, spread_rows(device, name, dtype, max(rows, 1), max(length, 1), vec))
+    spread = spread_rows(device, name, dtype, max(rows, 1), max(length, 1), vec)
+    return PlainRows(dtype, rows, length, vec, spread, operands[0][1].dim() == 2)

@@ -98,7 +98,7 @@ def rms_norm_static_fp8_quant(
 
     def bind(launch: Callable[..., None]) -> Callable[..., None]:
         if direct:
-            return lambda result, input, weight, scale, epsilon, *_: launch(
+            return lambda result, input, weight, scale, epsilon, profile: launch(
                 result, input, None, weight, scale, epsilon, blocks
             )
         return lambda result, input, weight, scale, epsilon, *_: launch(
@@ -129,7 +129,7 @@ def fused_add_rms_norm_static_fp8_quant(
 
     def bind(launch: Callable[..., None]) -> Callable[..., None]:
         if direct:
-            return lambda result, input, residual, weight, scale, epsilon, *_: launch(
+            return lambda result, input, residual, weight, scale, epsilon, profile: launch(
                 result, input, residual, weight, scale, epsilon, blocks
             )
         return lambda result, input, residual, weight, scale, epsilon, *_: launch(
@@ -191,7 +191,7 @@ def rms_norm_dynamic_per_token_quant(
 @op(
     "rms_norm_per_block_quant(Tensor(a!) result, Tensor input, Tensor weight, Tensor(b!) scale, float epsilon, "
     "Tensor? scale_ub, Tensor(c!)? residual, int group_size, bool is_scale_transposed) -> ()",
-    key="input.shape, scale.shape, scale.stride(), scale_ub is None, residual is None, group_size, is_scale_transposed",
+    key="input.shape, scale_ub is None, residual is None, group_size, is_scale_transposed",
     fallback=reference.rms_norm_per_block_quant,
 )  # fmt: skip
 def rms_norm_per_block_quant(
@@ -237,7 +237,7 @@ def rms_norm_per_block_quant(
 
     def bind(launch: Callable[..., None]) -> Callable[..., None]:
         if direct:
-            return lambda result, input, weight, scale, epsilon, scale_ub, residual, *_: launch(
+            return lambda result, input, weight, scale, epsilon, scale_ub, residual, size, transposed: launch(
                 result, input, residual, weight, scale, None, epsilon, blocks
             )
         return lambda result, input, weight, scale, epsilon, scale_ub, residual, *_: launch(

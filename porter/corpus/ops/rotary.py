@@ -55,7 +55,9 @@ def rotary_embedding(
 
     def bind(launch: Callable[..., None]) -> Callable[..., None]:
         if work.direct:
-            return lambda positions, query, key, _, table, *__: launch(positions, query, key, table, blocks)
+            return lambda positions, query, key, head_size, table, is_neox, offset, inverse: launch(
+                positions, query, key, table, blocks
+            )
 
         def call(positions: Any, query: Any, key: Any, head_size: int, table: Any, *_: Any) -> None:
             key = None if key is None else key.view(tokens, -1, head_size)

@@ -40,7 +40,7 @@ class Op:
     fallbacks, which refuse nothing, and kernels that only a bad place in memory calls for, which take every other.
     """
 
-    def __init__(self, schema: str, plan: Callable[..., Plan], key: str | Callable[..., Any], fallback: Launcher):
+    def __init__(self, schema: str, plan: Callable[..., Plan], key: str, fallback: Launcher):
         self.name = schema.partition("(")[0]
         self.schema = schema
         self.plan = plan
@@ -117,7 +117,7 @@ class Op:
         return plan[0] if plan else None
 
 
-def op(schema: str, *, key: str | Callable[..., Any], fallback: Launcher) -> Callable[[Callable[..., Plan]], Any]:
+def op(schema: str, *, key: str, fallback: Launcher) -> Callable[[Callable[..., Plan]], Any]:
     """Declare an op. `schema` is torch's (`"rms_norm(Tensor(a!) result, Tensor input, ...) -> ()"`).
 
     The decorated function is the plan: of a Device and the op's arguments, it checks them (ValueError), chooses the
@@ -214,11 +214,9 @@ def _function(made: Op, plan: Callable[..., Plan], traced: bool) -> Any:
         "_ready": made.ready,
         "_REFUSALS": _REFUSALS,
         "_slow": made.slow,
-        "_key": made.key,
     }  # underscores: an op may have a parameter called `key`
-    key = made.key if isinstance(made.key, str) else f"_key({names})"
     compiling = _COMPILING.format(names=names) if traced else ""
-    exec(_FUNCTION.format(name=made.name, header=header, names=names, key=key, compiling=compiling), scope)
+    exec(_FUNCTION.format(name=made.name, header=header, names=names, key=made.key, compiling=compiling), scope)
     call = scope[made.name]
     functools.update_wrapper(call, plan)
     del call.__wrapped__  # the plan has other parameters
