@@ -11,6 +11,8 @@ import torch
 
 from porter import corpus
 from porter.corpus.ops import activation_reference as reference
+from porter.corpus.runtime.device import Device
+from porter.corpus.runtime.specialisation import compiled
 from tests.corpus.emulated import run
 
 ARCHS = ("sm_90a", "sm_100a")
@@ -124,6 +126,28 @@ def test_silu_and_mul_per_block_quant(arch, group, transposed, bound):
     again = (y / s).clamp(-448, 448).to(torch.float8_e4m3fn)
     assert (out.view(torch.uint8) == again.view(torch.uint8)).double().mean() > 0.998
     assert ulps(out, again).max() <= 1
+
+
+@pytest.mark.parametrize("name", ["silu_and_mul", "swigluoai_and_mul", "gelu_quick"])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32])
+def test_many_rows_on_blackwell(name, dtype):
+    """Accesses of 32 bytes, with a tail of threads and of rows; 16 where that is all that a tensor is aligned to."""
+    for pad in (0, 8):
+        width = 96 if name == "gelu_quick" else 192
+        x = random(131, width + pad, dtype=dtype)[:, :width]
+        out, want = (torch.empty(131, 96, dtype=dtype) for _ in range(2))
+        run(getattr(corpus, name), out, x, arch="sm_100a", sms=2)
+        getattr(reference, name)(want, x)
+        torch.testing.assert_close(out, want, rtol=2e-6 if dtype == torch.float32 else 2**-10, atol=1e-6)
+
+
+@pytest.mark.parametrize(("arch", "rows", "bits"), [("sm_100a", 129, 256), ("sm_100a", 128, 128), ("sm_90a", 129, 128)])
+def test_widths_of_accesses(arch, rows, bits):
+    op, words = corpus.silu_and_mul.op, bits // 32
+    args = [torch.empty(rows, n, dtype=torch.bfloat16, device="meta") for n in (2048, 4096)]
+    kernel, _ = op.plan(Device(arch, 132), *args)
+    ptx = compiled(kernel, arch, "ptx").ptx
+    assert f"ld.global.nc.L1::no_allocate.v{words}.b32" in ptx and f"st.global.v{words}.b32" in ptx
 
 
 def test_infinite_products_get_an_infinite_scale_and_finite_codes():

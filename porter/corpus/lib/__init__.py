@@ -3,6 +3,7 @@
 from porter.corpus.lib.activations import *  # noqa: F403
 from porter.corpus.lib.blocks import *  # noqa: F403
 from porter.corpus.lib.cluster import *  # noqa: F403
+from porter.corpus.lib.cluster_reductions import *  # noqa: F403
 from porter.corpus.lib.exp_sums import *  # noqa: F403
 from porter.corpus.lib.floats import *  # noqa: F403
 from porter.corpus.lib.fp8_scales import *  # noqa: F403
@@ -11,6 +12,7 @@ from porter.corpus.lib.inline import *  # noqa: F403
 from porter.corpus.lib.int8_scales import *  # noqa: F403
 from porter.corpus.lib.integers import *  # noqa: F403
 from porter.corpus.lib.memory import *  # noqa: F403
+from porter.corpus.lib.narrow_floats import *  # noqa: F403
 from porter.corpus.lib.ordered import *  # noqa: F403
 from porter.corpus.lib.packed import *  # noqa: F403
 from porter.corpus.lib.sync import *  # noqa: F403

@@ -33,8 +33,8 @@ def block_threads():
 
 
 def identity(dtype, op):
-    """The value that changes nothing under "sum", "max" or "min"."""
-    if op == "sum":
+    """The value that changes nothing under "sum", "max", "min" or "absmax" (of magnitudes)."""
+    if op in ("sum", "absmax"):
         return dtype(0)
     if dtype in (Float16, BFloat16, Float32, Float64):
         return dtype(float("-inf") if op == "max" else float("inf"))
@@ -44,22 +44,27 @@ def identity(dtype, op):
 
 
 def combine(a, b, op):
-    """a + b, or the larger or smaller of two values (floats: the number when one is NaN)."""
+    """a + b, or the larger or smaller of two values (floats: the number when one is NaN); "absmax" of magnitudes."""
     if op == "sum":
         return a + b
-    return larger(a, b) if op == "max" else smaller(a, b)
+    return smaller(a, b) if op == "min" else larger(a, b)
 
 
-def _warp(v, op):
-    return {"sum": warp_sum, "max": warp_max, "min": warp_min}[op](v)
+def group_reduce(v, op, width=32):
+    """Reduce over groups of `width` lanes (a power of two), in every lane: "sum", "max", "min", or "absmax", the
+    largest magnitude (`shfl.sync.bfly.b32`, from width/2 down to 1)."""
+    if op == "absmax":
+        return warp_max(abs(v), width)
+    return {"sum": warp_sum, "max": warp_max, "min": warp_min}[op](v, width)
 
 
 @cute.jit
 def block_reduce(v, scratch: cute.Pointer, valid, op: cutlass.Constexpr):
     """Reduce `v` over the first `valid` threads of the block (all when there are fewer); every thread gets the result.
 
-    `scratch` is shared memory for 32 values of v's type; op is "sum", "max" or "min". Two `bar.sync`. Sums associate as
-    cub's BlockReduce does: down by 1, 2, 4, 8, 16 inside a warp, then the warps in order, so they are equal to the bit.
+    `scratch` is shared memory for 32 values of v's type; op is "sum", "max", "min" or "absmax". Two `bar.sync`. Sums
+    associate as cub's BlockReduce does: down by 1, 2, 4, 8, 16 inside a warp, then the warps in order, so they are
+    equal to the bit.
     """
     tid = linear_thread()
     lane = tid % 32
@@ -70,7 +75,7 @@ def block_reduce(v, scratch: cute.Pointer, valid, op: cutlass.Constexpr):
             if (lane + (1 << step) < 32) & (tid + (1 << step) < valid):
                 partial = partial + other
     else:
-        partial = _warp(v if tid < valid else identity(type(v), op), op)
+        partial = group_reduce(v if tid < valid else identity(type(v), op), op)
     if lane == 0:
         scratch[tid // 32] = partial
     cute.arch.sync_threads()

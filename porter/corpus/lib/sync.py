@@ -181,7 +181,10 @@ def atomic_dec(ptr, limit):
 @cute.jit
 def grid_barrier(counter: cute.Pointer):
     """All blocks of a cooperative launch meet. `counter` is one Int32 in global memory, zero before the first use and
-    only ever increasing, so it needs no reset between launches (about 1.1 us on an H200 with 132 blocks)."""
+    only ever increasing, so it needs no reset between launches (about 1.1 us on an H200 with 132 blocks).
+
+    `atom.global.release.add.u32`, then `ld.acquire.gpu.global.b32` until all have come. Whether two launches would be
+    quicker decides `porter.corpus.runtime.two_phases`."""
     cute.arch.sync_threads()
     tx, ty, tz = cute.arch.thread_idx()
     if (tx == 0) & (ty == 0) & (tz == 0):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from porter.corpus.ops import activation_reference as reference
-from porter.corpus.ops.rows import access_width, as_rows, check_dtype, row_dimensions
+from porter.corpus.ops.rows import access_width, as_rows, check_dtype, row_dimensions, widest_access
 from porter.corpus.ops.spread import spread_elements
 from porter.corpus.runtime.device import Device
 from porter.corpus.runtime.ops import Plan, Unsupported, op
@@ -33,7 +33,7 @@ def _gated(device: Device, result: Any, input: Any, **choices: Any) -> Plan:
     rows, d = _halves(result, input)
     if rows == 0 or d == 0:
         return None
-    vec = access_width(d, [result, input])
+    vec = access_width(d, [result, input], most=widest_access(device, rows))
     if choices.get("interleaved"):
         vec = min(access_width(d, [result]), access_width(2 * d, [input]) // 2)
         if vec == 0:
@@ -143,7 +143,7 @@ def _pointwise(device: Device, act: str, out: Any, input: Any) -> Plan:
     d = input.shape[-1]
     if rows == 0 or d == 0:
         return None
-    vec = access_width(d, [out, input])
+    vec = access_width(d, [out, input], most=widest_access(device, rows))
     spread = spread_elements(device, "relu_squared", dtype, rows, d, vec)
     kernel = Pointwise(act, dtype, d, vec, spread.threads, spread.rows, device.pdl, spread.prefetch)
     blocks, direct = kernel.blocks(rows), input.dim() == 2

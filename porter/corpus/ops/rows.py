@@ -71,26 +71,34 @@ def as_heads(name: str, t: Any, length: int) -> Any:
     return t if t.dim() == 3 else t.flatten(0, -3)
 
 
-def access_width(length: int, tensors: Sequence[Any], vectors: Sequence[Any] = ()) -> int:
+def access_width(
+    length: int, tensors: Sequence[Any], vectors: Sequence[Any] = (), most: int = ACCESS_BYTES
+) -> int:  # fmt: skip
     """Elements of one access: the largest power of two that divides the row and every stride, to whose bytes every
-    address is aligned, and that takes at most 16 bytes in every tensor. `vectors` (weights, None for none) may take
+    address is aligned, and that takes at most `most` bytes in every tensor. `vectors` (weights, None for none) may take
     several accesses of 16 bytes.
     """
     vec, present = 1, [v for v in vectors if v is not None]
     while (
         length % (vec * 2) == 0
-        and all(_takes(t, vec * 2) for t in tensors)
+        and all(_takes(t, vec * 2, most) for t in tensors)
         and all(v.data_ptr() % min(ACCESS_BYTES, vec * 2 * v.element_size()) == 0 for v in present)
     ):
         vec *= 2
     return vec
 
 
-def _takes(t: Any, vec: int) -> bool:
+def widest_access(device: Device, rows: int) -> int:
+    """Bytes of an access of element-wise work: 32 on Blackwell where there are many rows, else 16. (Few rows start
+    sooner with more threads; vLLM draws the line there too.)"""
+    return 2 * ACCESS_BYTES if device.capability >= 100 and rows > 128 else ACCESS_BYTES
+
+
+def _takes(t: Any, vec: int, most: int) -> bool:
     size = t.element_size()
     aligned = t.data_ptr() % (vec * size) == 0
     strided = any(t.stride(i) % vec for i in range(t.dim() - 1) if t.shape[i] > 1)
-    return vec * size <= ACCESS_BYTES and aligned and not strided
+    return vec * size <= most and aligned and not strided
 
 
 def threads_of_row(length: int, vec: int, accesses: int) -> int:

@@ -19,7 +19,8 @@ class Gated(Specialisation):
 
     act: "silu", "gelu", "gelu_tanh", "fatrelu"; "silu_clamp" and "swigluoai" clamp gate and up to `limit` first. It is
     rounded to the dtype before the product, except in "swigluoai" (one rounding).
-    vec: outputs of a thread and row.  rows: rows that a thread works on at once.  second: the second half is the gate.
+    vec: outputs of a thread and row, at most 32 bytes (16 before sm_100).  rows: rows that a thread works on at once.
+    second: the second half is the gate.
     prefetch: the input is asked for in L2 before the previous kernel has finished.  stream: loads leave nothing in L1.
     """
 
@@ -82,7 +83,7 @@ class Gated(Specialisation):
             for r in cutlass.range_constexpr(self.rows):
                 y = self.combine(*tXrX[r])
                 if cutlass.const_expr(r == 0) or first + r < mX.shape[0]:
-                    lib.store_words(mO[first + r, None].iterator + col, y, self.nbytes)
+                    lib.store_words(mO[first + r, None].iterator + col, y, self.nbytes, self.nbytes)
 
     def ask(self, mX, first, col):
         """Prefetch what this thread and its neighbours will load."""
@@ -100,7 +101,8 @@ class Gated(Specialisation):
             T = cutlass_type(self.dtype)
             pairs = lib.unpack(lib.load_words(gX + 2 * col, 2 * self.nbytes, kind), 2 * self.vec, T)
             return lib.pack(pairs[::2], T), lib.pack(pairs[1::2], T)
-        first, second = (lib.load_words(gX + col + half, self.nbytes, kind) for half in (0, self.d))
+        halves = (gX + col, gX + col + self.d)
+        first, second = (lib.load_words(half, self.nbytes, kind, self.nbytes) for half in halves)
         return (second, first) if self.second else (first, second)
 
     def combine(self, gate, up):

@@ -24,7 +24,7 @@ ACTIVATIONS = {
 class Pointwise(Specialisation):
     """Static choices of an activation (a key of ACTIVATIONS).
 
-    vec: elements of a thread and row.  rows: rows that a thread works on at once.
+    vec: elements of a thread and row, at most 32 bytes (16 before sm_100).  rows: rows that a thread works on at once.
     prefetch: the input is asked for in L2 before the previous kernel has finished.
     """
 
@@ -79,10 +79,10 @@ class Pointwise(Specialisation):
                 lib.prefetch_line(mX[first + r, None].iterator + col, lib.first_in_line(self.nbytes) & inside[r])
         lib.pdl_wait()
         tXrX = [
-            lib.load_words(mX[first + r, None].iterator + col, self.nbytes, lib.STREAM, inside=inside[r])
+            lib.load_words(mX[first + r, None].iterator + col, self.nbytes, lib.STREAM, self.nbytes, inside[r])
             for r in range(self.rows)
         ]
         for r in cutlass.range_constexpr(self.rows):
             y = lib.pack([act(x, T) for x in lib.unpack(tXrX[r], self.vec, T)], T)
             if inside[r]:
-                lib.store_words(mO[first + r, None].iterator + col, y, self.nbytes)
+                lib.store_words(mO[first + r, None].iterator + col, y, self.nbytes, self.nbytes)
