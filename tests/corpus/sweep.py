@@ -66,18 +66,25 @@ def key(row: dict[str, Any]) -> tuple[str, str, str]:
     return row["op"], row["dtype"], row["arch"]
 
 
-def main(names: list[str]) -> None:
+def main(names: list[str]) -> int:
+    failed: list[str] = []
     for op in OPS:
         if names and op.name not in names:
             continue
         for dtype in op.dtypes:
             for arch in ARCHS:
-                row = {"arch": arch, **asdict(sweep(op, dtype, arch))}
+                try:
+                    row = {"arch": arch, **asdict(sweep(op, dtype, arch))}
+                except AssertionError as error:
+                    failed.append(f"{arch}: {error}")
+                    print(failed[-1], file=sys.stderr, flush=True)
+                    continue
                 print(row, file=sys.stderr, flush=True)
                 rows = sorted([r for r in read() if key(r) != key(row)] + [row], key=key)
                 text = ",\n  ".join(json.dumps(r) for r in rows)
                 RESULT.write_text(f'{{\n "schema": 1,\n "device": "emulated",\n "rows": [\n  {text}\n ]\n}}\n')
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))

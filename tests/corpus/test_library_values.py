@@ -145,7 +145,7 @@ def test_accesses_of_32_bytes(arch):
 @pytest.mark.parametrize(
     ("kernel", "arch", "there", "absent"),
     [
-        (WideCopy(), "sm_100a", r"ld\.global\.nc\.L1::no_allocate\.v8\.b32", r"v4\.b32"),
+        (WideCopy(), "sm_100a", r"ld\.global\.L1::no_allocate\.v8\.b32", r"v4\.b32"),
         (WideCopy(), "sm_100a", r"st\.global\.v8\.b32", r"v4\.b32"),
         (OnFloats("e2m1", True), "sm_100a", r"cvt\.rn\.satfinite\.e2m1x2\.f32", r"add\.rn\.f32"),
         (OnFloats("e2m1"), "sm_90a", r"add\.rn\.f32", r"\.e2m1"),
