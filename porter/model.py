@@ -139,6 +139,7 @@ BASES = {
     "source": "promised",  # a qualifier, or the rules of the language or of a library
     "case": "from the case",  # the case file, or the launcher in the source, says so
     "checked": "checked",  # something refuses to run where it does not hold
+    "assumed": "not proved",  # nothing but the launches that are tried
 }
 
 

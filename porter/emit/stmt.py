@@ -518,6 +518,9 @@ class BodyWriter:
             bounds[r.var] = INT_MAX
         py = self.e.name(r.var)
         by = "counted_loop" if step.text == "1" else "strided_loop"
+        if kinds == {"u32"} and by == "strided_loop":
+            most = (upper(r.stop, bounds) or 0) + (step_known if step_known is not None else INT_MAX)
+            by = "counted_loop" if most <= INT_MAX else "unsigned_stride"
         if kinds == {"u32"}:
             inner = self.fresh(f"{py}_i32")
             self.put(f"for {inner} in {self._range_text(fn, r, start, stop, step, extra)}:", s.span, by)

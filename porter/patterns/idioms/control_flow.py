@@ -104,7 +104,31 @@ __global__ void fill(float* x, int n) {
             Assumption(
                 "that the loop's variable plus its step stays below 2^31",
                 "source",
-                "C++ forbids an int to overflow; an unsigned variable has known bounds",
+                "C++ forbids an int to overflow",
+            ),
+            Assumption(
+                "that the step is not negative",
+                "proved",
+                "its bounds follow from those of block and grid",
+            ),
+        ),
+    ),
+    Pattern(
+        "unsigned_stride",
+        "a strided loop over an unsigned variable becomes a range of Int32, converted each turn",
+        "emit/loops.py",
+        """\
+__global__ void fill(float* x) {
+  for (unsigned i = threadIdx.x; i < gridDim.x; i += blockDim.x) x[i] = 0.0f;
+}
+""",
+        ("in range(tidx, ",),
+        assumes=(
+            Assumption(
+                "that the loop's variable plus its step stays below 2^31",
+                "assumed",
+                "start and end are known to, their sum with the step is not",
+                "numerics",
             ),
             Assumption(
                 "that the step is not negative",
