@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -14,10 +17,10 @@ import torch
 from porter import corpus
 from porter.cli import main
 from porter.corpus import build
-from porter.corpus.runtime import cache, dsl
+from porter.corpus.runtime import cache, dsl, specialisation
 from porter.corpus.runtime.device import Device
 from porter.corpus.runtime.ops import OPS
-from porter.corpus.runtime.specialisation import compiled, loaded
+from porter.corpus.runtime.specialisation import cache_key, compiled, loaded
 
 H200 = Device("sm_90a", 132)
 NORM = {
@@ -39,6 +42,40 @@ def test_a_configuration_is_the_kernel_that_a_launch_uses():
     x = torch.empty(4096, 1536, device="meta", dtype=torch.bfloat16)[:, :512]
     call = (torch.empty(4096, 512, device="meta", dtype=torch.bfloat16), x, x[0], 1e-6, 0.0, "vllm")
     assert OPS["rms_norm"].plan(H200, *call)[0] == list(build.plans(NORM, H200))[-1]
+
+
+def test_keys_hold_all_that_the_code_depends_on(tmp_path, monkeypatch):
+    kernel, other = list(build.plans({**NORM, "tokens": [1, 4096]}, H200))
+    assert kernel != other
+    keys = {cache_key(k, a, f) for k in (kernel, other) for a in ("sm_90a", "sm_100a") for f in ("ffi", "ptx")}
+    monkeypatch.setattr(dsl, "dsl_version", lambda: "0.0")
+    keys.add(cache_key(kernel, "sm_90a", "ffi"))
+    monkeypatch.setattr(dsl, "FORMAT", "0")
+    keys.add(cache_key(kernel, "sm_90a", "ffi"))
+    for folder in ("_LIBRARY", "kernels"):  # a changed line in the library, then in the kernel's folder
+        copy = tmp_path / folder
+        source = (
+            specialisation._LIBRARY
+            if folder == "_LIBRARY"
+            else Path(sys.modules[type(kernel).__module__].__file__).parent
+        )
+        shutil.copytree(source, copy)
+        some = sorted(copy.glob("*.py"))[-1]
+        some.write_text(some.read_text() + "# changed\n")
+        specialisation._sources.cache_clear()
+        if folder == "_LIBRARY":
+            monkeypatch.setattr(specialisation, folder, copy)
+        else:
+            monkeypatch.setattr(sys.modules[type(kernel).__module__], "__file__", str(copy / "rms_norm.py"))
+        keys.add(cache_key(kernel, "sm_90a", "ffi"))
+    specialisation._sources.cache_clear()
+    assert len(keys) == 8 + 2 + 2
+
+
+def test_kernels_built_without_a_device_are_those_of_the_device():
+    """`porter build` without --device takes the tuning table of the architecture's device."""
+    named = list(build.workload_plans((), (1, 128, 8192), Device("sm_90a", 132, "NVIDIA H200")))
+    assert list(build.workload_plans((), (1, 128, 8192), H200)) == named
 
 
 def test_build_fills_the_cache(tmp_path, monkeypatch, capsys):

@@ -137,8 +137,9 @@ def test_what_refuses_nothing_is_not_in_the_table(launches, monkeypatch):
     monkeypatch.delenv("PORTER_DISABLE")
     ops.forget_plans()
     corpus.rms_norm(rows(16, 4096), rows(16, 4096), None, EPS)
-    corpus.rms_norm(cpu, cpu, None, EPS)  # refused by the kernel that is in the table for this shape
-    assert len(ran) == 4 and len(launches) == 1
+    entry = dict(ops.OPS["rms_norm"].ready)
+    corpus.rms_norm(cpu, cpu, None, EPS)  # refused by the kernel that is in the table for this shape, and stays there
+    assert len(ran) == 4 and len(launches) == 1 and ops.OPS["rms_norm"].ready == entry
 
 
 def test_wrong_arguments_raise_first_and_later(launches):

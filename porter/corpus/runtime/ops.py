@@ -67,7 +67,8 @@ class Op:
             return
         use, usual = self._of(args)
         if key in self.ready:  # it refused
-            self.ready[key] = self._exactly
+            if use is not self.fallback:  # which is so slow, on the CPU say, that the others need not pay for it
+                self.ready[key] = self._exactly
         elif usual:
             _bounded(self.ready)[key] = use
         use(*args)
