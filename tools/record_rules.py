@@ -1,4 +1,6 @@
-"""Compile and run the snippets of porter/agents/rules.py with the installed DSL; what they do goes into rules.json."""
+"""Compile and run the snippets of porter/agents/rules.py with the installed DSL; what they do goes into rules.json.
+
+`--check` writes nothing and fails where the file says something else."""
 
 from __future__ import annotations
 
@@ -9,7 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from porter.agents.knowledge import RECORD
+from porter.agents.knowledge import RECORD, stale
+from porter.agents.knowledge import record as recorded
 from porter.agents.rules import INPUT, RULES, Snippet
 from porter.corpus.runtime.dsl import dsl_version
 from porter.verify import ptx
@@ -41,6 +44,10 @@ def record() -> dict[str, object]:
 
 def main() -> int:
     found = record()
+    if "--check" in sys.argv[1:]:
+        wrong = stale(recorded(), found)
+        print("\n".join([*wrong, "run python tools/record_rules.py"]) if wrong else "rules.json is what the DSL does")
+        return int(bool(wrong))
     RECORD.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     print(f"recorded {len(found['seen'])} snippets with {found['dsl']}")  # type: ignore[arg-type]
     return 0

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from porter.agents.desk import Desk, Subject
-from porter.agents.exemplars import ranker
+from porter.agents.exemplars import kernel_query, ranker
 from porter.agents.knowledge import page
 from porter.agents.launch_edit import launch_of
 from porter.agents.messages import Message, ModelRequest
@@ -17,7 +17,6 @@ from porter.agents.settings import AgentSettings
 from porter.agents.tools import schemas
 from porter.model import Status, Verdict
 
-EXEMPLARS = 3  # shown whole with the task
 MOST = 40_000  # characters of a part of the task
 
 SYSTEM = """\
@@ -80,8 +79,8 @@ def first_message(subject: Subject, verdicts: Sequence[Verdict], regions: Sequen
     parts.append(f"## Regions that you may replace\n\n{', '.join(regions)}")
     if subject.optimise:
         parts += _launch(subject)
-    query = " ".join([*(h.cuda for h in subject.holes), subject.cuda])
-    near = [f"### {e.name}\n\n```python\n{_clip(e.text, 4000)}\n```" for e in ranker().search(query, EXEMPLARS)]
+    query = kernel_query(subject.cuda, [(h.cuda, h.reason) for h in subject.holes])
+    near = [f"### {e.name}\n\n```python\n{_clip(e.text, 4000)}\n```" for e in ranker().to_show(query)]
     if near:
         parts.append("## Perhaps of use\n\n" + "\n\n".join(near))
     if subject.candidates > 1:
