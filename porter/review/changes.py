@@ -132,7 +132,7 @@ def translated(loaded: Loaded, config: PortConfig | None = None) -> Translation:
 def _as_hole(loaded: Loaded, region: Region, comment: str) -> tuple[Hole, list[str]]:
     assert loaded.record is not None and region.hole_lines is not None
     first, last = region.hole_lines
-    entries = [e for e in loaded.line_map if first <= e.line <= last]
+    entries = [e for e in loaded.line_map if min(region.first, first) <= e.line <= last]
     narrow = min((e.span for e in entries), key=lambda s: (s.end_line - s.line, s.line), default=NO_SPAN)
     own = _own(region, entries)
     cuda = sorted({n for e in entries for n in _lines_of(e.span) if n in own})
@@ -157,8 +157,8 @@ def _lines_of(span: Span) -> range:
 
 
 def _own(region: Region, entries: Sequence[LineMapEntry]) -> set[int]:
-    """The CUDA lines of a region; of a head, whose hole takes its body along, those of the body too."""
-    if region.kind != "head":
+    """The CUDA lines of a region; of a head or a signature, whose hole takes a body along, those of the body too."""
+    if region.kind not in ("head", "signature"):
         return set(region.cuda)
     spans = [e.span for e in entries if e.span.line in region.cuda]
     return {n for s in spans for n in _lines_of(s)}

@@ -17,7 +17,8 @@ GROUP = 8  # lines of simple statements that are decided on together
 class Region:
     """Lines first..last (from 1, inclusive) of the port and the CUDA lines that they come from.
 
-    `hole_lines` is what becomes a hole when the region is rejected; None where a hole cannot stand.
+    `hole_lines` is what becomes a hole when the region is rejected (of a signature, the function's body); None where a
+    hole cannot stand.
     """
 
     name: str  # function/number, as decisions name it
@@ -56,12 +57,16 @@ def _of_module(tree: ast.Module, by_line: dict[int, LineMapEntry]) -> Iterator[R
             yield _whole("header" if head[0] is tree.body[0] else "launch", "", head)
             head = []
         device = any(_attribute(d) in ("kernel", "jit") for d in node.decorator_list)
-        launches = any(isinstance(n, ast.Attribute) and n.attr == "launch" for n in ast.walk(node))
+        launches = node.name.startswith("_launch_")  # also with a hole in place of its launch
+        launches |= any(isinstance(n, ast.Attribute) and n.attr == "launch" for n in ast.walk(node))
         if not device or launches:
-            yield _whole("launch", node.name, [node])
+            yield _launching(node)
             continue
         start = first_line(node.body[0])
-        yield Region("", "signature", node.name, first_line(node), start - 1)
+        # what is wrong with a signature is wrong with the whole function: its body becomes one hole
+        alone = len(node.body) == 1 and _hole_in(node.body[0])
+        body = None if alone else (start, node.end_lineno or start)
+        yield Region("", "signature", node.name, first_line(node), start - 1, hole_lines=body)
         yield from _of_body(node.body, node.name, by_line)
     if head:
         yield _whole("header" if head[0] is tree.body[0] else "launch", "", head)
@@ -69,6 +74,15 @@ def _of_module(tree: ast.Module, by_line: dict[int, LineMapEntry]) -> Iterator[R
 
 def _whole(kind: str, function: str, nodes: list[ast.stmt]) -> Region:
     return Region("", kind, function, first_line(nodes[0]), nodes[-1].end_lineno or 0)
+
+
+def _launching(node: ast.FunctionDef) -> Region:
+    """A function of the launch: one region, whose body becomes a hole, or is one."""
+    first, last = first_line(node), node.end_lineno or 0
+    documented = len(node.body) > 1 and ast.get_docstring(node) is not None
+    number = _hole_in(node)
+    body = None if number else (first_line(node.body[documented]), last)
+    return Region("", "launch", node.name, first, last, hole=number, hole_lines=body)
 
 
 def _of_body(body: list[ast.stmt], function: str, by_line: dict[int, LineMapEntry]) -> Iterator[Region]:
@@ -130,6 +144,8 @@ def _covering(parts: list[Region], lines: list[str]) -> Iterator[Region]:
             last = next((n for n in range(len(lines), last, -1) if lines[n - 1].strip()), last)
         while last > first and not lines[last - 1].strip():
             last -= 1
+        if part.kind == "signature":  # comments below it are the first statement's
+            last = next((n for n in range(last, first, -1) if not lines[n - 1].lstrip().startswith("#")), last)
         yield replace(part, first=first, last=last, hole_lines=hole_lines)
         taken = last
 

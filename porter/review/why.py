@@ -112,6 +112,7 @@ def _sass(result: CompileResult, port: Port, lines: Collection[int]) -> str:
         how = "; lines that the compiler names itself: ptxas makes other code of the PTX than the DSL's assembler"
     else:
         how = "; lines that the compiler names itself: library calls are placed where a ptxas is installed"
+    code = tuple(i for i in code if i.text != "NOP ;")  # padding behind the kernel
     placed = [(at, i.text) for i in code if (at := place_in(i.file, i.line, port)) is not None]
     return f" ({len(code)} instructions in all{how})\n" + _cut(
         [f"{at!s:>6} {text}" for at, text in placed if at.line in lines]

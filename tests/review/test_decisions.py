@@ -200,8 +200,51 @@ def test_two_rejections_are_two_holes(port: Path):
 
 def test_what_can_be_no_hole_is_noted_as_rejected(port: Path):
     before = port.read_text()
-    loaded = reject(load(port), region_with(load(port), "def twice"))
-    assert loaded.state(region_with(loaded, "def twice")) == "rejected" and port.read_text() == before
+    loaded = reject(load(port), region_with(load(port), "KERNEL ="))
+    assert loaded.state(region_with(loaded, "KERNEL =")) == "rejected" and port.read_text() == before
+
+
+def test_a_rejected_signature_takes_the_function_along(port: Path):
+    loaded = reject(load(port), region_with(load(port), "def twice"), "by value?")
+    text = port.read_text()
+    ast.parse(text)
+    assert "# CUDA: const float w = v * 2.0f;" in text and "return v" not in text and "    w = v" not in text
+    (hole,) = loaded.record.holes
+    assert hole.cuda.startswith("__device__ float twice(float v) {") and hole.cuda.endswith("}")
+    assert (hole.span.line, hole.span.end_line) == (2, 5) and "by value?" in hole.reason
+    there = region_with(loaded, "runtime.hole")
+    assert loaded.state(there) == "hole" and loaded.decisions[there.name].state == "rejected"
+    signature = region_with(loaded, "def twice")
+    assert loaded.state(signature) == "open" and signature.hole_lines is None, "there is nothing left to take along"
+    filled = edit(loaded, there, "    return v * 2.0")
+    assert not filled.holes and filled.state(region_with(filled, "v * 2.0")) != "hole"
+
+
+def test_a_rejected_kernel_signature_leaves_no_line_of_the_kernel(port: Path):
+    loaded = reject(load(port), region_with(load(port), "def scale_kernel"))
+    assert function(port.read_text(), "scale_kernel").count("runtime.hole") == 1
+    assert "lib.ldg" not in port.read_text() and loaded.record.holes[0].span.line == 7
+    assert region_with(loaded, "KERNEL =") and function(port.read_text(), "_launch_scale_kernel")
+
+
+@pytest.mark.parametrize("name", ["_launch_scale_kernel", "launch_config"])
+def test_a_rejected_launch_becomes_a_hole(port: Path, name: str):
+    loaded = load(port)
+    loaded = reject(loaded, region_with(loaded, f"def {name}("), "one block only")
+    region = region_with(loaded, f"def {name}(")
+    ast.parse(port.read_text())
+    assert region.hole == 1 and loaded.state(region) == "hole" and "one block only" in loaded.record.holes[0].reason
+    assert loaded.decisions[region.name].state == "rejected"
+    with pytest.raises(PorterError, match="is hole 1"):
+        accept(loaded, region)
+    assert [r.name for r in loaded.regions if r.hole] == [region.name]
+    assert reject(loaded, region).record.holes == loaded.record.holes
+
+
+def function(text: str, name: str) -> str:
+    """The lines of one function of a port."""
+    node = next(n for n in ast.parse(text).body if isinstance(n, ast.FunctionDef) and n.name == name)
+    return ast.get_source_segment(text, node) or ""
 
 
 def test_a_rejected_edit_gives_the_emitted_lines_back(port: Path):
@@ -296,7 +339,7 @@ def test_plain_asks_about_each_region(port: Path):
     loaded = load(port)
     assert code == 1 and loaded.state(loaded.regions[0]) == "accepted"
     assert loaded.decisions[loaded.regions[0].name].comment == "a remark"
-    assert loaded.decisions[loaded.regions[1].name].state == "rejected"
+    assert loaded.decisions[loaded.regions[2].name].state == "rejected" and loaded.regions[2].kind == "hole"
     assert any("a comment may follow" in s for s in said) and any("port     1 |" in s for s in said)
 
 
