@@ -176,3 +176,38 @@ class WideCopy(Specialisation):
         words = lib.load_words(mX.iterator + 8 * row, 32, align=32, inside=there)
         if there:
             lib.store_words(mO.iterator + 8 * row, words, 32, align=32)
+
+
+@dataclass(frozen=True)
+class Handover(Specialisation):
+    """Block 0 writes a number twice with a flag between, block 1 waits for the flag and reads twice with a load of the
+    flag between: the compiler may neither drop the first store nor the second load."""
+
+    scope: str = "gpu"
+
+    @property
+    def threads(self):
+        return 32
+
+    def arguments(self):
+        return Tensor("i32", (4,), (1,), 16), Tensor("i32", (2,), (1,), 8)
+
+    @cute.jit
+    def __call__(self, mX: cute.Tensor, mFlag: cute.Tensor, blocks: Int32, stream):
+        self.kernel(mX, mFlag).launch(grid=(blocks, 1, 1), block=(self.threads, 1, 1), stream=stream)
+
+    @cute.kernel
+    def kernel(self, mX: cute.Tensor, mFlag: cute.Tensor):
+        if cute.arch.thread_idx()[0] == 0:
+            if cute.arch.block_idx()[0] == 0:
+                mX[0] = Int32(5)
+                lib.st_release(mFlag.iterator, Int32(1), self.scope)
+                lib.wait_at_least(mFlag.iterator + 1, Int32(3), self.scope)
+                mX[0] = Int32(7)
+                lib.add_release(mFlag.iterator, Int32(1), self.scope)
+            else:
+                lib.wait_at_least(mFlag.iterator, Int32(1), self.scope)
+                mX[1] = mX[0]
+                lib.add_release(mFlag.iterator + 1, Int32(3), self.scope)
+                lib.wait_at_least(mFlag.iterator, Int32(2), self.scope)
+                mX[2] = mX[0]

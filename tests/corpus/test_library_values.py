@@ -14,7 +14,7 @@ import torch
 
 from porter.corpus.runtime.specialisation import compiled
 from tests.corpus.emulated import launch
-from tests.corpus.library_kernels import OnFloats, Reduction, TopOfGroup, TwoPhases, WideCopy
+from tests.corpus.library_kernels import Handover, OnFloats, Reduction, TopOfGroup, TwoPhases, WideCopy
 
 E2M1 = torch.tensor([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0])
 WAYS = [("sm_90a", False), ("sm_100a", False), ("sm_100a", True)]
@@ -132,6 +132,17 @@ def test_blocks_of_a_cooperative_launch_meet():
     for turn in (1, 2):  # the counter needs no reset
         launch(TwoPhases(), (out, shared, 7), "sm_90a", cooperative=True)
         assert (out == 28 * turn).all() and shared[0] == 7 * turn
+
+
+@pytest.mark.parametrize("scope", ["gpu", "sys"])
+def test_flags_are_barriers_for_the_compiler_too(scope):
+    kernel = Handover(scope)
+    data, flags = torch.zeros(4, dtype=torch.int32), torch.zeros(2, dtype=torch.int32)
+    launch(kernel, (data, flags, 2), "sm_90a")
+    assert data.tolist() == [7, 5, 7, 0] and flags.tolist() == [2, 3]
+    ptx = compiled(kernel, "sm_90a", "ptx").ptx
+    assert len(re.findall(r"st\.global\.b32", ptx)) == 4 and len(re.findall(r"ld\.global\.b32", ptx)) == 2
+    assert f"st.release.{scope}.global.b32" in ptx and f"ld.acquire.{scope}.global.b32" in ptx
 
 
 @pytest.mark.parametrize("arch", ["sm_100a"])

@@ -20,9 +20,9 @@ def exp(x):
 def over_one_plus_exp(a, x):
     """a / (1 + expf(x)), the quotient rounded to nearest (`rcp.approx.ftz.f32`, two `mul`, two `fma`, one `min`).
 
-    As `div.rn.f32` without its range check: an approximate quotient corrected by its exact residual. Numerator and
-    denominator are divided by 4, which is exact, so that the reciprocal is normal for every finite denominator; an
-    infinite one gives a signed zero. |a| must be above 2^-124, or have 16 bits at most.
+    As a division rounded to nearest without its range check: an approximate quotient corrected by its exact residual.
+    Numerator and denominator are divided by 4, which is exact, so that the reciprocal is normal for every finite
+    denominator; an infinite one gives a signed zero. |a| must be above 2^-124, or have 16 bits at most.
     """
     quarter = Float32(0.25)
     d = fma(exp(x), quarter, quarter)

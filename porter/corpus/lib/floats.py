@@ -100,7 +100,7 @@ def rsqrt(x):
 
 
 def rsqrt_rn(x):
-    """1/sqrt(x) rounded to nearest (`__frsqrt_rn`): through float64 (`sqrt.rn.f64`, `div.rn.f64`), whose error cannot
+    """1/sqrt(x) rounded to nearest (`__frsqrt_rn`): through float64 (`sqrt.rn.f64`, `rcp.rn.f64`), whose error cannot
     reach a tie of float32."""
     return Float32(Float64(1.0) / cute.math.sqrt(Float64(x)))
 

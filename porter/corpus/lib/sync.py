@@ -75,6 +75,21 @@ def st_release(ptr, value, scope="gpu"):
     )
 
 
+def add_release(ptr, value, scope="gpu"):
+    """Add to an Int32 or Uint32 counter with release order at `scope`, no old value (`red.release.gpu.global.add.u32`):
+    what was written before is seen by who finds the sum with `wait_at_least`."""
+    cute.arch.inline_ptx(f"red.release.{scope}{_state(ptr)}.add.u32 [{{$r0}}], {{$r1}};", read_only_args=[ptr, value])
+
+
+@cute.jit
+def wait_at_least(flag: cute.Pointer, value, scope: cutlass.Constexpr = "gpu"):
+    """Wait until an Int32 flag or counter is `value` or more, with acquire order at `scope`
+    (`ld.acquire.gpu.global.b32` in a loop). Only the difference counts, so it may wrap around."""
+    current = ld_acquire(flag, Int32, scope)
+    while current - value < 0:
+        current = ld_acquire(flag, Int32, scope)
+
+
 def ld_volatile(ptr, dtype):
     """Volatile load that is never removed or merged (`ld.volatile.global.b32`, `.shared` for shared memory)."""
     if dtype.width < 32:
