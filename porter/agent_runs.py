@@ -16,7 +16,9 @@ from typing import Any
 from porter.agents.settings import AgentSettings
 from porter.atomic import write_atomic, writing_failed
 from porter.config import PortConfig
+from porter.edited_start import EditedStart
 from porter.model import Diagnostic, PorterError
+from porter.serial import line_map_from_json, line_map_to_json
 from porter.source import Span
 
 SCHEMA = 1
@@ -24,7 +26,7 @@ SCHEMA = 1
 
 @dataclass(frozen=True)
 class RunFolder:
-    """One run: which kernel of which file, how it is to be worked on, the translator's port that it starts from.
+    """One run: which kernel of which file, how it is to be worked on, the port that it starts from.
 
     Paths are as they were given, seen from the folder in which porter was run.
     """
@@ -39,6 +41,7 @@ class RunFolder:
     optimise: bool
     config: PortConfig
     settings: AgentSettings
+    start: EditedStart | None = None  # `base` was edited since the translator made it
 
     @property
     def id(self) -> str:
@@ -68,9 +71,13 @@ def write_run(run: RunFolder) -> None:
         "config": _plain(run.config),
         "settings": _plain(replace(run.settings, api_key_command="")),  # a resumed run finds the key anew
     }
+    if run.start is not None:
+        manifest["line_map"] = line_map_to_json(run.start.line_map)
     try:
         run.path.mkdir(parents=True, exist_ok=True)
         write_atomic(run.path / "base.py", run.base)
+        if run.start is not None:
+            write_atomic(run.path / "translated.py", run.start.translated)
         write_atomic(run.path / "run.json", json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
     except OSError as error:
         raise writing_failed(run.path, error) from error
@@ -111,6 +118,10 @@ def read_run(path: Path) -> RunFolder:
         config = _from_plain(PortConfig(), value["config"])
         settings = _from_plain(AgentSettings(), value["settings"])
         base = (path / "base.py").read_text(encoding="utf-8")
+        start = None
+        if "line_map" in value:
+            translated = (path / "translated.py").read_text(encoding="utf-8")
+            start = EditedStart(translated, line_map_from_json(value["line_map"]))
         return RunFolder(
             path,
             Path(value["source"]),
@@ -122,6 +133,7 @@ def read_run(path: Path) -> RunFolder:
             bool(value["optimise"]),
             config,
             settings,
+            start,
         )
     except (KeyError, TypeError, OSError, UnicodeDecodeError) as error:
         raise _damaged(path / "run.json", f"{type(error).__name__}: {error}") from error

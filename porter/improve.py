@@ -29,6 +29,7 @@ from porter.agents.shared_budget import Cancelled
 from porter.candidates import Candidates
 from porter.config import PortConfig
 from porter.crash import internal_error
+from porter.edited_start import edited_start, started, with_edited
 from porter.inputs import choose_kernels, find_case, parse
 from porter.model import Diagnostic, KernelReport, PorterError, Report, Status
 from porter.outputs import Translation, claim_in, hole_messages, make_record, port_paths
@@ -109,6 +110,7 @@ def improve_files(
     """Port the files, then have the agent work on them. `modes` has False for what has holes or failed, True to
     optimise what is verified."""
     report = port_all(paths, config, progress)
+    report = with_edited(report, config, lambda k, port: translation_of(k, config, port), progress)
     tasks = [t for optimise in modes for t in prepare(report, config, settings, optimise)]
     if len(tasks) > 1:
         batch = settings.runs / new_id("batch")
@@ -133,9 +135,13 @@ def prepare(report: Report, config: PortConfig, settings: AgentSettings, optimis
     for kernel in report.kernels:
         if needs_agent(kernel, optimise):
             target = Path(kernel.port_path)
-            made = translation(kernel.source.path, replace(config, kernel=(kernel.kernel,)), target)
+            made = translation_of(kernel, config, target)
             tasks.append(new_task(made, target, config, settings, optimise))
     return tasks
+
+
+def translation_of(kernel: KernelReport, config: PortConfig, target: Path) -> Translation:
+    return translation(kernel.source.path, replace(config, kernel=(kernel.kernel,)), target)
 
 
 def translation(path: Path, config: PortConfig, target: Path | None = None) -> Translation:
@@ -149,6 +155,10 @@ def translation(path: Path, config: PortConfig, target: Path | None = None) -> T
 
 
 def new_task(made: Translation, target: Path, config: PortConfig, settings: AgentSettings, optimise: bool) -> Task:
+    """A run that starts from the port as it is, where it was edited since the translator wrote it."""
+    start = edited_start(made, target)
+    if start is not None:
+        made = started(made, start, target.read_text(encoding="utf-8"))
     folder = RunFolder(
         settings.runs / new_id(made.info.name),
         made.unit.source.path,
@@ -160,6 +170,7 @@ def new_task(made: Translation, target: Path, config: PortConfig, settings: Agen
         optimise,
         config,
         settings,
+        start,
     )
     write_run(folder)
     return Task(folder, made)
@@ -173,12 +184,12 @@ def resume_task(folder: RunFolder) -> Task:
         changed.append(str(folder.source))
     if (sha256_text(made.case.text) if made.case else "") != folder.case_sha256:
         changed.append("the case")
-    if not changed and made.module.text != folder.base:
+    if not changed and made.module.text != (folder.start.translated if folder.start else folder.base):
         changed.append("what the translator makes of it")
     if changed:
         message = f"{' and '.join(changed)} changed since the run {folder.id} was started"
         raise PorterError(Diagnostic("PRT926", message, Span(str(folder.path), 0), help="start a new run"))
-    return Task(folder, made)
+    return Task(folder, started(made, folder.start, folder.base) if folder.start else made)
 
 
 def run_tasks(tasks: Sequence[Task], session: Session, jobs: int) -> list[Result]:
@@ -222,6 +233,8 @@ def run_task(task: Task, session: Session) -> Result:
     def say(line: str) -> None:
         session.say(f"{task.kernel}: {line}")
 
+    if folder.start:
+        say(f"starts from {folder.target} as it is, which was edited since porter wrote it")
     say(f"run {folder.path}; after an interruption: porter agent resume {folder.id}")
     try:
         with held(folder):
@@ -279,7 +292,9 @@ def keep(task: Task, outcome: Outcome) -> KernelReport:
     verdicts = tuple(placed(v, target, target, outcome.line_map) for v in outcome.verdicts)
     done = replace(made, module=module)
     record = replace(make_record(done, target, verdicts, config), extra={"agent": result_json(outcome)})
-    write_port(target, outcome.text, record, force=config.force, translated=made.module.text)
+    start = task.folder.start
+    translated, over = (start.translated, task.folder.base) if start else (made.module.text, None)
+    write_port(target, outcome.text, record, force=config.force, translated=translated, over=over)
     messages = (*module.notes, *hole_messages(module, str(target)))
     return KernelReport(made.info.name, made.unit.source, made.instances, str(target), left, verdicts, messages, {})
 
@@ -341,6 +356,9 @@ def prompts_of(
         ports = port_paths(unit, kernels, config.output, claim_in({}))
         for info in kernels:
             made = translate(unit, info, find_case(unit, info, config), config, Run(info.name))
+            start = None if config.force else edited_start(made, ports[info.span])
+            if start is not None:
+                made = started(made, start, ports[info.span].read_text(encoding="utf-8"))
             subject = subject_of(made, optimise)
             assert made.case is not None
             bench = PortBench(made, made.case, config, ports[info.span])

@@ -240,12 +240,19 @@ def refuse_edited(port: Path, text: str, kernel: str) -> None:
 
 
 def write_port(
-    port: Path, text: str, record: PortRecord, *, force: bool = False, translated: str | None = None
+    port: Path,
+    text: str,
+    record: PortRecord,
+    *,
+    force: bool = False,
+    translated: str | None = None,
+    over: str | None = None,
 ) -> bool:
     """Write a port and its record together, under the output's lock. Returns whether the port's text changed.
 
     `translated`: what the translator made of the kernel, where `text` is more than that. The port then counts as
-    edited, so that translating again does not throw away what the agent did.
+    edited, so that translating again does not throw away what the agent did. `over`: the edited text that `text` was
+    made from, which may be replaced by it.
 
     Raises PorterError: PRT953 when the folder cannot be written and, unless `force`, PRT954 when somebody edited the
     port, PRT957 when it is another kernel's, PRT955 when its record is unreadable.
@@ -254,16 +261,18 @@ def write_port(
         old: PortRecord | None = None
         try:
             old = read_record(port)
-            if not force:
+            if not force and (over is None or _read_or_none(port) != over):
                 refuse_edited(port, text, record.kernel)
         except PorterError:
             if not force:
                 raise
         present = _read_or_none(port)
+        # Somebody's edit does not become porter's own text when a stop between the two writes leaves it there.
+        own = present is not None and present != over
         whole = replace(
             record,
             emitted_sha256=sha256_text(text if translated is None else translated),
-            previous_sha256=sha256_text(present) if present is not None else "",
+            previous_sha256=sha256_text(present) if present is not None and own else "",
             line_hashes=line_hashes(text),
             extra={**(old.extra if old else {}), **record.extra},
             baseline=old.baseline if old and old.baseline and old.kernel == record.kernel else record.baseline,

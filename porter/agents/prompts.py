@@ -12,7 +12,7 @@ from porter.agents.knowledge import page
 from porter.agents.launch_edit import launch_of
 from porter.agents.messages import Message, ModelRequest
 from porter.agents.places import said
-from porter.agents.regions import EditRefused
+from porter.agents.regions import MARK, EditRefused
 from porter.agents.settings import AgentSettings
 from porter.agents.tools import schemas
 from porter.model import Status, Verdict
@@ -65,10 +65,12 @@ def first_message(subject: Subject, verdicts: Sequence[Verdict], regions: Sequen
     if subject.ir:
         parts.append(f"## The translator's view of it\n\n```text\n{_clip(subject.ir)}\n```")
     parts.append(f"## Port\n\n```python\n{_clip(subject.port)}\n```")
-    if subject.holes:
+    still = [int(n) for n in MARK.findall(subject.port)]  # an edited port may have some filled
+    if still:
         rows = [
             f"- hole {n} ({h.code}, line {h.span.line} of the CUDA file): {h.reason}\n  `{' '.join(h.cuda.split())}`"
             for n, h in enumerate(subject.holes, 1)
+            if n in still
         ]
         parts.append("## Holes\n\n" + "\n".join(rows))
     notes = [f"- {d.code} line {d.span.line}: {d.message}" for d in subject.diagnostics]
