@@ -137,6 +137,7 @@ def test_a_crash_between_the_two_files_does_not_look_like_an_edit(
         ('{"schema": 99}', "PRT955"),
         ('{"schema": 1}', "PRT955"),
         ('{"schema": 1, "kernel": "k", "line_map": {"rows": [[1]]}}', "PRT955"),
+        ('{"schema": 1, "kernel": "k", "assumptions": [{"text": "that"}]}', "PRT955"),
     ],
 )
 def test_a_broken_record_is_refused_and_force_replaces_it(tmp_path: Path, text: str, says: str) -> None:

@@ -102,7 +102,7 @@ def rewrite_kernel(kernel: ir.Kernel) -> ir.Kernel:
     body = marked(body, single_exit(body, None, names), recognise.exits)
     k = replace(k, body=body, functions=functions)
     k = marked_kernel(k, hoist_shared(k), recognise.shared)
-    k = marked_kernel(k, mark_readonly(k), always("readonly_load"))
+    k = marked_kernel(k, mark_readonly(k), always("readonly_load"), hints=True)
     functions = {n: replace(f, body=_declared_late(f.body)) for n, f in k.functions.items()}
     return tidy_names(replace(k, body=_declared_late(k.body), functions=functions))
 

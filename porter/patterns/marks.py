@@ -27,10 +27,11 @@ def always(name: str) -> Naming:
     return lambda before, made, s: (name,)
 
 
-def marked_kernel(before: ir.Kernel, after: ir.Kernel, naming: Naming) -> ir.Kernel:
+def marked_kernel(before: ir.Kernel, after: ir.Kernel, naming: Naming, *, hints: bool = False) -> ir.Kernel:
     """`after` with what a pass has made of `before` marked: statements of the body and of functions, and parameters.
 
-    A statement that came from another function of the kernel counts as made.
+    A statement that came from another function of the kernel counts as made; with `hints` also one of which only a load
+    has become read-only.
     """
     if after is before:
         return after
@@ -38,15 +39,15 @@ def marked_kernel(before: ir.Kernel, after: ir.Kernel, naming: Naming) -> ir.Ker
     functions = {}
     for key, fn in after.functions.items():
         was = before.functions.get(key)
-        body = _marked(was.body if was else (), fn.body, whole, naming)
+        body = _marked(was.body if was else (), fn.body, whole, naming, hints)
         functions[key] = replace(fn, body=body, params=_params(was.params if was else (), fn.params, naming))
-    body = _marked(before.body, after.body, whole, naming)
+    body = _marked(before.body, after.body, whole, naming, hints)
     return replace(after, body=body, functions=functions, params=_params(before.params, after.params, naming))
 
 
 def marked(before: tuple[ir.Stmt, ...], after: tuple[ir.Stmt, ...], naming: Naming) -> tuple[ir.Stmt, ...]:
     """`after` with the statements that a pass over one body has made or changed marked."""
-    return _marked(before, after, (before,), naming)
+    return _marked(before, after, (before,), naming, False)
 
 
 def renamed(span: Span, names: tuple[str, ...]) -> Span:
@@ -74,15 +75,19 @@ def _params(
 
 
 def _marked(
-    before: tuple[ir.Stmt, ...], after: tuple[ir.Stmt, ...], whole: Sequence[tuple[ir.Stmt, ...]], naming: Naming
+    before: tuple[ir.Stmt, ...],
+    after: tuple[ir.Stmt, ...],
+    whole: Sequence[tuple[ir.Stmt, ...]],
+    naming: Naming,
+    hints: bool,
 ) -> tuple[ir.Stmt, ...]:
     """`whole`: the bodies that a statement at a place of the source may have come from."""
     were, are = list(_statements(before)), list(_statements(after))
     same = {id(s) for s in were} & {id(s) for s in are}
-    known = {_key(s) for s in were if id(s) not in same}
+    known = {_key(s, hints) for s in were if id(s) not in same}
     made: dict[Span, list[ir.Stmt]] = {}
     for s in are:
-        if id(s) not in same and _key(s) not in known:
+        if id(s) not in same and _key(s, hints) not in known:
             made.setdefault(s.span, []).append(s)
     if not made:
         return after
@@ -145,10 +150,10 @@ def _own_values(s: ir.Stmt) -> Iterator[Any]:
             yield tuple(v for v, _ in value) if f.name == "cases" else value
 
 
-def _key(s: ir.Stmt) -> tuple[Any, ...]:
+def _key(s: ir.Stmt, hints: bool) -> tuple[Any, ...]:
     """What makes a statement another one: its place, its own parts, and which ways out of it there are inside."""
     ways_out: tuple[str, ...] = ()
     if isinstance(s, ir.If | ir.For | ir.While | ir.DoWhile | ir.Switch | ir.Scope):
         ways_out = tuple(type(n).__name__ for n in _statements((s,)) if isinstance(n, _LEAVES))
-    readonly = tuple(n.readonly for n in own_nodes(s) if isinstance(n, ir.Deref))
+    readonly = tuple(n.readonly for n in own_nodes(s) if isinstance(n, ir.Deref)) if hints else ()
     return (type(s), s.span, *_own_values(s), ways_out, readonly)
