@@ -10,7 +10,7 @@ import torch
 
 from porter.corpus.runtime.device import device_of
 from porter.corpus.runtime.ops import Unsupported
-from tests.corpus.numerics import Op, Row, Tally, cases, name_of
+from tests.corpus.numerics import Inputs, Op, Row, Tally, cases, name_of
 
 TOKENS = (0, 1, 2, 3, 7, 16, 31, 64, 127, 128, 129, 256, 1024, 4096, 8192)
 FEW = (1, 7, 129)  # with every kind of numbers, and in every variant
@@ -35,6 +35,19 @@ def call(function: Any, *args: Any) -> bool:
         return False
     function(*args)
     return True
+
+
+def repeat(op: Op, times: int = 20) -> None:
+    """The same arguments give the same bits every time, whatever the variant."""
+    for variant in op.variants:
+        first: list[torch.Tensor] = []
+        for _ in range(times):
+            args = op.make(Inputs(11, torch.bfloat16, "normal", "cuda"), 129, op.lengths[1], variant)
+            call(op.call, *args)
+            written = [args[o.arg].clone() for o in op.outputs if args[o.arg] is not None]
+            first = first or written
+            for a, b in zip(first, written, strict=True):
+                assert torch.equal(a.contiguous().view(torch.uint8), b.contiguous().view(torch.uint8)), variant
 
 
 def sweep(op: Op, dtype: torch.dtype, length: int) -> Row:

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from porter import corpus
 from tests.corpus.element_cases import ELEMENTS, HALVES, WIDTHS
 from tests.corpus.numerics import E4M3, ulps
-from tests.corpus.on_gpu import TOKENS, grid, label, sweep
+from tests.corpus.on_gpu import TOKENS, grid, label, repeat, sweep
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")]
 
@@ -32,6 +32,11 @@ def same_bits(a, b):
 @pytest.mark.parametrize(("op", "dtype", "length"), grid(ELEMENTS), ids=label)
 def test_elements(op, dtype, length, found):
     found(sweep(op, dtype, length))
+
+
+@pytest.mark.parametrize("op", ELEMENTS, ids=label)
+def test_elements_come_out_the_same_again(op):
+    repeat(op)
 
 
 @pytest.mark.parametrize("dtype", HALVES)

@@ -13,7 +13,7 @@ from porter import corpus
 from porter.corpus.ops import norm_reference as reference
 from tests.corpus.norm_cases import EPS, NORMS, TWICE
 from tests.corpus.numerics import ulps
-from tests.corpus.on_gpu import grid, label, sweep
+from tests.corpus.on_gpu import grid, label, repeat, sweep
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")]
 PLAIN = tuple(op for op in NORMS if not op.name.endswith("_quant"))
@@ -36,6 +36,11 @@ def test_norms(op, dtype, length, found):
 @pytest.mark.parametrize(("op", "dtype", "length"), grid(TWICE), ids=label)
 def test_norms_rounded_twice(op, dtype, length):
     sweep(op, dtype, length)
+
+
+@pytest.mark.parametrize("op", NORMS, ids=label)
+def test_norms_come_out_the_same_again(op):
+    repeat(op)
 
 
 def test_unaligned_and_strided_rows():
