@@ -101,7 +101,7 @@ def _best(case: Case, device: Device, kernels: dict[Specialisation, tuning.Choic
     if times[best] > MARGIN * default_us:
         best = 0
     return tuning.Entry(
-        case.op, question.key, question.tokens, choices[best], round(times[best], 3), round(default_us, 3)
+        question.op, question.key, question.tokens, choices[best], round(times[best], 3), round(default_us, 3)
     )
 
 

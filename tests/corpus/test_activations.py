@@ -13,6 +13,7 @@ import torch
 
 from porter import corpus
 from porter.corpus.ops import activation_reference as reference
+from porter.corpus.runtime import tuning
 from porter.corpus.runtime.device import Device
 from porter.corpus.runtime.specialisation import compiled
 from tests.corpus.emulated import run
@@ -177,3 +178,15 @@ def test_wrong_arguments_are_refused():
         run(corpus.silu_and_mul_per_block_quant, out.to(torch.float8_e4m3fn), x, torch.zeros(4, 1), 32)
     with pytest.raises(ValueError, match="not whole groups"):
         run(corpus.silu_and_mul_per_block_quant, out.to(torch.float8_e4m3fn), x, torch.zeros(4, 1), 128)
+
+
+@pytest.mark.parametrize(
+    "choice", [{"threads": 64, "ahead": 4, "stream": False}, {"threads": 32, "rows": 2, "ahead": 3}]
+)
+def test_a_block_may_ask_for_the_input_of_another(choice):
+    x = random(9, 2 * 328 * 2)
+    out, want = torch.empty(9, 656).bfloat16(), torch.empty(9, 656).bfloat16()
+    with tuning.forced(choice):
+        run(corpus.silu_and_mul, out, x)
+    reference.silu_and_mul(want, x)
+    assert torch.equal(out, want)

@@ -85,3 +85,17 @@ def test_the_shipped_tables_can_be_read():
     for path in tuning.FOLDER.glob("*.json"):
         head, entries = tuning.read(path)
         assert head["sm_count"] > 0 and entries and all(e.us <= e.default_us for e in entries)
+
+
+def test_every_entry_of_the_tables_answers_a_plan_of_the_op():
+    """An entry under a name or key that no plan asks for would never be used."""
+    from porter.corpus.ops.workloads import WORKLOADS
+
+    asked = set()
+    for name, workload in WORKLOADS.items():
+        for dims in workload.dims:
+            _, question = tune.plan_choice(tune.Case(name, tuple(dims.items()), 16, "bf16"), H200, {})
+            asked.add((question.op, question.key))
+    for table in tuning.FOLDER.glob("*.json"):
+        stored = {(e.op, e.key) for e in tuning.read(table)[1]}
+        assert stored and stored <= asked, stored - asked

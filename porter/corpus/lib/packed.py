@@ -61,8 +61,8 @@ def prefetch_line(ptr, inside=True):
 def prefetch_bytes(ptr, nbytes, inside):
     """Ask for `nbytes`, a multiple of 16 from an address aligned to 16, in the L2 cache, without a branch
     (`cp.async.bulk.prefetch.L2.global`). As `prefetch_line`, but one thread asks for a whole row."""
-    text = f"{{ .reg .pred p; setp.ne.b32 p, $1, 0; @p cp.async.bulk.prefetch.L2.global [$0], {nbytes}; }}"
-    asm(text, (), [address(ptr), Int32(inside)], volatile=True)
+    text = "{ .reg .pred p; setp.ne.b32 p, $1, 0; @p cp.async.bulk.prefetch.L2.global [$0], $2; }"
+    asm(text, (), [address(ptr), Int32(inside), Int32(nbytes)], volatile=True)
 
 
 def peek(ptr, dtype):
@@ -173,10 +173,11 @@ def pack_e4m3(values, clamp=True):
     return tuple(pure(four, Uint32, *values[i : i + 4]) for i in range(0, len(values), 4))
 
 
-def rows_and_column(choices):
+def rows_and_column(choices, blocks_on=0):
     """(first row, column) of this thread where `choices.chunks` blocks share `choices.rows` rows and each of
-    `choices.threads` threads takes `choices.vec` columns; Int32. The division is by a constant (`mul.hi.u32`)."""
-    block = Uint32(cute.arch.block_idx()[0])
+    `choices.threads` threads takes `choices.vec` columns; Int32. The division is by a constant (`mul.hi.u32`).
+    `blocks_on`: of the block so many on."""
+    block = Uint32(cute.arch.block_idx()[0] + blocks_on)
     group = block // choices.chunks
     thread = Int32(block - group * choices.chunks) * choices.threads + cute.arch.thread_idx()[0]
     return Int32(group) * choices.rows, thread * choices.vec

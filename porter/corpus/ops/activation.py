@@ -38,10 +38,10 @@ def _gated(device: Device, result: Any, input: Any, **choices: Any) -> Plan:
         vec = min(access_width(d, [result]), access_width(2 * d, [input]) // 2)
         if vec == 0:
             raise Unsupported("input is not aligned to a pair of gate and up")
-    spread = spread_elements(device, "silu_and_mul", dtype, rows, d, vec)
+    spread = spread_elements(device, "silu_and_mul", dtype, rows, d, vec, vec * input.element_size() % 16 == 0)
     kernel = Gated(
         dtype, d, vec, spread.threads, spread.rows, pdl=device.pdl, prefetch=spread.prefetch, stream=spread.stream,
-        **choices,
+        ahead=spread.ahead, **choices,
     )  # fmt: skip
     blocks = kernel.blocks(rows)
     direct = input.dim() == 2

@@ -22,6 +22,7 @@ def quantised_rows(
     residual: Any,
     codes: str,
     batches: tuple[int, ...] = (1,),
+    ahead: bool = False,
 ) -> tuple[str, str, int, int, Spread]:
     """What the plans share: (dtype, weight's dtype, rows, elements of an access, spread). Raises ValueError for
     operands that do not fit together."""
@@ -40,7 +41,7 @@ def quantised_rows(
     if weights is None:
         raise ValueError("weight is None")
     vec = access_width(length, [t for _, t in operands], [weight])
-    spread = spread_rows(device, f"{name} {codes}", dtype, max(rows, 1), max(length, 1), vec, batches)
+    spread = spread_rows(device, f"{name} {codes}", dtype, max(rows, 1), max(length, 1), vec, batches, ahead)
     return dtype, weights, rows, vec, spread
 
 
@@ -65,14 +66,16 @@ def _static_plan(
         raise ValueError(f"profile is vllm or flashinfer, not {profile!r}")
     check_dtype("result", result, "e4m3")
     check_scalar("scale", scale)
-    dtype, weights, rows, vec, spread = quantised_rows(device, name, result, input, weight, residual, "e4m3", (1, 2, 4))
+    dtype, weights, rows, vec, spread = quantised_rows(
+        device, name, result, input, weight, residual, "e4m3", (1, 2, 4), ahead=True
+    )
     if rows == 0 or input.shape[-1] == 0:
         return None
     exact = profile == "flashinfer"
     kernel = RmsNormStaticFp8(
         dtype, Rows(input.shape[-1], vec, spread.threads, spread.rows), weights,
         None if residual is None else "unrounded" if exact else "rounded", "none" if exact else "single", device.pdl,
-        spread.prefetch, spread.batch,
+        spread.prefetch, spread.batch, spread.ahead,
     )  # fmt: skip
     return kernel, -(-rows // (spread.rows * spread.batch))
 

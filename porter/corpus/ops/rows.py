@@ -172,7 +172,7 @@ def _candidates(
         smallest = max(1, 32 // threads)
         more = [n * smallest for n in (2, 4, 8) if n * smallest * threads <= 512 and rows >= n * device.sm_count]
         spreads |= {(threads, r): None for r in (smallest, *more)}
-    prefetches = ("none", "weight", "all") if rows <= 4 * device.sm_count else ("none", "all")
+    prefetches = ("none", "weight", "all")
     found: list[dict[str, Any]] = [{"threads": t, "rows": r, "prefetch": p} for t, r in spreads for p in prefetches]
     if len(batches) == 1:
         return found
@@ -184,7 +184,8 @@ def _candidates(
     ]
     found = [c | {"batch": 1} for c in found] + several
     if ahead and rows >= 4 * device.sm_count:
-        alone = [c for c in found if c["prefetch"] == "none" and c["batch"] == 1 and c["rows"] * c["threads"] <= 512]
+        plain = [c for c in found if c["prefetch"] == "none" and c["batch"] == 1]
+        alone = [c for c in plain if c["rows"] == max(1, 32 // c["threads"])]
         found += [c | {"ahead": n * device.sm_count} for c in alone for n in (2, 3, 5, 8) if n * device.sm_count < rows]
     return found
 

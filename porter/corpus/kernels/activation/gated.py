@@ -22,6 +22,7 @@ class Gated(Specialisation):
     vec: outputs of a thread and row, at most 32 bytes (16 before sm_100).  rows: rows that a thread works on at once.
     second: the second half is the gate.
     prefetch: the input is asked for in L2 before the previous kernel has finished.  stream: loads leave nothing in L1.
+    ahead: a block asks for the input of the block so many on in L2 while it waits for its own, as RmsNorm for rows.
     """
 
     dtype: str
@@ -38,6 +39,7 @@ class Gated(Specialisation):
     pdl: bool = True
     prefetch: bool = False
     stream: bool = True
+    ahead: int = 0
 
     @property
     def threads(self) -> int:
@@ -80,6 +82,8 @@ class Gated(Specialisation):
         lib.pdl_wait()
         if col < self.d:
             tXrX = [self.load(mX, lib.clamped_row(first, r, mX), col) for r in range(self.rows)]
+            if cutlass.const_expr(self.ahead > 0):
+                self.ask_ahead(mX)
             for r in cutlass.range_constexpr(self.rows):
                 y = self.combine(*tXrX[r])
                 if cutlass.const_expr(r == 0) or first + r < mX.shape[0]:
@@ -93,6 +97,17 @@ class Gated(Specialisation):
             gX = mX[lib.clamped_row(first, r, mX), None].iterator
             for part in parts:
                 lib.prefetch_line(gX + part, wanted)
+
+    def ask_ahead(self, mX):
+        """Prefetch what the block `ahead` blocks on will load, one instruction of one thread for each part of a row."""
+        first, col = lib.rows_and_column(self, self.ahead)
+        size = scalar(self.dtype).bytes * (2 if self.interleaved else 1)
+        nbytes = cutlass.min(self.d - col, self.vec * self.threads) * size
+        wanted = (cute.arch.thread_idx()[0] == 0) & (first < mX.shape[0])
+        for r in range(self.rows):
+            gX = mX[lib.clamped_row(first, r, mX), None].iterator
+            for part in (2 * col,) if self.interleaved else (col, col + self.d):
+                lib.prefetch_bytes(gX + part, nbytes, wanted)
 
     def load(self, mX, row, col):
         """(gate, up) of one row at a column, as vectors."""

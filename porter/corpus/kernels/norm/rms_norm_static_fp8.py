@@ -20,7 +20,7 @@ class RmsNormStaticFp8(Specialisation):
     """Static choices.
 
     residual: None, or "rounded" or "unrounded" as the `sum` of FusedAddRmsNorm; the input is then left as it is.
-    batch: as for RmsNorm.
+    batch, ahead: as for RmsNorm.
     rounding: of the norm before it is multiplied by 1 / scale: "single" and "double" to the input's type, "none" not.
     """
 
@@ -32,6 +32,7 @@ class RmsNormStaticFp8(Specialisation):
     pdl: bool = True
     prefetch: str = "none"
     batch: int = 1
+    ahead: int = 0
 
     @property
     def threads(self) -> int:
@@ -72,6 +73,10 @@ class RmsNormStaticFp8(Specialisation):
 
         tXrX, tXrR = rows.load_each(gX, lane, inside), rows.load_each(gR, lane, inside)
         tXrW = rows.load_early(mW, lane, self.prefetch)
+        if cutlass.const_expr(self.ahead > 0):
+            rows.ask_ahead(mX, numbers, self.ahead, mX.shape[0], lane)
+            if cutlass.const_expr(mR is not None):
+                rows.ask_ahead(mR, numbers, self.ahead, mX.shape[0], lane)
         (scale,) = lib.load_words(mS.iterator, 4, lib.CACHED)
         sums = sums_of(rows, tXrX, tXrR, gR, lane, inside, self.residual == "rounded", T)
         inverse = lib.rcp_rn(scale.bitcast(Float32))
