@@ -136,7 +136,7 @@ class Run:
             self.no_call(bool(shown), cut)
             return
         self.silent = 0
-        results = [self.use(desk, b, cut and b is calls[-1]) for b in calls]
+        results = [self.use(desk, b, cut and b is reply.content[-1]) for b in calls]
         self.messages.append({"role": "user", "content": results})
         if desk.attempts:
             self.need_harness(desk)

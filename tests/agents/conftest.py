@@ -23,7 +23,7 @@ def agent(tmp_path):
     """Run scripted replies to the end: `agent(model, **settings)` gives (outcome, served, slept)."""
     pytest.importorskip("anthropic", reason="needs the extra `agent`")
 
-    def run(model, subject=SUBJECT, bench=None, path=None, key=KEY, **changes):
+    def run(model, /, subject=SUBJECT, bench=None, path=None, key=KEY, **changes):
         settings = replace(AgentSettings(usd=Decimal(5)), **changes)
         slept: list[float] = []
         now = [0.0]

@@ -125,6 +125,26 @@ def serving(model: Model) -> Iterator[Served]:
         thread.join()
 
 
+EMPTY: dict[str, Block] = {
+    "tool_use": {"input": {}}, "text": {"text": ""}, "thinking": {"thinking": "", "signature": ""}
+}  # fmt: skip
+
+
+def deltas(block: Block, raw: list[str]) -> Iterator[Block]:
+    """The pieces in which a block comes. What a model thought in secret comes whole, in the start of its block."""
+    kind = block["type"]
+    if kind == "redacted_thinking":
+        return
+    if kind == "tool_use":
+        whole, names = raw.pop(0) if raw else json.dumps(block["input"]), ("input_json_delta", "partial_json")
+    else:
+        whole, names = block[kind], (f"{kind}_delta", kind)
+    for at in range(0, len(whole), 40):
+        yield {"type": names[0], names[1]: whole[at : at + 40]}
+    if kind == "thinking":
+        yield {"type": "signature_delta", "signature": block["signature"]}
+
+
 def answer(handler: BaseHTTPRequestHandler, step: Step, number: int, body: dict[str, Any]) -> None:
     if isinstance(step, Fail):
         data = json.dumps({"type": "error", "error": {"type": step.type, "message": step.message}}).encode()
@@ -164,12 +184,9 @@ def events(say: Say, number: int, model: str) -> Iterator[tuple[str, dict[str, A
     yield "ping", {"type": "ping"}
     raw = list(say.raw_inputs)
     for index, block in enumerate(say.content):
-        start = {**block, "input": {}} if block["type"] == "tool_use" else {**block, "text": ""}
+        start = {**block, **EMPTY.get(block["type"], {})}
         yield "content_block_start", {"type": "content_block_start", "index": index, "content_block": start}
-        whole = (raw.pop(0) if raw else json.dumps(block["input"])) if block["type"] == "tool_use" else block["text"]
-        kind = ("input_json_delta", "partial_json") if block["type"] == "tool_use" else ("text_delta", "text")
-        for at in range(0, len(whole), 40):
-            delta = {"type": kind[0], kind[1]: whole[at : at + 40]}
+        for delta in deltas(block, raw):
             yield "content_block_delta", {"type": "content_block_delta", "index": index, "delta": delta}
         yield "content_block_stop", {"type": "content_block_stop", "index": index}
     if say.error_inside:

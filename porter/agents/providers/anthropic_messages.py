@@ -52,16 +52,22 @@ class AnthropicMessages:
         except anthropic.APIStatusError as error:
             raise _failure(error, reply.usage) from error
         except anthropic.APIError as error:  # no connection, silence, or an `error` event inside the stream
-            raise ProviderError("connection", _say(error), usage=reply.usage) from error
+            raise ProviderError("connection", self._say(error), usage=reply.usage) from error
         except (anthropic.AnthropicError, OSError, ValueError) as error:
-            raise ProviderError("connection", _say(error), usage=reply.usage) from error
+            raise ProviderError("connection", self._say(error), usage=reply.usage) from error
         except Exception as error:  # the SDK lets errors of its HTTP library through when a stream breaks
             if type(error).__module__.split(".")[0] not in ("httpx", "httpx2", "httpcore", "httpcore2", "h11"):
                 raise
-            raise ProviderError("connection", _say(error), usage=reply.usage) from error
+            raise ProviderError("connection", self._say(error), usage=reply.usage) from error
         if not reply.stop:
             raise ProviderError("connection", "the stream ended before the reply did", usage=reply.usage)
         return ModelReply(tuple(reply.finished()), reply.stop, reply.usage, reply.id)
+
+    def _say(self, error: BaseException) -> str:
+        name = type(error).__name__
+        if "Timeout" in name:
+            return f"nothing came for {self.connection.timeout:g} s"
+        return f"{name}: {error}" if str(error) else name
 
 
 def body(request: ModelRequest) -> dict[str, Any]:
@@ -185,7 +191,3 @@ def _failure(error: anthropic.APIStatusError, usage: Usage) -> ProviderError:
     except ValueError:
         seconds = None
     return ProviderError(kind, f"{status} {message}" if status >= 400 else message, seconds, usage)
-
-
-def _say(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
