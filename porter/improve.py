@@ -326,7 +326,9 @@ def candidates_json(outcome: Outcome) -> list[dict[str, Any]]:
 
 
 def not_verified(outcome: Outcome) -> list[str]:
-    """What no check of the run has answered, with the reason."""
+    """What no check of the run has answered, with the reason: about the port that is kept, or its best candidate."""
+    if outcome.ended == "no-case":
+        return ["everything: there is no case"]
     verdicts = outcome.unseen or outcome.verdicts
     return [f"{v.check}: {v.detail}" for v in verdicts if v.status in (Status.SKIP, Status.ERROR)]
 

@@ -149,7 +149,9 @@ def session_of(settings: AgentSettings, key: str, color: str) -> Session:
 
 
 def print_results(results: Sequence[Result]) -> None:
-    """A row for each run, then what it ended with."""
+    """A row for each run, then what it ended with, and what no check has answered."""
+    from porter.improve import not_verified
+
     if not results:
         print("the agent had nothing to do")
         return
@@ -159,6 +161,8 @@ def print_results(results: Sequence[Result]) -> None:
             print(f"\n{r.task.kernel}: {r.outcome.message}")
             for kept in r.outcome.kept:
                 print(f"  {kept}")
+            for line in not_verified(r.outcome):
+                print(f"  not verified: {line}")
             for number, o in enumerate(r.outcome.candidates, 1):
                 print(f"  candidate {number}: {o.state}, {o.cost}: {o.message}")
         for d in r.error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -54,6 +55,13 @@ def test_marks_the_stable_prefix_and_the_last_message_for_the_cache():
     body = served.requests[0]
     assert ["cache_control" in b for b in body["system"]] == [False, True]
     assert "cache_control" in body["messages"][-1]["content"][-1]
+    turns = [{"role": r, "content": [text("a"), text("b")]} for r in ("user", "assistant", "user", "assistant", "user")]
+    with serving(script(Say([text("ok")]))) as served:
+        provider = connect("anthropic_messages", Connection("key-1234", served.url))
+        provider.send(replace(REQUEST, messages=tuple(turns)), lambda _: None)
+    marks = [["cache_control" in b for b in m["content"]] for m in served.requests[0]["messages"]]
+    assert marks == [[False, True], [False, False], [False, False], [False, False], [False, True]]
+    assert all("cache_control" not in b for m in turns for b in m["content"])  # the request itself is not changed
 
 
 @pytest.mark.parametrize("raw", ['{"x": ', "[1]", "nonsense"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -64,7 +65,11 @@ def test_a_right_fill_is_verified_written_and_known_as_the_agents(work, capsys):
     assert next(v for v in record.verdicts if v.check == "numerics").status.value == "PASS"
     assert record.baseline  # `porter verify` compares with what the agent's port achieved
     out = capsys.readouterr().out
-    assert "attempt 1: hole-1 fixed holes" in out and "verified" in out
+    assert "attempt 1: hole-1 fixed holes" in out and "not verified: performance: " in out
+    assert re.search(r"^vadd4 +verified +1 +5200 +\$0\.01$", out, re.MULTILINE), out
+    agent = record.extra["agent"]
+    assert agent["cost"] == "$0.01" and agent["spent"]["usd"] == "0.0126"
+    assert [line.split(":")[0] for line in agent["not_verified"]] == ["performance"]
     assert is_edited(Path("ported/vadd4.py"))
     everything = "".join(p.read_text() for p in Path(".porter").rglob("*") if p.is_file())
     assert KEY not in everything
@@ -163,3 +168,42 @@ def test_kill_9_of_the_command_then_resume(work, events):
     assert "0x7F7F7F7F" in Path("ported/vadd4.py").read_text()
     record = read_record(Path("ported/vadd4.py"))
     assert record is not None and record.extra["agent"]["state"] == "verified"
+
+
+def test_two_failed_compiles_then_right_with_every_tool_on_the_way(work):
+    """What the tools say is about the real port: lines of it and of the CUDA file, launches, resources, counts."""
+    wrong = RIGHT.replace("0x80808080", "0x80808000")
+    steps = [
+        Say([call("read_region", region="hole-1"), call("search_corpus", query="__vadd4 packed bytes"),
+             call("read_exemplar", name="lib.integers.byte_perm"), call("compile")]),
+        Say([call("replace_region", region="hole-1", code="out[i] = Uint32(a[i]) + nothing"), call("check_names"),
+             call("compile"), call("verify")]),
+        Say([call("replace_region", region="hole-1", code="if i > 0:\n    z = Int32(1)\nout[i] = Uint32(z)"),
+             call("compile"), call("verify"), call("compare_resources")]),
+        Say([call("replace_region", region="hole-1", code=wrong), call("compile"), call("verify"),
+             call("first_divergence"), call("compare_resources"), call("profile")]),
+        Say(fill(RIGHT)),
+    ]  # fmt: skip
+    with serving(script(*steps)) as served:
+        assert port(served.url) == 0
+    (result,) = results()
+    assert result["state"] == "verified" and result["spent"]["attempts"] == 4
+    assert [k["fixed"] for k in result["kept"]] == ["holes", "compile", "numerics"]
+    told = [[t for t, _ in served.results(n)] for n in (1, 2, 3, 4)]
+    region, found, exemplar, compiled = told[0]
+    assert 'runtime.hole(1, "PRT503"' in region and re.match(r" *\d+ ", region)
+    assert "lib.int8_scales" in found and "prmt" in exemplar
+    assert re.match(r"PRT811 \(vadd4\.py:\d+, vadd4\.cu:4\): for sm_90a: HoleReached: hole 1", compiled), compiled
+    _, names, compiled, judged = told[1]
+    assert names == "every name exists"  # of the libraries; the compiler knows the others
+    assert re.match(r"PRT811 \(vadd4\.py:\d+, vadd4\.cu:4\): .*'nothing' is not defined", compiled), compiled
+    assert judged.startswith("kept: it brings holes forward") and "compile      FAIL" in judged
+    _, compiled, judged, resources = told[2]
+    assert "PRT811" in compiled and "'z'" in compiled and "rolled back" in judged
+    assert resources.startswith("not known")
+    _, compiled, judged, parted, resources, counts = told[3]
+    assert compiled == "it compiles" and judged.startswith("kept: it brings compile forward")
+    assert "numerics     FAIL" in judged and "n=1" in parted, parted
+    assert re.search(r"note \(vadd4\.py:\d+, vadd4\.cu:4\): original and port first part at line 4", parted), parted
+    assert '"registers"' in resources and "instructions" in counts + resources
+    assert not re.search(r"/tmp|porter-\w+/", "".join("".join(t) for t in told))  # no folder of this machine

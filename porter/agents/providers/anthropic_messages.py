@@ -71,15 +71,16 @@ class AnthropicMessages:
 
 
 def body(request: ModelRequest) -> dict[str, Any]:
-    """The request as the API takes it. What stays the same ends in a cache mark, and so does the latest message."""
+    """The request as the API takes it. Cache marks end what stays the same for all kernels, the task, and the latest
+    message: the API looks back over 20 blocks for a mark that it knows, and one turn may have more."""
     system: list[Block] = [{"type": "text", "text": text} for text in request.system]
     if system:
         system[-1] = {**system[-1], "cache_control": CACHED}
     messages: list[Message] = [dict(m) for m in request.messages]
-    if messages:
-        content = [dict(b) for b in messages[-1]["content"]]
+    for at in {0, len(messages) - 1} if messages else ():
+        content = [dict(b) for b in messages[at]["content"]]
         content[-1]["cache_control"] = CACHED
-        messages[-1]["content"] = content
+        messages[at]["content"] = content
     return {
         "model": request.model,
         "max_tokens": request.max_tokens,
