@@ -151,11 +151,13 @@ def test_qk_norm_of_packed_qkv(arch, head, tokens):
     assert torch.equal(packed[:, 11 * head :], want[:, 11 * head :])
 
 
-def test_qk_norm_with_several_rows_in_flight():
+@pytest.mark.parametrize("choice", [{"batch": 4}, {"batch": 1, "ahead": 3}, {"batch": 2, "ahead": 2}])
+def test_qk_norm_with_several_rows_in_flight(choice):
     q, k = random(600, 8, 128), random(600, 2, 128, seed=4)
-    want_q, want_k, w = q.clone(), k.clone(), random(128, seed=3)
-    reference.qk_norm(want_q, want_k, w, w, EPS, 1.0)
-    run(corpus.qk_norm, q, k, w, w, EPS, 1.0, sms=2)
+    want_q, want_k, wq, wk = q.clone(), k.clone(), random(128, seed=3), random(128, seed=5)
+    reference.qk_norm(want_q, want_k, wq, wk, EPS, 1.0)
+    with tuning.forced(choice):
+        run(corpus.qk_norm, q, k, wq, wk, EPS, 1.0, sms=2)
     agree(q, want_q)
     agree(k, want_k)
 

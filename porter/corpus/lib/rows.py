@@ -123,6 +123,10 @@ class Rows:
             if gX is not None:
                 self._prefetch(gX, lane, valid)
 
+    def ask(self, gX, lane, inside):
+        """Ask for one row in L2, as `prefetch`."""
+        self._prefetch(gX, lane, inside)
+
     def ask_ahead(self, mX, numbers, ahead, total, lane):
         """Ask for the rows that lie `ahead` rows on, where there are such, in L2, as `prefetch`."""
         for n in numbers:

@@ -46,10 +46,10 @@ def qk_norm(
     if q_heads == 0 or k_heads == 0:
         raise Unsupported("q or k has no heads")
     vec = access_width(length, [heads_q, heads_k], [q_weight, k_weight])
-    threads, per_block, batch = spread_heads(device, dtype, tokens * (q_heads + k_heads), length, vec)
+    threads, per_block, batch, ahead = spread_heads(device, dtype, tokens * (q_heads + k_heads), length, vec)
     kernel = QkNorm(
         dtype, q_heads, k_heads, Rows(length, vec, threads, per_block), weight, batch, weight_bias, rounding(profile),
-        device.pdl,
+        device.pdl, ahead,
     )  # fmt: skip
     blocks = -(-tokens * (q_heads + k_heads) // (per_block * batch))
     direct = q.dim() == 3 and k.dim() == 3
@@ -66,8 +66,9 @@ def qk_norm(
     return kernel, bind
 
 
-def spread_heads(device: Device, dtype: str, rows: int, length: int, vec: int) -> tuple[int, int, int]:
-    """(threads of a row, rows of a block at once, rows a thread has in flight), a row within a warp."""
+def spread_heads(device: Device, dtype: str, rows: int, length: int, vec: int) -> tuple[int, int, int, int]:
+    """(threads of a row, rows of a block at once, rows a thread has in flight, blocks that one asks ahead for), a row
+    within a warp."""
     vectors = -(-length // vec)
     threads = min(32, vectors & -vectors)  # no idle lanes: the largest power of two that divides the row
     if -(-vectors // threads) > 8:
@@ -76,21 +77,25 @@ def spread_heads(device: Device, dtype: str, rows: int, length: int, vec: int) -
     if accesses > 8:
         raise Unsupported(f"heads of {length} elements in accesses of {vec} do not fit into a warp's registers")
     per_warp = 32 // threads
-    default = {"threads": threads, "rows": 8 * per_warp, "batch": max(1, 4 // accesses)}
+    default = {"threads": threads, "rows": 8 * per_warp, "batch": max(1, 4 // accesses), "ahead": 0}
     if rows <= 64 * per_warp * device.sm_count:
         default |= {"rows": per_warp if rows <= 4 * per_warp * device.sm_count else 4 * per_warp, "batch": 1}
 
     def candidates() -> list[dict[str, int]]:
         lanes = [t for t in (threads // 2, threads, 2 * threads) if 1 <= t <= 32 and vectors <= 8 * t]
-        return [
+        found = [
             {"threads": t, "rows": warps * 32 // t, "batch": b}
             for t in lanes
             for warps in (1, 2, 4, 8)
             for b in (1, 2, 4)
         ]
+        # blocks that run at once, if registers allow
+        at_once = [(c, device.sm_count * 2048 // (c["threads"] * c["rows"])) for c in found]
+        many = [(c, n) for c, n in at_once if c["batch"] <= 2 and rows > 4 * n * c["rows"] * c["batch"]]
+        return found + [c | {"ahead": n // part} for c, n in many for part in (1, 2)]
 
     found = choose(device, "qk_norm", f"{dtype}x{vec} {length}", rows, default, candidates)
-    return found["threads"], found["rows"], found["batch"]
+    return found["threads"], found["rows"], found["batch"], found["ahead"]
 
 
 def _qk_norm_rope(

@@ -21,6 +21,7 @@ class QkNorm(Specialisation):
 
     rows: a row takes part of a warp (half a warp at D = 128 in 16-bit types), so there is no barrier.
     batch: rows that a thread has in flight; its weights are loaded once.
+    ahead: a block asks for the rows of the block so many on in L2 while it waits for its own.
     """
 
     dtype: str
@@ -32,6 +33,7 @@ class QkNorm(Specialisation):
     weight_bias: float = 0.0
     rounding: str = "single"
     pdl: bool = True
+    ahead: int = 0
 
     @property
     def threads(self) -> int:
@@ -62,7 +64,6 @@ class QkNorm(Specialisation):
     @cute.kernel
     def kernel(self, mQ: cute.Tensor, mK: cute.Tensor, mWq: cute.Tensor, mWk: cute.Tensor, eps: Float32):
         rows, T = self.rows, cutlass_type(self.dtype)
-        heads = self.q_heads + self.k_heads
         row_in_block, lane = rows.place()
         first = cute.arch.block_idx()[0] * (self.batch * rows.rows) + row_in_block
         lib.pdl_launch_dependents()
@@ -70,22 +71,45 @@ class QkNorm(Specialisation):
 
         loaded = []
         for i in cutlass.range_constexpr(self.batch):
-            row = Uint32(first + i * rows.rows)
-            token, head = Int32(row // heads), Int32(row % heads)
-            inside = token < mQ.shape[0]
-            gX = self.head(mQ, mK, token, head)
-            loaded.append((gX, rows.load(gX, lane, inside), inside, head < self.q_heads))
-        tXrWq, tXrWk = rows.load(mWq, lane), rows.load(mWk, lane)
-        tXrW = cute.make_rmem_tensor_like(tXrWq)
+            gX, inside, is_q = self.place(mQ, mK, first + i * rows.rows)
+            loaded.append((gX, rows.load(gX, lane, inside), inside, is_q))
+        weights = self.weights(mWq, mWk, lane, [is_q for *_, is_q in loaded])
+        if cutlass.const_expr(self.ahead > 0):
+            for i in cutlass.range_constexpr(self.batch):
+                gX, inside, _ = self.place(mQ, mK, first + (self.ahead * self.batch + i) * rows.rows)
+                rows.ask(gX, lane, inside)
         for i in cutlass.range_constexpr(self.batch):
-            gX, tXrX, inside, is_q = loaded[i]
+            gX, tXrX, inside, _ = loaded[i]
             x = tXrX.load().to(Float32)
             y = x * inverse_rms(rows, x, eps, None)
-            tXrW.store(tXrWq.load())
-            if not is_q:
-                tXrW.store(tXrWk.load())
-            tXrX.store(weighted(y, tXrW, self.weight_bias, self.rounding, T))
+            tXrX.store(weighted(y, weights[i], self.weight_bias, self.rounding, T))
             rows.store(gX, lane, tXrX, inside)
+
+    def place(self, mQ, mK, row):
+        """(row `row` as a (D,) tensor, whether there is such a row, whether it is a head of q)."""
+        heads = self.q_heads + self.k_heads
+        token, head = Int32(Uint32(row) // heads), Int32(Uint32(row) % heads)
+        inside = token < mQ.shape[0]
+        return self.head(mQ, mK, cutlass.min(token, mQ.shape[0] - 1), head), inside, head < self.q_heads
+
+    @cute.jit
+    def weights(self, mWq: cute.Tensor, mWk: cute.Tensor, lane: Int32, of_q: list):
+        """The weight of each row that a thread has in flight: one load for one row, else both weights and a choice."""
+        if cutlass.const_expr(len(of_q) == 1):
+            address = lib.select(of_q[0], mWq.iterator.toint(), mWk.iterator.toint())
+            align = self.rows.vec * mWq.element_type.width // 8
+            pointer = cute.make_ptr(mWq.element_type, address, cute.AddressSpace.gmem, assumed_align=align)
+            found = [self.rows.load(cute.make_tensor(pointer, mWq.layout), lane)]
+        else:
+            tXrWq, tXrWk = self.rows.load(mWq, lane), self.rows.load(mWk, lane)
+            found = []
+            for i in cutlass.range_constexpr(len(of_q)):
+                tXrW = cute.make_rmem_tensor_like(tXrWq)
+                tXrW.store(tXrWq.load())
+                if not of_q[i]:
+                    tXrW.store(tXrWk.load())
+                found.append(tXrW)
+        return found
 
     @cute.jit
     def head(self, mQ: cute.Tensor, mK: cute.Tensor, token: Int32, head: Int32):
