@@ -177,9 +177,10 @@ def run(args: argparse.Namespace) -> int:
     from porter.corpus.ops.workloads import WORKLOADS
     from porter.corpus.runtime.device import device_of
 
-    unknown = [name for name in args.ops if name not in WORKLOADS]
+    known = [name for name, workload in WORKLOADS.items() if workload.tuned]
+    unknown = [name for name in args.ops if name not in known]
     if unknown:
-        print(f"porter tune: no workload for {', '.join(unknown)}; known: {', '.join(WORKLOADS)}", file=sys.stderr)
+        print(f"porter tune: no workload for {', '.join(unknown)}; known: {', '.join(known)}", file=sys.stderr)
         return 2
     if not torch.cuda.is_available():
         print("porter tune needs an NVIDIA GPU and a torch that sees it", file=sys.stderr)
@@ -187,7 +188,7 @@ def run(args: argparse.Namespace) -> int:
     device = device_of(torch.empty(0, device="cuda"))
     cases = [
         Case(name, tuple(dims.items()), tokens, args.dtype)
-        for name in args.ops or WORKLOADS
+        for name in args.ops or known
         for dims in WORKLOADS[name].dims
         if not args.dims or any(f"{k}={v}" in args.dims for k, v in dims.items())
         for tokens in args.tokens

@@ -18,7 +18,7 @@ _ACCESSES = 8  # of a thread for the elements of a head that do not turn
     "rope_quantize_fp8(Tensor q_rope, Tensor k_rope, Tensor? q_nope, Tensor? k_nope, Tensor cos_sin_cache, "
     "Tensor pos_ids, bool is_neox, float quant_scale_q, float quant_scale_kv, Tensor(a!) q_rope_out, "
     "Tensor(b!) k_rope_out, Tensor(c!)? q_nope_out=None, Tensor(d!)? k_nope_out=None) -> ()",
-    key="q_rope.shape, k_rope.shape, q_nope is None or q_nope.shape, is_neox",
+    key="q_rope.shape, q_nope is None, is_neox",
     fallback=reference.rope_quantize_fp8,
 )
 def rope_quantize_fp8(
@@ -62,6 +62,11 @@ def rope_quantize_fp8(
     outs = [views["q_rope_out"], views["k_rope_out"]]
     choices = {**work.choices, "qo_stride": outs[0].stride(1), "ko_stride": outs[1].stride(1),
                "out_align": aligned_elements(outs, (rot // 2,))}  # fmt: skip
+    direct = (
+        bool(nope)
+        and all(t.dim() == 3 for t in (q_rope, q_nope, q_rope_out, q_nope_out))
+        and all(t.dim() == 2 for t in (k_rope, k_nope, k_rope_out, k_nope_out))
+    )
     if nope:
         parts, results = ([views[f"{n}_nope{end}"] for n in "qk"] for end in ("", "_out"))
         wide = min(16 // q_rope.element_size(), aligned_elements(parts, (nope,)))
@@ -69,12 +74,18 @@ def rope_quantize_fp8(
             **choices, nope=nope, rest=wide, nope_align=wide * q_rope.element_size(),
             nope_out_align=aligned_elements(results, (nope,)), qn_stride=parts[0].stride(1),
             kn_stride=parts[1].stride(1), qno_stride=results[0].stride(1), kno_stride=results[1].stride(1),
+            one_key=direct,
         )  # fmt: skip
     else:
         kernel = RotaryFp8(**choices, rest=power_of_two(8, (rot,)))
     blocks = kernel.blocks(work.tokens)
 
     def bind(launch: Callable[..., None]) -> Callable[..., None]:
+        if direct:
+            return lambda q, k, qn, kn, table, positions, neox, q_scale, k_scale, q_out, k_out, qn_out, kn_out: launch(
+                q_out, k_out, positions, q, k, table, qn_out, kn_out, qn, kn, q_scale, k_scale, blocks
+            )
+
         def call(
             q: Any, k: Any, qn: Any, kn: Any, table: Any, positions: Any, neox: bool, q_scale: float, k_scale: float,
             q_out: Any, k_out: Any, qn_out: Any, kn_out: Any,

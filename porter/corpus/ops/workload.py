@@ -14,12 +14,14 @@ HIDDEN = tuple({"hidden": h} for h in (2048, 2880, 4096, 5120, 7168, 8192))
 class Workload:
     """`make(tokens, dtype, device, **dims)` gives all arguments of an op; `dims` are the sizes to use it with.
 
-    `traffic(tokens, itemsize, **dims)`: bytes that must move.
+    `traffic(tokens, itemsize, **dims)`: bytes that must move. `tuned`: whether the tuning table is asked in this op's
+    name; others use what was found for another op, or have no choices.
     """
 
     make: Callable[..., tuple[Any, ...]]
     traffic: Callable[..., int]
     dims: tuple[Mapping[str, int], ...]
+    tuned: bool = True
 
 
 def normal(*shape: int, dtype: Any, device: Any) -> Any:

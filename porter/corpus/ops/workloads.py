@@ -2,6 +2,7 @@
 
 from porter.corpus.ops.element_workloads import ELEMENTS
 from porter.corpus.ops.norm_workloads import NORMS
+from porter.corpus.ops.variant_workloads import VARIANTS
 from porter.corpus.ops.workload import Workload
 
-WORKLOADS: dict[str, Workload] = {**NORMS, **ELEMENTS}
+WORKLOADS: dict[str, Workload] = {**NORMS, **ELEMENTS, **VARIANTS}

@@ -9,7 +9,7 @@ from cutlass import Float32, Int32
 from porter.corpus import lib
 from porter.corpus.kernels.rotary.rotary_fp8 import RotaryFp8
 from porter.corpus.runtime.dtypes import dtype as scalar
-from porter.corpus.runtime.signature import Scalar
+from porter.corpus.runtime.signature import Scalar, Tensor
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,7 @@ class RopeQuantize(RotaryFp8):
 
     nope: elements of a head that do not turn, `rest` of them an access.  qn_stride, kn_stride: elements from head to
     head of them; qno_stride, kno_stride: of their results.  nope_align, nope_out_align: bytes of an access at most.
+    one_key: the tensors of k are (T, D) and (T, E).
     """
 
     nope: int = 1
@@ -27,6 +28,7 @@ class RopeQuantize(RotaryFp8):
     kno_stride: int = 0
     nope_align: int = 16
     nope_out_align: int = 1
+    one_key: bool = False
 
     @property
     def others(self):
@@ -37,14 +39,16 @@ class RopeQuantize(RotaryFp8):
         )  # fmt: skip
 
     def arguments(self):
-        q_out, k_out, positions, query, key, table, *_ = super().arguments()
+        q_out, key_out, positions, query, key, table, *_ = super().arguments()
         like, align = self.others, min(self.nope_align, self.rest * scalar(self.dtype).bytes)
         out = min(self.nope_out_align, self.rest)
         parts = [like.heads_of("e4m3", self.q_heads, self.qno_stride, out),
                  like.heads_of("e4m3", self.k_heads, self.kno_stride, out),
                  like.heads_of(self.dtype, self.q_heads, self.qn_stride, align),
                  like.heads_of(self.dtype, self.k_heads, self.kn_stride, align)]  # fmt: skip
-        return q_out, k_out, positions, query, key, table, *parts, Scalar("f32"), Scalar("f32")
+        if self.one_key:
+            key, key_out, parts[1], parts[3] = (_of_one_head(t) for t in (key, key_out, parts[1], parts[3]))
+        return q_out, key_out, positions, query, key, table, *parts, Scalar("f32"), Scalar("f32")
 
     @cute.jit
     def __call__(
@@ -112,3 +116,8 @@ class RopeQuantize(RotaryFp8):
         for i in range(0, count, self.slots):
             inside = True if i + self.slots <= count else slot + i < count
             like.scale_some(mQNO, mKNO, mQN, mKN, token, head, (slot + i) * n, inside, scale, mQN.element_type, n)
+
+
+def _of_one_head(t):
+    """(T, length) of a declared (T, 1, length)."""
+    return Tensor(t.dtype, (t.shape[0], t.shape[2]), (t.stride[0], t.stride[2]), t.align, t.multiple)

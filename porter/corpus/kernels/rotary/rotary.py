@@ -168,7 +168,7 @@ class Rotary(Specialisation):
 
     def token_of(self, mQ, token):
         """Pointer to the heads of a token."""
-        return (mQ[token, None] if self.flat else mQ[token, 0, None]).iterator
+        return (mQ[token, None] if cute.rank(mQ) == 2 else mQ[token, 0, None]).iterator
 
     def load(self, spot):
         """The two halves of a thread's pairs: two vectors (neox), or one of interleaved pairs."""
