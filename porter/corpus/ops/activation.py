@@ -54,7 +54,7 @@ def _gated(device: Device, result: Any, input: Any, **choices: Any) -> Plan:
     return kernel, bind
 
 
-@op("silu_and_mul(Tensor(a!) result, Tensor input) -> ()", key="input.shape", fallback=reference.silu_and_mul)
+@op("silu_and_mul(Tensor(a!) result, Tensor input) -> ()", key="input.numel()", fallback=reference.silu_and_mul)
 def silu_and_mul(device: Device, result: Any, input: Any) -> Plan:
     """`result` = silu(gate) * up, where a row of `input` (..., 2 d) is gate, then up.
 
@@ -67,7 +67,7 @@ def silu_and_mul(device: Device, result: Any, input: Any) -> Plan:
 
 @op(
     "mul_and_silu(Tensor(a!) out, Tensor input) -> ()",
-    key="input.shape",
+    key="input.numel()",
     fallback=reference.mul_and_silu,
 )
 def mul_and_silu(device: Device, out: Any, input: Any) -> Plan:
@@ -77,7 +77,7 @@ def mul_and_silu(device: Device, out: Any, input: Any) -> Plan:
 
 @op(
     "gelu_and_mul(Tensor(a!) out, Tensor input) -> ()",
-    key="input.shape",
+    key="input.numel()",
     fallback=reference.gelu_and_mul,
 )
 def gelu_and_mul(device: Device, out: Any, input: Any) -> Plan:
@@ -87,7 +87,7 @@ def gelu_and_mul(device: Device, out: Any, input: Any) -> Plan:
 
 @op(
     "gelu_tanh_and_mul(Tensor(a!) out, Tensor input) -> ()",
-    key="input.shape",
+    key="input.numel()",
     fallback=reference.gelu_tanh_and_mul,
 )
 def gelu_tanh_and_mul(device: Device, out: Any, input: Any) -> Plan:
@@ -97,7 +97,7 @@ def gelu_tanh_and_mul(device: Device, out: Any, input: Any) -> Plan:
 
 @op(
     "fatrelu_and_mul(Tensor(a!) out, Tensor input, float threshold) -> ()",
-    key="input.shape, threshold",
+    key="input.numel(), threshold",
     fallback=reference.fatrelu_and_mul,
 )
 def fatrelu_and_mul(device: Device, out: Any, input: Any, threshold: float) -> Plan:
@@ -107,7 +107,7 @@ def fatrelu_and_mul(device: Device, out: Any, input: Any, threshold: float) -> P
 
 @op(
     "silu_and_mul_with_clamp(Tensor(a!) result, Tensor input, float limit, float alpha=1.0, float beta=0.0) -> ()",
-    key="input.shape, limit, alpha, beta",
+    key="input.numel(), limit, alpha, beta",
     fallback=reference.silu_and_mul_with_clamp,
 )  # fmt: skip
 def silu_and_mul_with_clamp(device: Device, result: Any, input: Any, limit: float, alpha: float, beta: float) -> Plan:
@@ -121,7 +121,7 @@ def silu_and_mul_with_clamp(device: Device, result: Any, input: Any, limit: floa
 
 @op(
     "swigluoai_and_mul(Tensor(a!) out, Tensor input, float alpha=1.702, float limit=7.0) -> ()",
-    key="input.shape, alpha, limit",
+    key="input.numel(), alpha, limit",
     fallback=reference.swigluoai_and_mul,
 )  # fmt: skip
 def swigluoai_and_mul(device: Device, out: Any, input: Any, alpha: float, limit: float) -> Plan:
@@ -156,7 +156,7 @@ def _pointwise(device: Device, act: str, out: Any, input: Any) -> Plan:
     return kernel, bind
 
 
-@op("relu_squared(Tensor(a!) out, Tensor input) -> ()", key="input.shape", fallback=reference.relu_squared)
+@op("relu_squared(Tensor(a!) out, Tensor input) -> ()", key="input.numel()", fallback=reference.relu_squared)
 def relu_squared(device: Device, out: Any, input: Any) -> Plan:
     """`out` = max(input, 0)^2 in float32, rounded once.
 
@@ -166,21 +166,21 @@ def relu_squared(device: Device, out: Any, input: Any) -> Plan:
     return _pointwise(device, "relu_squared", out, input)
 
 
-@op("gelu_new(Tensor(a!) out, Tensor input) -> ()", key="input.shape", fallback=reference.gelu_new)
+@op("gelu_new(Tensor(a!) out, Tensor input) -> ()", key="input.numel()", fallback=reference.gelu_new)
 def gelu_new(device: Device, out: Any, input: Any) -> Plan:
     """`out` = x/2 * (1 + tanh(0.79788456 (x + 0.044715 x^3))), every step rounded to the dtype. Otherwise as
     `relu_squared`."""
     return _pointwise(device, "gelu_new", out, input)
 
 
-@op("gelu_fast(Tensor(a!) out, Tensor input) -> ()", key="input.shape", fallback=reference.gelu_fast)
+@op("gelu_fast(Tensor(a!) out, Tensor input) -> ()", key="input.numel()", fallback=reference.gelu_fast)
 def gelu_fast(device: Device, out: Any, input: Any) -> Plan:
     """`out` = x/2 * (1 + tanh(0.79788456 x * (1 + 0.044715 x * x))), every step rounded to the dtype. Otherwise as
     `relu_squared`."""
     return _pointwise(device, "gelu_fast", out, input)
 
 
-@op("gelu_quick(Tensor(a!) out, Tensor input) -> ()", key="input.shape", fallback=reference.gelu_quick)
+@op("gelu_quick(Tensor(a!) out, Tensor input) -> ()", key="input.numel()", fallback=reference.gelu_quick)
 def gelu_quick(device: Device, out: Any, input: Any) -> Plan:
     """`out` = x * sigmoid(1.702 x) in float32, rounded once. Otherwise as `relu_squared`."""
     return _pointwise(device, "gelu_quick", out, input)
@@ -188,7 +188,7 @@ def gelu_quick(device: Device, out: Any, input: Any) -> Plan:
 
 @op(
     "silu_and_mul_quant(Tensor(a!) result, Tensor input, Tensor scale) -> ()",
-    key="input.shape",
+    key="input.numel()",
     fallback=reference.silu_and_mul_quant,
 )
 def silu_and_mul_quant(device: Device, result: Any, input: Any, scale: Any) -> Plan:
@@ -215,7 +215,7 @@ def silu_and_mul_quant(device: Device, result: Any, input: Any, scale: Any) -> P
 @op(
     "silu_and_mul_per_block_quant(Tensor(a!) out, Tensor input, Tensor(b!) scales, int group_size, "
     "Tensor? scale_ub=None, bool is_scale_transposed=False) -> ()",
-    key="input.shape, group_size, scale_ub is None, is_scale_transposed",
+    key="input.numel(), group_size, scale_ub is None, is_scale_transposed",
     fallback=reference.silu_and_mul_per_block_quant,
 )  # fmt: skip
 def silu_and_mul_per_block_quant(

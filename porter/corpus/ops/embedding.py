@@ -14,7 +14,7 @@ from porter.corpus.runtime.ops import Plan, Unsupported, op
 
 @op(
     "embedding(Tensor(a!) out, Tensor indices, Tensor weight, int vocab_start=0, int vocab_end=-1) -> ()",
-    key="out.shape, weight.numel(), vocab_start, vocab_end",
+    key="out.numel(), weight.numel(), vocab_start, vocab_end",
     fallback=reference.embedding,
 )  # fmt: skip
 def embedding(device: Device, out: Any, indices: Any, weight: Any, vocab_start: int, vocab_end: int) -> Plan:

@@ -171,7 +171,7 @@ _QK_NORM_ROPE = (
 )
 
 
-_ROPE_KEY = "qkv.shape, num_heads_q, num_heads_k, num_heads_v, head_dim, is_neox"
+_ROPE_KEY = "qkv.numel(), num_heads_q, num_heads_k, num_heads_v, head_dim, is_neox"
 
 
 @op("qk_norm_rope" + _QK_NORM_ROPE, key=_ROPE_KEY, fallback=reference.qk_norm_rope)

@@ -18,7 +18,7 @@ _ACCESSES = 8  # of a thread for the elements of a head that do not turn
     "rope_quantize_fp8(Tensor q_rope, Tensor k_rope, Tensor? q_nope, Tensor? k_nope, Tensor cos_sin_cache, "
     "Tensor pos_ids, bool is_neox, float quant_scale_q, float quant_scale_kv, Tensor(a!) q_rope_out, "
     "Tensor(b!) k_rope_out, Tensor(c!)? q_nope_out=None, Tensor(d!)? k_nope_out=None) -> ()",
-    key="q_rope.shape, q_nope is None, is_neox",
+    key="q_rope.numel(), q_nope is None, is_neox",
     fallback=reference.rope_quantize_fp8,
 )
 def rope_quantize_fp8(

@@ -16,7 +16,7 @@ from porter.corpus.runtime.tuning import Choice, choose
 FLOATS = ("bf16", "f16", "f32")
 
 
-_KEY = "query.shape, key is None, head_size, is_neox, rope_dim_offset, inverse"
+_KEY = "query.numel(), key is None, head_size, is_neox, rope_dim_offset, inverse"
 
 
 @op(

@@ -16,7 +16,7 @@ _MOST_K = 1024
 
 @op(
     "topk(Tensor(a!) values, Tensor(b!) indices, Tensor input, bool softmax=False) -> ()",
-    key="input.shape, values.numel(), softmax",
+    key="input.numel(), values.numel(), softmax",
     fallback=reference.topk,
 )  # fmt: skip
 def topk(device: Device, values: Any, indices: Any, input: Any, softmax: bool) -> Plan:

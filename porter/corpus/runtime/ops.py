@@ -33,11 +33,12 @@ class Unsupported(ValueError):
 class Op:
     """One operation of the corpus.
 
-    Two tables hold launchers. `ready` is looked up first, with little: shapes, and numbers that are constants of the
-    kernel. All else (dtypes, strides, alignment, devices, None) the compiled function checks anyway, so that an entry
-    refuses the calls that it is not for. Those, and new ones, are looked up in `exact`, with everything that a plan can
-    see. A key of `ready` that more than one kind of call has leads there from then on. What never gets into `ready`:
-    fallbacks, which refuse nothing, and kernels that only a bad place in memory calls for, which take every other.
+    Two tables hold launchers. `ready` is looked up first, with little: a shape, or only how many elements there are,
+    and numbers that are constants of the kernel. All else (dtypes, strides, alignment, devices, None) the compiled
+    function checks anyway, so that an entry refuses the calls that it is not for. Those, and new ones, are looked up in
+    `exact`, with everything that a plan can see. A key of `ready` that more than one kind of call has leads there from
+    then on. What never gets into `ready`: fallbacks, which refuse nothing, and kernels that only a bad place in memory
+    calls for, which take every other.
     """
 
     def __init__(self, schema: str, plan: Callable[..., Plan], key: str, fallback: Launcher):
