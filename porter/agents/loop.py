@@ -12,6 +12,7 @@ from typing import Any
 from porter.agents import prompts, tools
 from porter.agents.budget import Spent
 from porter.agents.desk import Bench, Desk, Kept, Subject, failing
+from porter.agents.floor import at_floor
 from porter.agents.limiter import Limiter
 from porter.agents.messages import Block, Message, ModelReply, ModelRequest, ProviderError, reply_from_json
 from porter.agents.providers import Provider
@@ -24,7 +25,6 @@ from porter.model import Diagnostic, LineMapEntry, PorterError, Verdict
 SAME = 3  # calls with the same input and the same answer that make a loop
 SILENT = 2  # replies without a tool call, after which the run ends
 CUT = 3  # replies cut off at max_tokens, after which the run ends
-FLOOR = 1.02  # of a same-bytes copy: nothing is to be gained below
 BACKOFF = 2.0  # seconds before the second try, doubled for each further one
 LONGEST = 120.0  # seconds that a server may ask to wait
 
@@ -109,6 +109,7 @@ class Run:
             if desk.done and not self.subject.optimise:
                 raise Stop("done", "the port is verified already")
             self.need_harness(desk)
+            self.stop_at_floor(desk)
             regions = [r.name for r in desk.draft.regions]
             self.messages = [prompts.first_message(self.subject, desk.best_verdicts, regions)]
             while True:
@@ -144,8 +145,7 @@ class Run:
             raise Stop("gave-up", f"the model gave up: {desk.gave_up}")
         if desk.done and not self.subject.optimise:
             raise Stop("done", "every check passes")
-        if self.subject.optimise and _at_floor(desk.best_verdicts):
-            raise Stop("done", "as fast as a copy of the same bytes: nothing is to be gained")
+        self.stop_at_floor(desk)
         if self.settings.patience and desk.idle >= self.settings.patience:
             raise Stop("no-improvement", f"{desk.idle} attempts in a row improved nothing")
 
@@ -167,6 +167,11 @@ class Run:
             raise Stop("loop", f"the model called {block.get('name')} {SAME} times with the same input and result")
         result: Block = {"type": "tool_result", "tool_use_id": block["id"], "content": text}
         return {**result, "is_error": True} if wrong else result
+
+    def stop_at_floor(self, desk: Desk) -> None:
+        floor = at_floor(desk.best_verdicts) if self.subject.optimise else ""
+        if floor:
+            raise Stop("done", f"nothing is to be gained: {floor}")
 
     def need_harness(self, desk: Desk) -> None:
         fault = desk.no_harness()
@@ -336,18 +341,6 @@ WHY = {
     "server": "the server failed",
     "connection": "the connection failed",
 }
-
-
-def _at_floor(verdicts: tuple[Verdict, ...]) -> bool:
-    """Measured to be as fast as copying the same bytes, at every point that was timed."""
-    rows = next((v.data.get("rows") or [] for v in verdicts if v.check == "performance"), [])
-    ratios = [_copy_ratio(row) for row in rows]
-    return bool(ratios) and all(r is not None and r <= FLOOR for r in ratios)
-
-
-def _copy_ratio(row: dict[str, Any]) -> float | None:
-    times = (row.get("graph_cold") or {}).get("us") or {}
-    return float(times["port"]) / float(times["copy"]) if times.get("port") and times.get("copy") else None
 
 
 def _text(words: str) -> Block:

@@ -14,6 +14,7 @@ from typing import Any
 
 from porter.agents.desk import Desk
 from porter.agents.exemplars import exemplars, ranker
+from porter.agents.floor import at_floor, times_of
 from porter.agents.launch_edit import REGION as LAUNCH
 from porter.agents.launch_edit import launch_of, with_launch
 from porter.agents.messages import Block
@@ -164,7 +165,11 @@ def profile(desk: Desk) -> str:
     head = (
         f"{found.detail}\nthe port against the original: {1 / speed:.3f} (lower is better)" if speed else found.detail
     )
-    return f"{head}\n{json.dumps(found.data, indent=1, default=str)}"
+    rows = times_of(found.data)
+    if not rows:
+        return f"{head}\n{json.dumps(found.data, indent=1, default=str)}"
+    parts = [head, at_floor(desk.last_verdicts), "microseconds with a cold L2, where not said otherwise:", *rows]
+    return "\n".join(filter(None, parts))
 
 
 def give_up(desk: Desk, reason: str) -> str:

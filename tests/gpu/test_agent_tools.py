@@ -1,0 +1,128 @@
+"""The agent's tools on measured times, below the SDK: profile, what is rolled back, and the end at the floor.
+
+On a GPU with a bundle in PORTER_GPU_BUNDLE (see test_ports_gpu.py); without one the same code goes over counts of the
+emulator, which shows that the tools fit together and nothing about time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from porter.agents.desk import Desk
+from porter.agents.floor import at_floor
+from porter.agents.loop import Run
+from porter.agents.messages import Block
+from porter.agents.ranking import all_good, speed_of
+from porter.agents.settings import AgentSettings
+from porter.agents.tools import use
+from porter.model import Status
+from tests.gpu.bundle_bench import BundleBench, desk_of, status_of
+from tools.gpu.manifest import Bundle, read_bundle
+
+ONE_WARP = {"grid": "tokens", "block": "32", "shared_bytes": "0"}  # for a row of 4096 elements
+
+
+def call(name: str, **inputs: str) -> Block:
+    return {"type": "tool_use", "id": "toolu_1", "name": name, "input": inputs}
+
+
+def data_of(desk: Desk) -> dict[str, Any]:
+    """What `performance` of the last judged candidate holds."""
+    return next(v.data for v in desk.last_verdicts if v.check == "performance")
+
+
+@pytest.fixture
+def gpu_bundle():
+    from tests.gpu.test_ports_gpu import bundle_folder
+
+    return read_bundle(bundle_folder())
+
+
+@pytest.fixture
+def gpu():
+    from porter.verify.backends import choose
+
+    return choose("gpu")
+
+
+@pytest.mark.gpu
+def test_profile_and_a_launch_that_is_right_and_slow(gpu_bundle: Bundle, gpu, tmp_path: Path) -> None:
+    bench = BundleBench(gpu_bundle, gpu_bundle.kernel("rms_norm"), gpu, tmp_path)
+    desk = desk_of(bench)
+    desk.open_baseline()
+    assert all_good(desk.best_verdicts, 0), [v.detail for v in desk.best_verdicts]
+    text, wrong = use(desk, call("profile"))
+    assert not wrong and "the port against the original: " in text, text
+    data = data_of(desk)
+    assert all(f"port {row['graph_cold']['us']['port']:.3f}; copy " in text for row in data["rows"]), text
+    assert data["device"] == gpu.facts.name and len(data["rows"]) == 4
+    for row in data["rows"]:
+        times = row["graph_cold"]["us"]
+        assert times["copy"] > 0.2 and 0.2 < times["port"] < 1e4 and row["bytes"] > 0
+        assert row["graph_cold"]["ratio"]["port"] == pytest.approx(times["port"] / times["original"], rel=0.05)
+    assert speed_of(desk.last_verdicts) == pytest.approx(1 / data["geomean"])
+    print(f"rms_norm: {data['geomean']:.3f} times the original; floor: {at_floor(desk.best_verdicts) or 'not reached'}")
+
+    before = desk.best.text
+    assert use(desk, call("replace_launch", **ONE_WARP)) == ("replaced. Call verify to have it judged.", False)
+    answer, wrong = use(desk, call("verify"))
+    assert not wrong and answer.startswith("not better than the best so far"), answer
+    assert status_of(desk, "numerics") is Status.PASS and status_of(desk, "performance") is Status.FAIL
+    assert bench.asked == ["full", "small", "full"] and desk.draft.text == desk.best.text == before
+    slow = data_of(desk)
+    assert f"the port against the original: {slow['geomean']:.3f}" in use(desk, call("profile"))[0]
+    assert slow["geomean"] > 1.05 * data["geomean"]
+    print(f"rms_norm with a warp a row: {slow['geomean']:.3f} times the original")
+
+    # the same port again: whatever was measured, it is kept only when that is beyond the noise
+    best = speed_of(desk.best_verdicts)
+    desk.edit(replace(desk.draft, text=desk.draft.text + "# the same\n"), "helpers")
+    kept, _ = desk.judge()
+    assert kept is (speed_of(desk.last_verdicts) > 1.02 * best)
+    if os.environ.get("PORTER_AGENT_RESULTS"):
+        found = {"device": data["device"], "rms_norm": data, "rms_norm, a warp a row": slow}
+        Path(os.environ["PORTER_AGENT_RESULTS"]).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+@pytest.mark.gpu
+def test_at_the_measured_floor_the_run_ends_before_anything_is_asked(gpu_bundle: Bundle, gpu, tmp_path: Path) -> None:
+    """The loop whole, without a provider: it raises where something would have to be asked."""
+    bench = BundleBench(gpu_bundle, gpu_bundle.kernel("embedding"), gpu, tmp_path)
+    desk = desk_of(bench)
+    outcome = Run(desk.subject, bench, None, AgentSettings(), desk.journal).go()
+    assert (outcome.state, outcome.ended, bench.asked) == ("unchanged", "done", ["full"]), outcome.message
+    assert outcome.message.startswith("nothing is to be gained: ") and gpu.facts.name in outcome.message
+    print(f"embedding: {outcome.message}")
+
+
+# ---------------------------------------------------------------- the same code without a GPU
+
+
+def test_the_tools_on_a_bundle_with_counts(tmp_path: Path) -> None:
+    pytest.importorskip("clang", reason="a bundle is made where libclang is")
+    pytest.importorskip("cutlass", reason="needs nvidia-cutlass-dsl")
+    from porter.verify.emulator import EmulatorBackend
+    from tools.gpu.bundle import make_bundle
+
+    bundle = make_bundle(tmp_path / "bundle", ["rms_norm"])
+    (tmp_path / "drafts").mkdir()
+    bench = BundleBench(bundle, bundle.kernel("rms_norm"), EmulatorBackend(), tmp_path / "drafts")
+    desk = desk_of(bench)
+    desk.open_baseline()
+    assert all_good(desk.best_verdicts, 0), [v.detail for v in desk.best_verdicts]
+    answer, wrong = use(desk, call("profile"))
+    assert not wrong and '"counts"' in answer and data_of(desk)["counts"] and "rows" not in data_of(desk)
+    assert use(desk, call("replace_launch", **ONE_WARP))[1] is False
+    answer, _ = use(desk, call("verify"))
+    assert status_of(desk, "numerics") is Status.PASS
+    assert bench.asked == ["full", "small", "full"] and speed_of(desk.last_verdicts) > 0
+    wrong_grid = {**ONE_WARP, "grid": "min(tokens, 33)"}  # as many rows as the case has
+    assert use(desk, call("replace_launch", **wrong_grid))[1] is False
+    answer, _ = use(desk, call("verify"))
+    assert answer.startswith("not better") and "never written" in answer, answer
