@@ -6,14 +6,21 @@ import json
 import re
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from porter.agents.limiter import Limiter
+from porter.agents.loop import Run
+from porter.agents.providers import Connection, connect
+from porter.agents.record import Journal
+from porter.agents.settings import AgentSettings
 from porter.cli import main
 from tests.agents.messages_server import Fail, Say, call, serving
 from tests.agents.solutions import SOLUTIONS
+from tests.agents.stub_bench import SUBJECT, StubBench
+from tests.agents.test_endings import GIVE_UP, SOLVE
 from tests.agents.test_eval import TASKS
 
 NAMES = ("packed_add_u8", "goto_loop", "reference_result")
@@ -63,14 +70,18 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+def kernel_of(request) -> str:
+    return re.search(r"# Kernel `(\w+)`", request["messages"][0]["content"][0]["text"])[1]
+
+
 def solver(request, number):
-    name = re.search(r"# Kernel `(\w+)`", request["messages"][0]["content"][0]["text"])[1]
+    name = kernel_of(request)
     return Say([*(call("replace_region", region=r, code=c) for r, c in SOLUTIONS[name].items()), call("verify")])
 
 
 def test_a_folder_at_once_then_resumed(folder, capsys):
     def broken(request, number):
-        name = re.search(r"# Kernel `(\w+)`", request["messages"][0]["content"][0]["text"])[1]
+        name = kernel_of(request)
         return Fail(401, "authentication_error") if name == "goto_loop" else solver(request, number)
 
     with serving(broken) as served:
@@ -96,3 +107,42 @@ def test_a_folder_at_once_then_resumed(folder, capsys):
     table = capsys.readouterr().out
     assert all(re.search(rf"{name}\s+verified", table) for name in NAMES)
     assert all("hole(" not in (Path("ported") / f"{name}.py").read_text() for name in NAMES)
+
+
+def test_a_server_that_asks_one_run_to_wait_is_left_alone_by_all(tmp_path):
+    """429 for one kernel holds the requests of the other for as long as the server said."""
+    pytest.importorskip("anthropic", reason="needs the extra `agent`")
+    times: dict[str, list[float]] = {"a": [], "b": []}
+    lock = threading.Lock()
+
+    def model(request, number):
+        name = kernel_of(request)
+        with lock:
+            times[name].append(time.monotonic())
+        turn = sum(m["role"] == "assistant" for m in request["messages"])
+        if name == "a":
+            return Fail(429, "rate_limit_error", retry_after="1") if len(times["a"]) == 1 else SOLVE
+        return Say([call("search_corpus", query=f"word {turn}")]) if time.monotonic() < end else GIVE_UP
+
+    with serving(model) as served:
+        provider = connect("anthropic_messages", Connection("sk-test-0123456789", served.url))
+        limiter = Limiter()
+
+        def run(name):
+            journal = Journal(tmp_path / f"{name}.jsonl")
+            Run(replace(SUBJECT, kernel=name), StubBench(), provider, AgentSettings(), journal, limiter).go()
+            journal.close()
+
+        end = time.monotonic() + 3
+        threads = [threading.Thread(target=run, args=(name,)) for name in "ba"]
+        threads[0].start()
+        while len(times["b"]) < 3:
+            time.sleep(0.005)
+        threads[1].start()
+        for thread in threads:
+            thread.join()
+    told = times["a"][0]
+    before = [t for t in times["b"] if t < told]
+    held = [t for t in times["b"] if told + 0.2 < t < told + 1]  # 0.2 s: what was under way, and the way of the answer
+    after = [t for t in times["b"] if t >= told + 1]
+    assert len(before) >= 3 and not held and after and times["a"][1] >= told + 1

@@ -13,7 +13,9 @@ import pytest
 from porter.provenance import read_record
 from tests.agents.messages_server import Say, call, serving
 from tests.agents.mortal import DEAD
+from tests.agents.test_batch import NAMES, kernel_of, solver
 from tests.agents.test_cheats import DATA, RIGHT
+from tests.agents.test_eval import TASKS
 
 pytest.importorskip("anthropic", reason="needs the extra `agent`")
 
@@ -131,3 +133,28 @@ def test_death_at_each_step(mortal):
         steps = go_through(mortal, served.url, served, lambda steps: range(len(steps)))
     kinds = {s.split()[0] for s in steps}
     assert kinds == {"open", "os.rename", "os.mkdir", "before", "after", "note", "noted", "connect"}
+
+
+def test_a_batch_that_dies_is_resumed_whole(mortal):
+    """Three kernels, two at a time: the id of the batch goes on with all, and asks for no recorded reply again."""
+    Path("csrc").mkdir()
+    for name in NAMES:
+        for suffix in (".cu", ".case.toml"):
+            shutil.copy(TASKS[name].source.with_suffix("").with_suffix(suffix), "csrc")
+    with serving(solver) as served:
+        args = ["port", "csrc", "--agent", "--jobs", "2", "--arch", "sm_90a", "--seed", "7", "--base-url", served.url]
+        whole = mortal.run(args)
+        assert whole["code"] == 0 and len(served.requests) == 3
+        expected = {n: (Path("ported") / f"{n}.py").read_text() for n in NAMES}
+        count = len(whole["steps"])
+        for part in (0.5, 0.85):
+            fresh()
+            served.requests.clear()
+            assert mortal.run(args, int(count * part))["code"] == DEAD
+            (batch,) = [p.parent.name for p in Path(".porter/runs").glob("*/batch.json")]
+            assert mortal.run(["agent", "resume", batch, "--jobs", "2"])["code"] == 0
+            assert {n: (Path("ported") / f"{n}.py").read_text() for n in NAMES} == expected
+            states = [json.loads(p.read_text())["state"] for p in Path(".porter/runs").glob("*/result.json")]
+            assert states == ["verified"] * 3
+            asked = [kernel_of(r) for r in served.requests]
+            assert set(asked) == set(NAMES) and all(asked.count(n) <= 2 for n in NAMES) and len(asked) <= 5
