@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from porter.atomic import writing_failed
 from porter.model import Diagnostic, PorterError
 from porter.source import Span
 
@@ -98,9 +99,12 @@ class Journal:
 
     def write(self, event: Event) -> Event:
         line = {"n": self.at, "t": round(self.now(), 3), **event}
-        self.file.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
-        self.file.flush()
-        os.fsync(self.file.fileno())
+        try:
+            self.file.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+            self.file.flush()
+            os.fsync(self.file.fileno())
+        except OSError as error:  # half a line may be there: it is cut off when the run is resumed
+            raise writing_failed(self.path, error) from error
         self.past.append(line)
         self.at = len(self.past)
         return line
@@ -123,7 +127,8 @@ class Journal:
             self.start = self.clock()
 
     def close(self) -> None:
-        self.file.close()
+        with contextlib.suppress(OSError):  # of a disk that is full, said before
+            self.file.close()
 
 
 def _without(value: Any, secret: str) -> Any:

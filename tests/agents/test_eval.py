@@ -64,10 +64,11 @@ def test_the_runner_scores_by_task(key, capsys):
         assert main(["eval", "goto_loop", "power_recomputed", "row_sum_tree", "--base-url", served.url]) == 1
     out = capsys.readouterr().out
     rows = {line.split()[0]: line.split() for line in out.splitlines() if line.split()}
-    assert rows["goto_loop"][1:5] == ["fill", "yes", "verified", "1"]
-    assert rows["power_recomputed"][1:5] == ["optimise", "yes", "improved", "1"]
-    assert rows["row_sum_tree"][1:5] == ["optimise", "no", "unchanged", "0"]
-    assert "fill 1 of 1, optimise 1 of 2" in out
+    assert rows["task"] == ["task", "kind", "success", "state", "attempts", "tokens", "cost"]
+    assert rows["goto_loop"][1:] == ["fill", "yes", "verified", "1", "1100", "$0.01"]
+    assert rows["power_recomputed"][1:] == ["optimise", "yes", "improved", "1", "2200", "$0.01"]
+    assert rows["row_sum_tree"][1:] == ["optimise", "no", "unchanged", "0", "1100", "$0.01"]
+    assert "claude-opus-5-5: fill 1 of 1, optimise 1 of 2; 2 attempts, 4400 tokens, $0.02" in out
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -195,6 +196,26 @@ def test_a_run_that_got_no_answer_goes_on_when_there_is_one(tmp_path):
     path.write_text("".join(lines[:3]))
     with pytest.raises(PorterError, match="there is no key"):
         run("", provider=False)
+
+
+@pytest.mark.parametrize("at", [0, 3, 9, 20])
+def test_a_full_disk_is_a_message_and_the_run_goes_on_when_there_is_room(tmp_path, monkeypatch, at):
+    path = tmp_path / "r.jsonl"
+    real, count = os.fsync, iter(range(1000))
+
+    def full(handle):
+        if next(count) == at:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(handle)
+
+    with serving(model) as served:
+        expected, _, _ = go(tmp_path / "whole.jsonl", served.url)
+        with monkeypatch.context() as patch, pytest.raises(PorterError, match="no space left to write") as raised:
+            patch.setattr(os, "fsync", full)
+            go(path, served.url)
+        assert raised.value.diagnostics[0].code == "PRT953"
+        outcome, _, _ = go(path, served.url)
+        assert whole(outcome) == whole(expected)
 
 
 CHILD = """

@@ -134,6 +134,24 @@ def test_a_kernel_without_a_case_is_not_sent(work):
         assert served.contacts == 0 and not Path(".porter/runs").exists()
 
 
+def test_a_model_without_a_price_is_refused_before_anything_is_done(work, capfd):
+    with serving(script(SOLVE)) as served:
+        asked = [*ARGS, "--agent", "--model", "model-x", "--base-url", served.url]
+        assert main(asked) == 2
+        err = capfd.readouterr().err
+        assert "PRT921" in err and "price of model-x" in err and "--budget-usd none" in err
+        assert main([*asked, "--budget-usd", "none"]) == 2  # some limit there must be
+        assert served.contacts == 0 and not Path("ported").exists() and not Path(".porter").exists()
+        assert main([*asked, "--budget-usd", "none", "--budget-tokens", "9000"]) == 0
+    assert served.requests[0]["model"] == "model-x" and "price of model-x unknown" in capfd.readouterr().out
+
+
+def test_only_a_verified_port_is_optimised(work, capfd):
+    with serving(script(SOLVE)) as served:
+        assert main([*ARGS, "--optimise", "--base-url", served.url]) == 1
+    assert served.contacts == 0 and "the agent had nothing to do" in capfd.readouterr().out
+
+
 # ---------------------------------------------------------------- the key
 
 
