@@ -8,11 +8,12 @@ from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    import importlib
+    import importlib.util
 
-    if not name.startswith("_"):
-        module = importlib.import_module("porter.corpus.build" if name == "warm_up" else "porter.corpus.ops")
+    # `from porter.corpus import lib` asks here first: modules of the package must not bring torch and the ops along.
+    if not name.startswith("_") and importlib.util.find_spec(f"{__name__}.{name}") is None:
+        module = importlib.import_module(f"{__name__}.build" if name == "warm_up" else f"{__name__}.ops")
         if name == "warm_up" or name in module.__all__:
             found = globals()[name] = getattr(module, name)  # once: coming here at every call takes a microsecond
             return found
-    raise AttributeError(f"module 'porter.corpus' has no attribute {name!r}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
