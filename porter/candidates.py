@@ -112,22 +112,21 @@ class Candidates:
         return together(outcomes, choose(outcomes))
 
     def run_all(self, journals: dict[int, Journal]) -> list[Outcome]:
-        budget = SharedBudget(
-            self.folder.settings, spent_in([j.past for j in journals.values()], self.folder.settings), self.stop
-        )
+        settings, halt = self.folder.settings, threading.Event()  # of these candidates; `stop` is of the whole command
+        budget = SharedBudget(settings, spent_in([j.past for j in journals.values()], settings), halt)
         baseline = Baseline(self.subject.port, threading.Lock())
         places = {n: make_place(self.place_of(n), self.folder.target, self.folder.base, self.files) for n in journals}
         outcomes: dict[int, Outcome] = {}
         errors: dict[int, BaseException] = {}
 
         def work(number: int) -> None:
-            place = places[number]
             try:
-                outcomes[number] = self.run_one(number, place, journals[number], budget, baseline)
+                outcomes[number] = self.run_one(number, places[number], journals[number], budget, baseline)
             except Cancelled:
                 pass
             except BaseException as error:  # raised again below, in the thread that waits
                 errors[number] = error
+                halt.set()  # the others would go on for nothing; what they have is recorded
 
         threads = [threading.Thread(target=work, args=(n,), daemon=True) for n in self.numbers]
         for thread in threads:
@@ -140,6 +139,7 @@ class Candidates:
             raise
         finally:
             if self.stop.is_set():  # those that wait for a model do not notice; what they get is not recorded
+                halt.set()
                 end = time.monotonic() + GRACE
                 for thread in threads:
                     thread.join(max(0.0, end - time.monotonic()))
@@ -154,7 +154,7 @@ class Candidates:
         self, number: int, place: WorkPlace, journal: Journal, budget: SharedBudget, baseline: Baseline
     ) -> Outcome:
         subject = replace(self.subject, candidate=number, candidates=len(self.numbers))
-        bench = CandidateBench(replace(self.bench, folder=place.port.parent), baseline, self.stop)
+        bench = CandidateBench(replace(self.bench, folder=place.port.parent), baseline, budget.stop)
         run = Run(
             subject, bench, self.provider, self.folder.settings, journal, self.limiter,
             lambda line: self.say(f"candidate {number}: {line}"), shared=budget, on_kept=place.write,

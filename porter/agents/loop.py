@@ -116,6 +116,9 @@ class Run:
                 self.turn(desk)
         except Stop as stop:
             return self.finish(desk, stop)
+        finally:
+            if self.shared is not None:  # whatever happened, nobody waits for this one
+                self.shared.settle(self.ticket, None)
 
     def turn(self, desk: Desk) -> None:
         """One reply and what it asks for. Raises Stop."""

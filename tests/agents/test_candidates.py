@@ -19,6 +19,7 @@ from porter.agents.loop import Outcome
 from porter.agents.messages import ModelRequest, Usage
 from porter.agents.providers import Connection, connect
 from porter.agents.ranking import Rank
+from porter.agents.record import Journal
 from porter.agents.settings import AgentSettings, load_settings
 from porter.agents.shared_budget import Cancelled, Most, SharedBudget, most_of
 from porter.candidates import Candidates, choose, together
@@ -160,6 +161,30 @@ def test_an_error_of_one_is_raised_and_no_place_is_left(kernel):
         assert not (work.folder.path / "work").exists()
         work.record_of(2).unlink()
         assert [o.ended for o in work.go().candidates] == ["gave-up", "gave-up"]
+
+
+def test_when_one_fails_the_others_end_with_what_they_have_on_record(kernel, monkeypatch):
+    """One dies after it has reserved and before it sends; the budget lets one ask at a time, and none waits forever."""
+
+    def full_disk(self, kind, **content):
+        if kind == "request" and "candidate-2" in str(self.path):
+            raise OSError(28, "No space left on device")
+        return real(self, kind, **content)
+
+    real = Journal.add
+    monkeypatch.setattr(Journal, "add", full_disk)
+    with serving(endless) as served:
+        options = {"usd": Decimal(2), "max_tokens": 70_000, "patience": 0, "attempts": 0}  # a reply: up to $1.40
+        work = candidates(kernel, served.url, 3, **options)
+        with pytest.raises(OSError, match="No space"):
+            work.go()
+        asked = len(served.requests)
+        assert asked < 4 and not (work.folder.path / "work").exists()
+        replies = sum(e["event"] == "reply" for n in (1, 3) for e in events_of(work.record_of(n)))
+        assert replies == asked
+        monkeypatch.undo()
+        outcome = candidates(kernel, served.url, 3, **options).go()
+        assert {o.ended for o in outcome.candidates} == {"budget"} and outcome.spent.replies == len(served.requests)
 
 
 def test_the_number_of_candidates_is_checked():
