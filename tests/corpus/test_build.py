@@ -14,6 +14,7 @@ pytest.importorskip("cutlass")
 
 import torch
 
+import porter.corpus.ops  # noqa: F401 (declares them)
 from porter import corpus
 from porter.cli import main
 from porter.corpus import build

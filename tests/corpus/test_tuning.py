@@ -66,7 +66,7 @@ def test_candidates_are_different_kernels_and_the_rule_is_first(tables, name, to
     for dims in WORKLOADS[name].dims:
         case = tune.Case(name, tuple(dims.items()), tokens, "bf16")
         kernels = tune.kernels_of(case, H200)
-        assert 4 <= len(kernels) <= 96
+        assert 4 <= len(kernels) <= 128
         assert next(iter(kernels)) == tune.plan_choice(case, H200, {})[0]
 
 
