@@ -93,7 +93,7 @@ def test_every_entry_of_the_tables_answers_a_plan_of_the_op():
 
     asked = set()
     for name, workload in WORKLOADS.items():
-        for dims in workload.dims:
+        for dims in workload.dims if workload.tuned else ():
             _, question = tune.plan_choice(tune.Case(name, tuple(dims.items()), 16, "bf16"), H200, {})
             asked.add((question.op, question.key))
     for table in tuning.FOLDER.glob("*.json"):
