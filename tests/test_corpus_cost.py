@@ -72,7 +72,7 @@ def test_an_op_adds_no_more_than_another_empty_call(name):
     _, bind = op.plan(H200, *(a.to("meta") if torch.is_tensor(a) else a for a in args))
     passed = []
     bind(lambda *a: passed.append(a))(*args)
-    key = eval(f"({op.key},)", dict(zip(op.signature.parameters, args, strict=True)))
+    key = eval(f"({op.key})", dict(zip(op.signature.parameters, args, strict=True)))
     op.ready[key] = bind(nop)
     gc.disable()
     try:

@@ -121,3 +121,15 @@ def test_the_kill_switch_runs_the_fallback(name, monkeypatch):
     OPS[name].forget()
     op(*copies(args))
     assert len(ran) == 2
+
+
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="one GPU")
+@pytest.mark.parametrize("name", ["rms_norm", "silu_and_mul", "rotary_embedding"])
+def test_on_a_gpu_that_is_not_the_current_one(name):
+    args = arguments(name)
+    there = tuple(a.to("cuda:1") if torch.is_tensor(a) else a for a in args)
+    getattr(corpus, name)(*args)
+    getattr(corpus, name)(*there)
+    torch.cuda.synchronize(1)
+    assert torch.cuda.current_device() == 0
+    assert equal(tuple(a.to("cuda:0") if torch.is_tensor(a) else a for a in there), args)

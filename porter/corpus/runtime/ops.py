@@ -182,12 +182,12 @@ _FUNCTION = """\
 def {name}({header}):
 {compiling}
     try:
-        return _ready[{key},](
+        return _ready[{key}](
             {names}
         )
     except _REFUSALS:
         pass  # out of the handler first: errors of the next line are not about this one
-    _slow(({key},), ({names},))
+    _slow(({key}), ({names},))
 """
 # The first is true when Dynamo traces it, the second under torch.export; torch.compiler.is_compiling() is both, in five
 # times the time.
