@@ -14,6 +14,7 @@ import pytest
 
 from porter.cli import main
 from tests.agents.messages_server import Fail, Say, call, script, serving, text
+from tests.agents.stub_bench import StubBench
 from tests.agents.test_cheats import DATA, RIGHT
 from tests.agents.test_eval import TASKS
 
@@ -31,6 +32,7 @@ def work(tmp_path, monkeypatch):
         shutil.copy(DATA / name, tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    monkeypatch.setattr("porter.improve.PortBench", lambda *args: StubBench())  # nothing here is about verification
     return tmp_path
 
 
@@ -62,11 +64,13 @@ def test_show_prompt_prints_what_would_be_sent_and_sends_nothing(work, capfd):
     assert "stream: true" in shown and shown.count("cache_control.type: ephemeral") == str(sent).count("cache_control")
 
 
-def test_the_prefix_is_the_same_bytes_for_every_kernel_and_process(work, capfd):
+def test_the_prefix_is_the_same_bytes_for_every_kernel_and_process(work, monkeypatch, capfd):
     """tools and system come before the messages in the prompt; both stand at the end of the body."""
     for name in ("goto_loop", "packed_add_u8", "row_sum_tree"):
         for suffix in (".cu", ".case.toml"):
             shutil.copy(TASKS[name].source.with_suffix("").with_suffix(suffix), work)
+    monkeypatch.undo()  # the process has the real verifier
+    monkeypatch.chdir(work)
     args = ["--show-prompt", "--arch", "sm_90a", "--seed", "7", "--output-format", "json"]
     found = []
     for name, mode in (("goto_loop", "--agent"), ("packed_add_u8", "--agent"), ("row_sum_tree", "--optimise")):
