@@ -48,6 +48,7 @@ class Op:
         self.key = key
         self.fallback = fallback
         self.signature = _signature(schema)
+        self._tensors = [i for i, p in enumerate(self.signature.parameters.values()) if "Tensor" in p.annotation]
         self.ready: dict[Any, Launcher] = {}
         self.exact: dict[Any, tuple[Launcher, bool]] = {}
 
@@ -84,13 +85,15 @@ class Op:
 
     def _of(self, args: tuple[Any, ...]) -> tuple[Launcher, bool]:
         """The launcher of exactly these arguments, and whether `ready` may hold it."""
-        key = tuple([
-            (a.shape, a.stride(), a.dtype, a.get_device(), a.data_ptr() % 32) if hasattr(a, "data_ptr") else a
-            for a in args
-        ])  # fmt: skip
+        parts = list(args)
+        for i in self._tensors:
+            t = args[i]
+            if t is not None:
+                parts[i] = t.shape, t.stride(), t.dtype, t.get_device(), t.data_ptr() % 32
+        key = tuple(parts)
         found = self.exact.get(key)
         if found is None:
-            where = next(a for a in args if hasattr(a, "data_ptr"))
+            where = args[self._tensors[0]]
             if where.is_cuda and enabled(self.name):
                 device = device_of(where)
                 use, kernel = self._launcher(device, args)
@@ -234,7 +237,7 @@ def _signature(schema: str) -> inspect.Signature:
     return inspect.Signature([
         inspect.Parameter(
             a.name, inspect.Parameter.POSITIONAL_OR_KEYWORD,
-            default=a.default_value if a.has_default_value() else inspect.Parameter.empty,
+            default=a.default_value if a.has_default_value() else inspect.Parameter.empty, annotation=str(a.type),
         )
         for a in torch._C.parse_schema(schema).arguments
     ])  # fmt: skip
