@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from porter.agents.desk import Desk, Subject
-from porter.agents.exemplars import kernel_query, ranker
+from porter.agents.exemplars import exemplars, kernel_query, ranker
 from porter.agents.knowledge import page
 from porter.agents.launch_edit import launch_of
 from porter.agents.messages import Message, ModelRequest
@@ -18,6 +18,8 @@ from porter.agents.tools import schemas
 from porter.model import Status, Verdict
 
 MOST = 40_000  # characters of a part of the task
+# The table of CUDA functions, and code that shows how the library is used: shared memory, barriers, wide copies.
+ALWAYS = ("intrinsics", "lib.blocks.block_reduce", "lib.memory.copy")
 
 SYSTEM = """\
 You complete ports of CUDA kernels to CuTeDSL (the Python DSL of CUTLASS). A translator has made the port; what it
@@ -52,8 +54,11 @@ most promising; the others look for another one, each its own."""
 
 
 def system_prompt() -> tuple[str, ...]:
-    """The stable prefix: rules, then the knowledge page of the installed DSL."""
-    return (SYSTEM, page())
+    """The stable prefix: rules, the knowledge page of the DSL, exemplars that every kernel may need. With the tools it
+    is longer than the 4096 tokens below which some models cache nothing."""
+    known = {e.name: e for e in exemplars()}
+    shown = [f"## {name}\n\n```python\n{known[name].text.rstrip()}\n```\n" for name in ALWAYS]
+    return (SYSTEM, page(), "\n".join(["# Exemplars\n", *shown]))
 
 
 def first_message(subject: Subject, verdicts: Sequence[Verdict], regions: Sequence[str]) -> Message:
