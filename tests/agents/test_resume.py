@@ -198,6 +198,33 @@ def test_a_run_that_got_no_answer_goes_on_when_there_is_one(tmp_path):
         run("", provider=False)
 
 
+@pytest.mark.parametrize("die_at", [4, 7, 11])
+def test_what_was_spent_before_a_stop_counts_after_it(tmp_path, die_at):
+    """The budget of a run is for all of it, however often it is resumed."""
+
+    def busy(request, number):
+        turn = sum(m["role"] == "assistant" for m in request["messages"])
+        return Say([call("search_corpus", query=f"query {turn}")], input=100, output=900, cache_read=40_000)
+
+    def run(url, at=-1):
+        journal = Mortal(tmp_path / "r.jsonl", [KEY], die_at=at)
+        try:
+            settings = AgentSettings(usd=Decimal("0.10"))
+            return Run(SUBJECT, StubBench(), provider_at(url), settings, journal, sleep=lambda s: None).go()
+        except Killed:
+            return None
+        finally:
+            journal.close()
+
+    with serving(busy) as served:
+        assert run(served.url, die_at) is None
+        outcome = run(served.url)
+    one = Decimal("0.0264")
+    assert (outcome.ended, outcome.message) == ("budget", "the budget of $0.10 is used up")
+    assert outcome.spent.usd == 4 * one and outcome.spent.usd - one < Decimal("0.10")
+    assert len(served.requests) - 4 == outcome.spent.maybe_requests <= 1
+
+
 @pytest.mark.parametrize("at", [0, 3, 9, 20])
 def test_a_full_disk_is_a_message_and_the_run_goes_on_when_there_is_room(tmp_path, monkeypatch, at):
     path = tmp_path / "r.jsonl"

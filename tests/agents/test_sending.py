@@ -216,6 +216,18 @@ def test_a_key_that_is_a_word_of_the_record_does_no_harm(work, monkeypatch, key)
     assert len(served.requests) == 2
 
 
+def test_resumed_runs_go_on_each_with_its_own_server(work):
+    """Runs of several servers in one command: none is sent to another's."""
+    model = script(Fail(401, "authentication_error"), SOLVE)
+    with serving(model) as one, serving(model) as two:
+        for served, out in ((one, "a"), (two, "b")):
+            assert main([*ARGS, "-o", out, "--agent", "--base-url", served.url]) == 1
+        runs = [p.name for p in Path(".porter/runs").iterdir()]
+        assert main(["agent", "resume", *runs]) == 0
+        assert (len(one.requests), len(two.requests)) == (2, 2)
+    assert all("0x7F7F7F7F" in Path(out, "vadd4.py").read_text() for out in ("a", "b"))
+
+
 # ---------------------------------------------------------------- another provider
 
 SECOND = """
