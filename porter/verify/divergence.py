@@ -7,7 +7,7 @@ differs by more than rounding is named: it is where the port is wrong, or the st
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -188,8 +188,11 @@ def _values(key: tuple[int, str], a: _Table, b: _Table, tolerance: float) -> Ite
     kind = key[1]
     if a.bits != b.bits:
         return
+    loads = kind == "load.global"
+    if loads:  # one statement may load its operands in any order
+        a, b = _by_place(a), _by_place(b)
     i, j = _paired(a, b)
-    if kind not in _COUNTED and not kind.startswith("load"):  # arithmetic: only where both sides do as much of it
+    if loads or (kind not in _COUNTED and not kind.startswith("load")):  # only where both sides do as much of it
         even = _even(a, b)
         keep = np.isin(a.thread[i], even)
         i, j = i[keep], j[keep]
@@ -211,6 +214,12 @@ def _values(key: tuple[int, str], a: _Table, b: _Table, tolerance: float) -> Ite
             f"{_name(kind)} gives {_show(a.value[x], a.bits)} in the original, {_show(b.value[y], b.bits)} in the port"
         )
     yield _Candidate(float(a.time[x]), key, int(a.thread[x]), message)
+
+
+def _by_place(t: _Table) -> _Table:
+    """A table whose values of a thread are in the order of their places."""
+    order = np.lexsort((t.place, t.thread))
+    return replace(t, thread=t.thread[order], time=t.time[order], value=t.value[order], place=t.place[order])
 
 
 def _counts(key: tuple[int, str], a: _Table, b: _Table) -> Iterator[_Candidate]:

@@ -171,3 +171,17 @@ def test_what_differs_first_is_found(change, kind):
     found = first_divergence(*sides, (), 32)
     assert found is not None and found.kind == kind
     assert first_divergence(sides[0], sides[0], (), 32) is None
+
+
+def test_the_order_in_which_a_statement_loads_its_operands_is_no_divergence():
+    """One compiler loads b before a: only what is stored tells whether the statement is right."""
+    loads = ["    ld.global.f32 %f1, [%rd4];\n", "    ld.global.f32 %f3, [%rd4+4];\n"]
+    line = "    shl.b32 %r4, %r1, 2;\n"
+    text = KERNEL.format(factor="40000000").replace("%tid.x;", "%tid.x;\n    and.b32 %r1, %r1, 15;")
+    one, other = (text.replace(loads[0], "".join(order)) for order in (loads, loads[::-1]))
+    sides = [Side(*record(t)[:2], "k.cu") for t in (one, other)]
+    assert sides[0].taps.events[0].places.tolist() != sides[1].taps.events[0].places.tolist()
+    assert first_divergence(*sides, (), 32) is None
+    wrong = Side(*record(other.replace(line, f"{line}    xor.b32 %r3, %r3, 8388608;\n"))[:2], "k.cu")
+    found = first_divergence(sides[0], wrong, (), 32)
+    assert found is not None and found.kind == "store.shared"
