@@ -111,6 +111,20 @@ def test_calls_that_an_entry_refuses_find_their_own_kernel(launches):
     assert len(set(kernels)) == len(calls) and kernels == kernels[: len(calls)] * 3
 
 
+def test_shapes_of_as_many_bytes_are_told_apart(launches, monkeypatch):
+    """Heads of q and whole rows, say: once one has refused the other, both are looked up by their shapes."""
+    calls = [(rows(32, 128),) * 2, (rows(1, 4096),) * 2, (rows(32, 128, torch.float16),) * 2]
+    for _ in range(3):
+        for out, x in calls:
+            corpus.rms_norm(out, x, x[0], EPS)
+    op = ops.OPS["rms_norm"]
+    kinds = [(kernel.dtype, kernel.rows.length, blocks) for kernel, blocks in launches]
+    assert len(set(kinds)) == 3 and kinds == kinds[:3] * 3 and len(op.ready) == 1
+    monkeypatch.setattr(ops.Op, "slow", lambda *_: pytest.fail("not by shapes"))
+    monkeypatch.setattr(ops.Op, "_of", lambda *_: pytest.fail("not by shapes"))
+    corpus.rms_norm(*calls[1], calls[1][0][0], EPS)
+
+
 def test_a_kernel_for_a_bad_place_is_not_used_for_good_ones(launches):
     odd = rows(16, 4096, stride=4097)
     corpus.rms_norm(odd, odd, None, EPS)

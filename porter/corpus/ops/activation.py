@@ -9,7 +9,7 @@ from porter.corpus.ops import activation_reference as reference
 from porter.corpus.ops.rows import access_width, as_rows, check_dtype, row_dimensions, widest_access
 from porter.corpus.ops.spread import spread_elements
 from porter.corpus.runtime.device import Device
-from porter.corpus.runtime.ops import Plan, Unsupported, op
+from porter.corpus.runtime.ops import Plan, Unsupported, op, usually
 
 FLOATS = ("bf16", "f16", "f32")
 
@@ -47,14 +47,19 @@ def _gated(device: Device, result: Any, input: Any, **choices: Any) -> Plan:
     direct = input.dim() == 2
 
     def bind(launch: Callable[..., None]) -> Callable[..., None]:
-        if direct:
-            return lambda result, input, *_: launch(result, input, blocks)
+        if direct:  # without *_, which takes longer
+            return (
+                lambda result, input: launch(result, input, blocks),
+                lambda result, input, a: launch(result, input, blocks),
+                lambda result, input, a, b: launch(result, input, blocks),
+                lambda result, input, a, b, c: launch(result, input, blocks),
+            )[len(choices.keys() & {"limit", "alpha", "beta"})]
         return lambda result, input, *_: launch(as_rows(result, 1), as_rows(input, 1), blocks)
 
     return kernel, bind
 
 
-@op("silu_and_mul(Tensor(a!) result, Tensor input) -> ()", key="input.numel()", fallback=reference.silu_and_mul)
+@op("silu_and_mul(Tensor(a!) result, Tensor input) -> ()", key="input.nbytes", fallback=reference.silu_and_mul)
 def silu_and_mul(device: Device, result: Any, input: Any) -> Plan:
     """`result` = silu(gate) * up, where a row of `input` (..., 2 d) is gate, then up.
 
@@ -67,7 +72,7 @@ def silu_and_mul(device: Device, result: Any, input: Any) -> Plan:
 
 @op(
     "mul_and_silu(Tensor(a!) out, Tensor input) -> ()",
-    key="input.numel()",
+    key="input.nbytes",
     fallback=reference.mul_and_silu,
 )
 def mul_and_silu(device: Device, out: Any, input: Any) -> Plan:
@@ -77,7 +82,7 @@ def mul_and_silu(device: Device, out: Any, input: Any) -> Plan:
 
 @op(
     "gelu_and_mul(Tensor(a!) out, Tensor input) -> ()",
-    key="input.numel()",
+    key="input.nbytes",
     fallback=reference.gelu_and_mul,
 )
 def gelu_and_mul(device: Device, out: Any, input: Any) -> Plan:
@@ -87,7 +92,7 @@ def gelu_and_mul(device: Device, out: Any, input: Any) -> Plan:
 
 @op(
     "gelu_tanh_and_mul(Tensor(a!) out, Tensor input) -> ()",
-    key="input.numel()",
+    key="input.nbytes",
     fallback=reference.gelu_tanh_and_mul,
 )
 def gelu_tanh_and_mul(device: Device, out: Any, input: Any) -> Plan:
@@ -97,7 +102,7 @@ def gelu_tanh_and_mul(device: Device, out: Any, input: Any) -> Plan:
 
 @op(
     "fatrelu_and_mul(Tensor(a!) out, Tensor input, float threshold) -> ()",
-    key="input.numel(), threshold",
+    key="input.nbytes, threshold",
     fallback=reference.fatrelu_and_mul,
 )
 def fatrelu_and_mul(device: Device, out: Any, input: Any, threshold: float) -> Plan:
@@ -107,7 +112,7 @@ def fatrelu_and_mul(device: Device, out: Any, input: Any, threshold: float) -> P
 
 @op(
     "silu_and_mul_with_clamp(Tensor(a!) result, Tensor input, float limit, float alpha=1.0, float beta=0.0) -> ()",
-    key="input.numel(), limit, alpha, beta",
+    key=usually("input.nbytes", {"limit": 7.0, "alpha": 1.0, "beta": 0.0}),
     fallback=reference.silu_and_mul_with_clamp,
 )  # fmt: skip
 def silu_and_mul_with_clamp(device: Device, result: Any, input: Any, limit: float, alpha: float, beta: float) -> Plan:
@@ -121,7 +126,7 @@ def silu_and_mul_with_clamp(device: Device, result: Any, input: Any, limit: floa
 
 @op(
     "swigluoai_and_mul(Tensor(a!) out, Tensor input, float alpha=1.702, float limit=7.0) -> ()",
-    key="input.numel(), alpha, limit",
+    key=usually("input.nbytes", {"alpha": 1.702, "limit": 7.0}),
     fallback=reference.swigluoai_and_mul,
 )  # fmt: skip
 def swigluoai_and_mul(device: Device, out: Any, input: Any, alpha: float, limit: float) -> Plan:
@@ -156,7 +161,7 @@ def _pointwise(device: Device, act: str, out: Any, input: Any) -> Plan:
     return kernel, bind
 
 
-@op("relu_squared(Tensor(a!) out, Tensor input) -> ()", key="input.numel()", fallback=reference.relu_squared)
+@op("relu_squared(Tensor(a!) out, Tensor input) -> ()", key="input.nbytes", fallback=reference.relu_squared)
 def relu_squared(device: Device, out: Any, input: Any) -> Plan:
     """`out` = max(input, 0)^2 in float32, rounded once.
 
@@ -166,21 +171,21 @@ def relu_squared(device: Device, out: Any, input: Any) -> Plan:
     return _pointwise(device, "relu_squared", out, input)
 
 
-@op("gelu_new(Tensor(a!) out, Tensor input) -> ()", key="input.numel()", fallback=reference.gelu_new)
+@op("gelu_new(Tensor(a!) out, Tensor input) -> ()", key="input.nbytes", fallback=reference.gelu_new)
 def gelu_new(device: Device, out: Any, input: Any) -> Plan:
     """`out` = x/2 * (1 + tanh(0.79788456 (x + 0.044715 x^3))), every step rounded to the dtype. Otherwise as
     `relu_squared`."""
     return _pointwise(device, "gelu_new", out, input)
 
 
-@op("gelu_fast(Tensor(a!) out, Tensor input) -> ()", key="input.numel()", fallback=reference.gelu_fast)
+@op("gelu_fast(Tensor(a!) out, Tensor input) -> ()", key="input.nbytes", fallback=reference.gelu_fast)
 def gelu_fast(device: Device, out: Any, input: Any) -> Plan:
     """`out` = x/2 * (1 + tanh(0.79788456 x * (1 + 0.044715 x * x))), every step rounded to the dtype. Otherwise as
     `relu_squared`."""
     return _pointwise(device, "gelu_fast", out, input)
 
 
-@op("gelu_quick(Tensor(a!) out, Tensor input) -> ()", key="input.numel()", fallback=reference.gelu_quick)
+@op("gelu_quick(Tensor(a!) out, Tensor input) -> ()", key="input.nbytes", fallback=reference.gelu_quick)
 def gelu_quick(device: Device, out: Any, input: Any) -> Plan:
     """`out` = x * sigmoid(1.702 x) in float32, rounded once. Otherwise as `relu_squared`."""
     return _pointwise(device, "gelu_quick", out, input)
@@ -188,7 +193,7 @@ def gelu_quick(device: Device, out: Any, input: Any) -> Plan:
 
 @op(
     "silu_and_mul_quant(Tensor(a!) result, Tensor input, Tensor scale) -> ()",
-    key="input.numel()",
+    key="input.nbytes",
     fallback=reference.silu_and_mul_quant,
 )
 def silu_and_mul_quant(device: Device, result: Any, input: Any, scale: Any) -> Plan:
@@ -215,7 +220,7 @@ def silu_and_mul_quant(device: Device, result: Any, input: Any, scale: Any) -> P
 @op(
     "silu_and_mul_per_block_quant(Tensor(a!) out, Tensor input, Tensor(b!) scales, int group_size, "
     "Tensor? scale_ub=None, bool is_scale_transposed=False) -> ()",
-    key="input.numel(), group_size, scale_ub is None, is_scale_transposed",
+    key=usually("input.nbytes", {"group_size": 128, "scale_ub is None": True, "is_scale_transposed": False}),
     fallback=reference.silu_and_mul_per_block_quant,
 )  # fmt: skip
 def silu_and_mul_per_block_quant(

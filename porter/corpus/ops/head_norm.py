@@ -9,14 +9,14 @@ from porter.corpus.ops import norm_reference as reference
 from porter.corpus.ops.norm import FLOATS, rounding
 from porter.corpus.ops.rows import access_width, as_heads, check_dtype, check_vector
 from porter.corpus.runtime.device import Device
-from porter.corpus.runtime.ops import Plan, Unsupported, op
+from porter.corpus.runtime.ops import Plan, Unsupported, op, usually
 from porter.corpus.runtime.tuning import choose
 
 
 @op(
     "qk_norm(Tensor(a!) q, Tensor(b!) k, Tensor q_weight, Tensor k_weight, float epsilon, float weight_bias=0.0, "
     "str profile='vllm') -> ()",
-    key="q.shape, weight_bias, profile",
+    key=usually("q.nbytes", {"weight_bias": 0.0, "profile": "vllm"}),
     fallback=reference.qk_norm,
 )  # fmt: skip
 def qk_norm(
@@ -145,7 +145,7 @@ def _qk_norm_rope(
     return (
         kernel,
         lambda launch: (
-            lambda qkv, hq, hk, hv, d, eps, wq, wk, table, neox, positions, *_: launch(
+            lambda qkv, hq, hk, hv, d, eps, wq, wk, table, neox, positions, forced: launch(
                 qkv, wq, wk, table, positions, eps, blocks
             )
         ),
@@ -171,7 +171,7 @@ _QK_NORM_ROPE = (
 )
 
 
-_ROPE_KEY = "qkv.numel(), num_heads_q, num_heads_k, num_heads_v, head_dim, is_neox"
+_ROPE_KEY = usually("(qkv.nbytes, num_heads_q, num_heads_k, head_dim)", {"is_neox": True})
 
 
 @op("qk_norm_rope" + _QK_NORM_ROPE, key=_ROPE_KEY, fallback=reference.qk_norm_rope)

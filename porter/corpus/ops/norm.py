@@ -17,7 +17,7 @@ from porter.corpus.ops.rows import (
     spread_rows,
 )
 from porter.corpus.runtime.device import Device
-from porter.corpus.runtime.ops import Plan, Unsupported, op
+from porter.corpus.runtime.ops import Plan, Unsupported, op, usually
 
 FLOATS = ("bf16", "f16", "f32")
 # Where the rounding steps of engines differ; "vllm" is the default everywhere.
@@ -42,7 +42,7 @@ def weight_dtype(weight: Any, dtype: str, length: int) -> str | None:
 @op(
     "rms_norm(Tensor(a!) result, Tensor input, Tensor? weight, float epsilon, float weight_bias=0.0, "
     "str profile='vllm') -> ()",
-    key="input.shape, weight is None, weight_bias, profile",
+    key=usually("input.nbytes", {"weight is None": False, "weight_bias": 0.0, "profile": "vllm"}),
     fallback=reference.rms_norm,
 )  # fmt: skip
 def rms_norm(
@@ -89,7 +89,7 @@ def rms_norm(
 @op(
     "fused_add_rms_norm(Tensor(a!) input, Tensor(b!) residual, Tensor? weight, float epsilon, float weight_bias=0.0, "
     "str profile='vllm') -> ()",
-    key="input.shape, weight is None, weight_bias, profile",
+    key=usually("input.nbytes", {"weight is None": False, "weight_bias": 0.0, "profile": "vllm"}),
     fallback=reference.fused_add_rms_norm,
 )  # fmt: skip
 def fused_add_rms_norm(
@@ -135,7 +135,7 @@ def fused_add_rms_norm(
 
 @op(
     "layer_norm(Tensor(a!) result, Tensor input, Tensor? weight, Tensor? bias, float epsilon) -> ()",
-    key="input.shape, weight is None, bias is None",
+    key=usually("input.nbytes", {"weight is None": False, "bias is None": False}),
     fallback=reference.layer_norm,
 )  # fmt: skip
 def layer_norm(device: Device, result: Any, input: Any, weight: Any, bias: Any, epsilon: float) -> Plan:
@@ -170,7 +170,7 @@ def layer_norm(device: Device, result: Any, input: Any, weight: Any, bias: Any, 
 @op(
     "rms_norm_gated(Tensor(a!) result, Tensor input, Tensor gate, Tensor weight, float epsilon, "
     "bool norm_before_gate=True, str activation='silu') -> ()",
-    key="input.shape, norm_before_gate, activation",
+    key=usually("input.nbytes", {"norm_before_gate": True, "activation": "silu"}),
     fallback=reference.rms_norm_gated,
 )  # fmt: skip
 def rms_norm_gated(
@@ -214,7 +214,7 @@ def rms_norm_gated(
 
 @op(
     "rms_norm_silu(Tensor(a!) result, Tensor input, Tensor weight, float epsilon) -> ()",
-    key="input.shape",
+    key="input.nbytes",
     fallback=reference.rms_norm_silu,
 )
 def rms_norm_silu(device: Device, result: Any, input: Any, weight: Any, epsilon: float) -> Plan:

@@ -10,7 +10,7 @@ from porter.corpus.ops import norm_reference as reference
 from porter.corpus.ops.norm import FLOATS, weight_dtype
 from porter.corpus.ops.rows import Spread, access_width, as_rows, check_dtype, row_dimensions, spread_rows
 from porter.corpus.runtime.device import Device
-from porter.corpus.runtime.ops import Plan, Unsupported, op
+from porter.corpus.runtime.ops import Plan, Unsupported, op, usually
 
 
 def quantised_rows(
@@ -83,7 +83,7 @@ def _static_plan(
 @op(
     "rms_norm_static_fp8_quant(Tensor(a!) result, Tensor input, Tensor weight, Tensor scale, float epsilon, "
     "str profile='vllm') -> ()",
-    key="input.shape, profile",
+    key=usually("input.nbytes", {"profile": "vllm"}),
     fallback=reference.rms_norm_static_fp8_quant,
 )  # fmt: skip
 def rms_norm_static_fp8_quant(
@@ -114,7 +114,7 @@ def rms_norm_static_fp8_quant(
 @op(
     "fused_add_rms_norm_static_fp8_quant(Tensor(a!) result, Tensor input, Tensor(b!) residual, Tensor weight, "
     "Tensor scale, float epsilon, str profile='vllm') -> ()",
-    key="input.shape, profile",
+    key=usually("input.nbytes", {"profile": "vllm"}),
     fallback=reference.fused_add_rms_norm_static_fp8_quant,
 )  # fmt: skip
 def fused_add_rms_norm_static_fp8_quant(
@@ -145,7 +145,7 @@ def fused_add_rms_norm_static_fp8_quant(
 @op(
     "rms_norm_dynamic_per_token_quant(Tensor(a!) result, Tensor input, Tensor weight, Tensor(b!) scale, "
     "float epsilon, Tensor? scale_ub=None, Tensor(c!)? residual=None) -> ()",
-    key="input.shape, scale_ub is None, residual is None",
+    key=usually("input.nbytes", {"scale_ub is None": True, "residual is None": True}),
     fallback=reference.rms_norm_dynamic_per_token_quant,
 )  # fmt: skip
 def rms_norm_dynamic_per_token_quant(
@@ -194,7 +194,10 @@ def rms_norm_dynamic_per_token_quant(
 @op(
     "rms_norm_per_block_quant(Tensor(a!) result, Tensor input, Tensor weight, Tensor(b!) scale, float epsilon, "
     "Tensor? scale_ub, Tensor(c!)? residual, int group_size, bool is_scale_transposed) -> ()",
-    key="input.shape, scale_ub is None, residual is None, group_size, is_scale_transposed",
+    key=usually(
+        "input.nbytes",
+        {"scale_ub is None": True, "residual is None": True, "group_size": 128, "is_scale_transposed": False},
+    ),
     fallback=reference.rms_norm_per_block_quant,
 )  # fmt: skip
 def rms_norm_per_block_quant(

@@ -10,13 +10,15 @@ from typing import Any
 from porter.corpus.ops import rotary_reference as reference
 from porter.corpus.ops.rows import check_dtype
 from porter.corpus.runtime.device import Device
-from porter.corpus.runtime.ops import Plan, Unsupported, op
+from porter.corpus.runtime.ops import Plan, Unsupported, op, usually
 from porter.corpus.runtime.tuning import Choice, choose
 
 FLOATS = ("bf16", "f16", "f32")
 
 
-_KEY = "query.numel(), key is None, head_size, is_neox, rope_dim_offset, inverse"
+_KEY = usually(
+    "(query.nbytes, head_size)", {"key is None": False, "is_neox": True, "rope_dim_offset": 0, "inverse": False}
+)
 
 
 @op(
@@ -119,15 +121,19 @@ def rotary_embedding_fp8(
     blocks, tokens = kernel.blocks(work.tokens), work.tokens
 
     def bind(launch: Callable[..., None]) -> Callable[..., None]:
+        if work.direct:
+            return lambda q_out, k_out, positions, q, k, size, table, neox, q_scale, k_scale, offset, inverse: launch(
+                q_out, k_out, positions, q, k, table, q_scale, k_scale, blocks
+            )
+
         def call(
             query_out: Any, key_out: Any, positions: Any, query: Any, key: Any, head_size: int, table: Any,
             is_neox: bool, query_scale: float, key_scale: float, *_: Any
         ) -> None:  # fmt: skip
-            if not work.direct:
-                positions = positions.view(-1)
-                query_out, key_out, query, key = (
-                    t if t is None else t.view(tokens, -1, head_size) for t in (query_out, key_out, query, key)
-                )
+            positions = positions.view(-1)
+            query_out, key_out, query, key = (
+                t if t is None else t.view(tokens, -1, head_size) for t in (query_out, key_out, query, key)
+            )
             launch(query_out, key_out, positions, query, key, table, query_scale, key_scale, blocks)
 
         return call

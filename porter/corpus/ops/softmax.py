@@ -8,7 +8,7 @@ from typing import Any
 from porter.corpus.ops import softmax_reference as reference
 from porter.corpus.ops.rows import access_width, as_rows, check_dtype, row_dimensions
 from porter.corpus.runtime.device import Device
-from porter.corpus.runtime.ops import Plan, Unsupported, op
+from porter.corpus.runtime.ops import Plan, Unsupported, op, usually
 from porter.corpus.runtime.tuning import Choice, choose
 
 FLOATS = ("bf16", "f16", "f32")
@@ -18,7 +18,7 @@ _MOST_WORDS = 64  # registers that a thread may hold a row in
 
 @op(
     "softmax(Tensor(a!) out, Tensor input, Tensor? temperature=None) -> ()",
-    key="input.numel(), temperature is None",
+    key=usually("input.nbytes", {"temperature is None": True}),
     fallback=reference.softmax,
 )  # fmt: skip
 def softmax(device: Device, out: Any, input: Any, temperature: Any) -> Plan:

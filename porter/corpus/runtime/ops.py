@@ -12,7 +12,7 @@ import importlib
 import inspect
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from porter.corpus.runtime.device import Device, device_of, one_kind_of_device
@@ -33,12 +33,12 @@ class Unsupported(ValueError):
 class Op:
     """One operation of the corpus.
 
-    Two tables hold launchers. `ready` is looked up first, with little: a shape, or only how many elements there are,
-    and numbers that are constants of the kernel. All else (dtypes, strides, alignment, devices, None) the compiled
-    function checks anyway, so that an entry refuses the calls that it is not for. Those, and new ones, are looked up in
-    `exact`, with everything that a plan can see. A key of `ready` that more than one kind of call has leads there from
-    then on. What never gets into `ready`: fallbacks, which refuse nothing, and kernels that only a bad place in memory
-    calls for, which take every other.
+    Three tables hold launchers. `ready` is looked up first, with little: the bytes of one tensor, and numbers that are
+    constants of the kernel. All else (dtypes, shapes, strides, alignment, devices, None) the compiled function checks
+    anyway, so that an entry refuses the calls that it is not for. A key that more than one kind of call has leads from
+    then on to `shaped`, looked up by all shapes, and from there, if need be, to `exact`, by everything a plan can see.
+    New calls and refused ones come to the last at once. What only `exact` holds: fallbacks, which refuse nothing, and
+    kernels that only a bad place in memory calls for, which take every other.
     """
 
     def __init__(self, schema: str, plan: Callable[..., Plan], key: str, fallback: Launcher):
@@ -50,6 +50,7 @@ class Op:
         self.signature = _signature(schema)
         self._tensors = [i for i, p in enumerate(self.signature.parameters.values()) if "Tensor" in p.annotation]
         self.ready: dict[Any, Launcher] = {}
+        self.shaped: dict[Any, Launcher] = {}
         self.exact: dict[Any, tuple[Launcher, bool]] = {}
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
@@ -70,15 +71,34 @@ class Op:
         use, usual = self._of(args)
         if key in self.ready:  # it refused
             if use is not self.fallback:  # which is so slow, on the CPU say, that the others need not pay for it
-                self.ready[key] = self._exactly
+                self.ready[key] = self._by_shapes
         elif usual:
             _bounded(self.ready)[key] = use
         use(*args)
 
     def forget(self) -> None:
         """Empty the tables, so that the next calls plan anew (after a change of the environment or of the tuning)."""
-        self.ready.clear()
-        self.exact.clear()
+        for table in (self.ready, self.shaped, self.exact):
+            table.clear()
+
+    def _by_shapes(self, *args: Any) -> None:
+        parts = list(args)
+        for i in self._tensors:
+            if args[i] is not None:
+                parts[i] = args[i].shape
+        key = tuple(parts)
+        use = self.shaped.get(key)
+        if use is None:
+            found, usual = self._of(args)
+            use = _bounded(self.shaped)[key] = found if usual else self._exactly
+        try:
+            use(*args)
+            return
+        except _REFUSALS:
+            if use == self._exactly:
+                raise
+        self.shaped[key] = self._exactly
+        self._exactly(*args)
 
     def _exactly(self, *args: Any) -> None:
         self._of(args)[0](*args)
@@ -138,6 +158,13 @@ def op(schema: str, *, key: str, fallback: Launcher) -> Callable[[Callable[..., 
         return _function(made, plan, traced=True)
 
     return declare
+
+
+def usually(size: str, rest: Mapping[str, Any]) -> str:
+    """A key that is `size` alone where the expressions of `rest` have the values that they have in most calls: a number
+    is looked up in half the time of a tuple."""
+    same = [f"{e}" if v is True else f"not ({e})" if v is False else f"{e} == {v!r}" for e, v in rest.items()]
+    return f"{size} if {' and '.join(same)} else ({size}, {', '.join(rest)})"
 
 
 def enabled(name: str) -> bool:
