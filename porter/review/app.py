@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import signal
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -18,7 +21,7 @@ from porter.review.loaded import Loaded, load
 from porter.review.ports_screen import PortsScreen
 from porter.review.review_screen import ReviewScreen
 from porter.review.shown import PortScreen
-from porter.review.verifying import Verifier, verify
+from porter.review.verifying import Verifier, end_all, verify
 
 POLL_SECONDS = 2.0  # how often the files of the ports are looked at for changes by others
 
@@ -69,6 +72,13 @@ class ReviewApp(App[int]):
         if len(self.ports) == 1:
             self.push_screen(ReviewScreen(next(iter(self.ports))))
         self.set_interval(POLL_SECONDS, self.look_at_files)
+        if not self.is_headless and hasattr(signal, "SIGHUP"):
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self.terminal_gone)
+
+    def terminal_gone(self) -> None:
+        """End at once: decisions and what was typed are on disk, and there is no screen to restore."""
+        end_all()
+        os._exit(128 + signal.SIGHUP)
 
     # ---- ports
 

@@ -35,7 +35,8 @@ def accept(loaded: Loaded, region: Region, comment: str = "") -> Loaded:
 
 
 def remark(loaded: Loaded, region: Region, comment: str) -> Loaded:
-    """Comment on a region; a decision about it stands."""
+    """Comment on a region; a decision about it stands. Raises PorterError when the record cannot be read."""
+    _readable(loaded)
     was = loaded.decisions.get(region.name)
     state, sha256 = (was.state, was.sha256) if was else ("open", loaded.digest_of(region))
     save(loaded.path, region, sha256, state, comment, was)
@@ -218,9 +219,13 @@ def _saved(loaded: Loaded, region: Region, state: str, comment: str) -> Loaded:
     return load(loaded.path)
 
 
-def _decidable(loaded: Loaded, region: Region) -> None:
+def _readable(loaded: Loaded) -> None:
     if not loaded.readable:
         raise PorterError(*loaded.faults)
+
+
+def _decidable(loaded: Loaded, region: Region) -> None:
+    _readable(loaded)
     if loaded.cuda is None:
         raise _refused(loaded, region, f"the source {loaded.cuda_path} cannot be read", "restore it")
     _unchanged(loaded)

@@ -11,7 +11,6 @@ from rich.style import Style
 from rich.syntax import Syntax
 from textual.geometry import Region as Rectangle
 from textual.geometry import Size
-from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
@@ -21,7 +20,7 @@ MARKED = Style(bold=True)
 PLAIN = Style()
 FAINT = Style(dim=True)
 CUT = "›"  # at the end of a line that goes on to the right
-Row = list[tuple[str, Style]]  # pieces of a line, each of one style
+Row = list[Segment]  # pieces of a line, each of one style
 
 
 def highlighted(text: str, language: str) -> list[Row]:
@@ -34,13 +33,13 @@ def highlighted(text: str, language: str) -> list[Row]:
             if number:
                 rows.append([])
             if piece:
-                rows[-1].append((piece, style))
+                rows[-1].append(Segment(piece, style))
     lines = text.splitlines()
     # Form feeds and the like end a line for Python and for the line map, but not for the lexer: then without colours.
     return (
         rows[: len(lines)]
         if text.count("\n") + (not text.endswith("\n")) == len(lines)
-        else [[(x, PLAIN)] for x in lines]
+        else [[Segment(x, PLAIN)] for x in lines]
     )
 
 
@@ -55,17 +54,6 @@ class CodePane(ScrollView, can_focus=True):
     CodePane .code-pane--marked { background: $surface-lighten-2; }
     """
 
-    class Moved(Message):
-        """The person moved the cursor of a pane."""
-
-        def __init__(self, pane: CodePane) -> None:
-            super().__init__()
-            self.pane = pane
-
-        @property
-        def control(self) -> CodePane:
-            return self.pane
-
     def __init__(self, name: str, **arguments: str) -> None:
         super().__init__(**arguments)  # type: ignore[arg-type]
         self.border_title = name
@@ -75,6 +63,7 @@ class CodePane(ScrollView, can_focus=True):
         self.cursor = 1
         self.marked: Collection[int] = ()
         self.sign: Callable[[int], str] = lambda line: " "
+        self.moved: Callable[[CodePane], None] = lambda pane: None  # called when the person has moved the cursor
 
     def show(self, text: str, language: str) -> None:
         """Another text; the cursor stays on its line as far as there is one."""
@@ -94,7 +83,7 @@ class CodePane(ScrollView, can_focus=True):
     @property
     def columns(self) -> int:
         """Columns that a line may take: the scrollbar takes one."""
-        return self.scrollable_content_region.width
+        return self.size.width - self.scrollbar_size_vertical
 
     def render_line(self, y: int) -> Strip:
         left, top = self.scroll_offset
@@ -114,7 +103,10 @@ class CodePane(ScrollView, can_focus=True):
             Segment(f"{line:{self.digits}} ", FAINT + back),
             Segment(f"{self.sign(line)[:1]} ", MARKED + back),
         ]
-        body = Strip([Segment(text, own + weight + back) for text, own in self.rows[line - 1]])
+        row = self.rows[line - 1]
+        if weight or back:
+            row = [Segment(text, (own or PLAIN) + weight + back) for text, own, _ in row]
+        body = Strip(row)
         room = max(self.columns - self.head_width, 1)
         if body.cell_length > left + room:
             shown = [*body.crop_extend(left, left + room - 1, back), Segment(CUT, FAINT + back)]
@@ -139,9 +131,10 @@ class CodePane(ScrollView, can_focus=True):
 
     def mark(self, lines: Collection[int]) -> None:
         """Mark other lines than before."""
-        if lines != self.marked:
-            self.marked = lines
-            self.refresh()
+        changed = sorted(set(lines) ^ set(self.marked))
+        self.marked = lines
+        if changed:
+            self.refresh_lines(changed[0] - 1, changed[-1] - changed[0] + 1)
 
     def reveal(self, first: int, last: int) -> None:
         """Put the cursor on `first`, with the lines up to `last` in sight as far as they fit."""
@@ -160,7 +153,7 @@ class CodePane(ScrollView, can_focus=True):
     def go(self, line: int) -> None:
         """Move the cursor as a person does."""
         self.put_cursor(line)
-        self.post_message(self.Moved(self))
+        self.moved(self)  # at once, not by a message: all panes are then drawn together
 
     def find(self, text: str) -> int:
         """The next line after the cursor, around the end, that has the text in any case; 0 when none has."""

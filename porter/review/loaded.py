@@ -103,8 +103,14 @@ class Loaded:
 
     def region_of_cuda(self, line: int) -> Region | None:
         """The region that a CUDA line became: the one with the fewest lines among those that name it."""
-        found = [r for r in self.regions if line in self.cuda_now(r)]
-        return min(found, key=lambda r: len(r.cuda), default=None)
+        return self._regions_by_cuda.get(line)
+
+    @cached_property
+    def _regions_by_cuda(self) -> dict[int, Region]:
+        found: dict[int, Region] = {}
+        for region in sorted(reversed(self.regions), key=lambda r: -len(r.cuda)):  # the last one stays
+            found |= dict.fromkeys(self.cuda_now(region), region)
+        return found
 
     def digest_of(self, region: Region) -> str:
         return self._digest_by_name[region.name]

@@ -47,6 +47,7 @@ class ReviewScreen(OnePortScreen):
     def on_mount(self) -> None:
         self.cuda_pane.sign = self.cuda_sign
         self.port_pane.sign = self.port_sign
+        self.cuda_pane.moved = self.port_pane.moved = self.follow
         self.fill()
         first = next((r for r in self.loaded.regions if self.loaded.state(r) != "accepted"), None)
         self.port_pane.focus()
@@ -96,9 +97,6 @@ class ReviewScreen(OnePortScreen):
     def port_sign(self, line: int) -> str:
         return self.signs.get(line, " ")
 
-    def on_code_pane_moved(self, event: CodePane.Moved) -> None:
-        self.follow(event.pane)
-
     def follow(self, pane: CodePane) -> None:
         """Bring the other pane to the lines that belong to the cursor, on the same row of the screen."""
         p = self.loaded
@@ -136,7 +134,11 @@ class ReviewScreen(OnePortScreen):
         elif p.verdicts and not p.verified:
             checks = f"of an earlier text: {checks}"
         about.border_subtitle = checks.replace("[", "\\[")  # or it would be markup
-        about.update(Text("\n".join(about_rows(p, region)) if region else "the port is empty"), layout=False)
+        rows = about_rows(p, region) if region else ["the port is empty"]
+        room = about.size
+        if room.width and sum(-(-len(row) // room.width) for row in rows) > room.height:
+            about.border_title += "   enter: all of it"
+        about.update(Text("\n".join(rows)), layout=False)
 
     def go_to(self, region: Region | None) -> None:
         if region is not None:

@@ -70,6 +70,8 @@ class ThreeWayScreen(OnePortScreen):
 
     def on_mount(self) -> None:
         new = self.panes[1]
+        for pane in self.panes:
+            pane.moved = self.follow
         self.fill()
         new.focus()
         first = min(self.fresh or {1})
@@ -97,21 +99,22 @@ class ThreeWayScreen(OnePortScreen):
         port.show(p.text, "python")
         self.query_one("#faults", Static).update(words)
 
-    def on_code_pane_moved(self, event: CodePane.Moved) -> None:
+    def follow(self, pane: CodePane) -> None:
+        """Bring the other two texts to what belongs to the line under the cursor."""
         line_map = self.loaded.line_map
         old, new, port = self.panes
-        row = event.pane.row
-        if event.pane is new:
+        row = pane.row
+        if pane is new:
             before = self.beside.get(new.cursor, 1)
-        elif event.pane is port:
+        elif pane is port:
             before = next((e.span.line for e in reversed(line_map) if e.line <= port.cursor), 1)
         else:
             before = old.cursor
-        if event.pane is not old:
+        if pane is not old:
             old.put_cursor(before, row)
-        if event.pane is not new:
+        if pane is not new:
             new.put_cursor(next((n for n, o in self.beside.items() if o >= before), 1), row)
-        if event.pane is not port:
+        if pane is not port:
             around = [e for e in line_map if e.span.line <= before <= _last(e)]
             nearest = min(around, key=lambda e: (_last(e) - e.span.line, e.line), default=None)
             port.put_cursor(nearest.line if nearest else port.cursor, row)

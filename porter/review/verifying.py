@@ -15,6 +15,20 @@ Say = Callable[[str], None]
 Verifier = Callable[[Path, Say], Awaitable[tuple[bool, str]]]  # (port, progress) -> (all checks passed, what to tell)
 
 
+running: set[int] = set()  # process groups
+
+
+def end_all() -> None:
+    """End the verifications that run."""
+    for group in tuple(running):
+        _end(group)
+
+
+def _end(group: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGTERM)
+
+
 async def verify(port: Path, say: Say) -> tuple[bool, str]:
     """Run `porter verify` for one port, which keeps its answers in `.port.json`. Progress is a line of a few words."""
     command = [sys.executable, "-m", "porter.cli", "verify", str(port), "--output-format", "json", "--color", "never"]
@@ -26,13 +40,15 @@ async def verify(port: Path, say: Say) -> tuple[bool, str]:
         start_new_session=True,
         limit=1 << 24,
     )
+    running.add(process.pid)
     try:
         output, last = await asyncio.gather(_read(process.stdout), _follow(process.stderr, say))
         code = await process.wait()
     except asyncio.CancelledError:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGTERM)
+        _end(process.pid)
         raise
+    finally:
+        running.discard(process.pid)
     return conclusion(code, output, last)
 
 
@@ -40,17 +56,22 @@ def conclusion(code: int, output: str, last: str) -> tuple[bool, str]:
     """What the end of a verification says."""
     try:
         report = json.loads(output)
-        (kernel,) = report["kernels"]
-    except (ValueError, KeyError):
-        return False, f"the verification ended with {code}: {last or 'without a message'}"
-    bad = [f"{v['check']} {v['status']}" for v in kernel["verdicts"] if v["status"] in ("FAIL", "ERROR")]
-    errors = [d["message"] for d in (*kernel["diagnostics"], *report["diagnostics"]) if d["severity"] == "error"]
+        kernels = report["kernels"]
+        found = [*(d for k in kernels for d in k["diagnostics"]), *report["diagnostics"]]
+        bad = [
+            f"{v['check']} {v['status']}" for k in kernels for v in k["verdicts"] if v["status"] in ("FAIL", "ERROR")
+        ]
+        holes = sum(len(k["holes"]) for k in kernels)
+        errors = [d["message"] for d in found if d["severity"] == "error"]
+    except (ValueError, KeyError, TypeError):
+        kernels, bad, holes, errors = [], [], 0, []
     if bad or errors:
         return False, ", ".join([*bad, *errors])
-    if kernel["holes"]:
-        holes = len(kernel["holes"])
+    if holes:
         return False, f"not verified: {holes} hole{'s' * (holes != 1)} left"
-    return code == 0, "every check passed or was skipped"
+    if not kernels or code:
+        return False, f"the verification ended with {code}: {last or 'without a message'}"
+    return True, "every check passed or was skipped"
 
 
 async def _read(stream: asyncio.StreamReader | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -48,7 +49,8 @@ async def type_line(pilot: Pilot[int], text: str) -> None:
 
 
 async def wait_for(pilot: Pilot[int], condition: Callable[[], bool], seconds: float = 4.0) -> None:
-    for _ in range(int(50 * seconds)):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
         if condition():
             return
         await pilot.pause(0.02)

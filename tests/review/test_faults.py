@@ -11,14 +11,16 @@ pytest.importorskip("textual")
 from textual.pilot import Pilot
 from textual.widgets import TextArea
 
+from porter.cli import main
 from porter.provenance import record_path
 from porter.review import dialogs
 from porter.review.app import ReviewApp
+from porter.review.changes import accept
 from porter.review.decisions import read_draft
 from porter.review.loaded import load
 
 from .conftest import with_verdicts
-from .drive import app_of, at, drive, press, said, wait_for
+from .drive import LARGE, app_of, at, drive, press, said, wait_for
 from .screens import screen_text
 
 
@@ -152,3 +154,115 @@ def test_nothing_is_said_by_colour_alone(port: Path, monkeypatch: pytest.MonkeyP
 
         drive(app, steps)
     assert texts[0] == texts[1]
+
+
+def test_a_port_without_a_record_is_shown_and_not_decided(port: Path, capsys: pytest.CaptureFixture[str]):
+    """It says which file is missing and what makes it; nothing is written. `--check` says the same."""
+    record_path(port).unlink()
+    app = app_of(port)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        assert "PRT955" in screen_text(app) and "has no scale.port.json" in screen_text(app)
+        await press(pilot, "a", "c", *"x", "enter", "i", "escape", "w", "escape", "d", "escape", "t", "escape")
+        assert not record_path(port).exists() and any(m.startswith("PRT955") for m in said(app))
+
+    drive(app, steps)
+    assert main(["review", str(port), "--check"]) == 1
+    assert "has no scale.port.json" in capsys.readouterr().out
+
+
+def test_a_missing_source_shows_what_was_ported(folder: Path, port: Path):
+    """The record has the old text: it is shown as what it is. Accepting is refused, comments are not."""
+    accept(load(port), load(port).regions[0])
+    (folder / "scale.cu").unlink()
+    app = app_of(port)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        screen = await at(pilot, "if i < n")
+        text = screen_text(app)
+        assert "PRT961" in text and "if (i < n) {" in text and "as it was ported" in text
+        await press(pilot, "a")
+        assert any("cannot be read" in m for m in said(app))
+        await press(pilot, "c", *"gone", "enter")
+        assert load(port).decisions[screen.here.name].comment == "gone" and load(port).accepted == 1
+
+    drive(app, steps)
+
+
+def test_a_decision_that_cannot_be_written_is_said(port: Path, monkeypatch: pytest.MonkeyPatch):
+    """The disk is full: the region stays open on the screen too, and the next try is kept."""
+    app = app_of(port)
+
+    def full(path: Path, text: str) -> None:
+        raise OSError(28, "No space left on device")
+
+    async def steps(pilot: Pilot[int]) -> None:
+        with monkeypatch.context() as broken:
+            broken.setattr("porter.provenance.write_atomic", full)
+            broken.setattr("porter.review.decisions.write_atomic", full)
+            await press(pilot, "a")
+            assert any("no space left" in m for m in said(app)), said(app)
+            assert "0 of 10 regions accepted" in screen_text(app)
+            await press(pilot, "i", *"x", "escape")
+            assert sum("no space left" in m for m in said(app)) == 2
+        await press(pilot, "a")
+        assert load(port).accepted == 1
+
+    drive(app, steps)
+
+
+def test_two_people_decide_at_once(port: Path):
+    """Both apps are open; what one decides is there when the other decides about another region, and is shown."""
+    app, other = app_of(port), app_of(port)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        async with other.run_test(size=LARGE) as second:
+            await second.pause()
+            await press(pilot, "a")
+            await at(second, "if i < n")
+            await press(second, "a")
+            assert load(port).accepted == 2
+            app.look_at_files()
+            await pilot.pause()
+            assert "2 of 10 regions accepted" in screen_text(app)
+
+    drive(app, steps)
+
+
+def test_the_record_is_damaged_while_a_port_is_verified(port: Path):
+    """The verification ends, says what it cannot read, and the screen shows the fault."""
+
+    async def verifier(path: Path, say: Callable[[str], None]) -> tuple[bool, str]:
+        record_path(port).write_text("half a rec")
+        return False, "cannot read the provenance of the port"
+
+    app = app_of(port, verifier=verifier)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, "a", "v")
+        await wait_for(pilot, lambda: not app.running)
+        await pilot.pause()
+        assert "PRT955" in screen_text(app) and any("not verified" in m for m in said(app))
+        await press(pilot, "a")
+        assert record_path(port).read_text() == "half a rec"
+
+    drive(app, steps)
+
+
+def test_no_colour_is_sent_to_a_terminal_that_wants_none(port: Path):
+    """NO_COLOR: every colour that is drawn is a grey."""
+    with_verdicts(port)
+    svgs = []
+    for value in ("", "1"):
+        with pytest.MonkeyPatch.context() as environment:
+            environment.setenv("NO_COLOR", value) if value else environment.delenv("NO_COLOR", raising=False)
+            app = app_of(port)
+
+            async def steps(pilot: Pilot[int], app: ReviewApp = app) -> None:
+                await at(pilot, "if i < n")
+                strips = app.screen._compositor.render_strips(app.size)
+                svgs.append({s.style.color.triplet for strip in strips for s in strip if s.style and s.style.color})
+
+            drive(app, steps)
+    assert any(len({c.red, c.green, c.blue}) > 1 for c in svgs[0] if c)
+    assert not any(len({c.red, c.green, c.blue}) > 1 for c in svgs[1] if c)

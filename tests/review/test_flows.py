@@ -12,17 +12,21 @@ import pytest
 pytest.importorskip("textual")
 from textual.containers import VerticalScroll
 from textual.pilot import Pilot
-from textual.widgets import DataTable, Input, TextArea
+from textual.widgets import DataTable, Input, TabbedContent, TextArea
 
 from porter.provenance import record_path
 from porter.review import dialogs
 from porter.review.bindings import KEYS
+from porter.review.changes import accept
+from porter.review.evidence_screen import EvidenceScreen
 from porter.review.loaded import load
 from porter.review.ports_screen import PortsScreen
+from porter.review.three_way import ThreeWayScreen
 
 from .agent_run import with_run
-from .conftest import with_verdicts
-from .drive import app_of, at, drive, press, review, said, wait_for
+from .conftest import KERNEL, with_verdicts
+from .drive import SMALL, app_of, at, drive, press, review, said, wait_for
+from .gpu_rows import with_recorded
 from .screens import screen_text
 
 # ---------------------------------------------------------------- ports
@@ -59,6 +63,27 @@ def test_open_filter_and_sort(folder: Path):
         assert review(app).path.name == "scale.py"
         await press(pilot, "escape")
         assert isinstance(app.screen, PortsScreen)
+
+    drive(app, steps)
+
+
+def test_the_table_sorts_by_every_column_and_forgets_a_filter(folder: Path):
+    """Numbers by value, names by letter; a filter that nothing fits leaves an empty table, and an empty one ends it."""
+    with_verdicts(folder / "out" / "scale.py")
+    app = app_of("out")
+
+    async def steps(pilot: Pilot[int]) -> None:
+        table = app.screen.query_one(DataTable)
+        for column in ("regions", "holes", "compile", "numerics", "sanitizer", "performance", "reviewed", "port"):
+            await press(pilot, "s")
+            assert f"{column} ▼" in screen_text(app)
+            assert str(table.get_row_at(0)[0]) == "other", "dashes come before words, and names by letter"
+        await press(pilot, "slash", *"fail", "enter")
+        assert table.row_count == 1 and str(table.get_row_at(0)[0]) == "scale"
+        await press(pilot, "slash", "ctrl+u", *"zzz", "enter")
+        assert table.row_count == 0 and "0 of 2 ports" in screen_text(app)
+        await press(pilot, "enter", "v", "slash", "ctrl+u", "enter")
+        assert table.row_count == 2 and isinstance(app.screen, PortsScreen)
 
     drive(app, steps)
 
@@ -214,6 +239,43 @@ def test_the_editor_gets_the_line_and_the_port_is_verified(port: Path, monkeypat
     drive(app, steps)
 
 
+def test_edit_in_place_starts_over(port: Path):
+    """What was typed is gone with ctrl+r; a text that is not changed is not verified; leaving keeps what was typed."""
+    app = app_of(port)
+    before = port.read_text()
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await at(pilot, "if i < n")
+        await press(pilot, "i", *"junk", "ctrl+r")
+        assert "junk" not in app.screen.query_one(TextArea).text
+        await press(pilot, "ctrl+s")
+        assert port.read_text() == before and not app.running
+        await press(pilot, "i", "end", "tab", "number_sign", "escape", "i")
+        assert "continues an edit" in screen_text(app)
+        assert "#" in app.screen.query_one(TextArea).text.splitlines()[0]
+
+    drive(app, steps)
+
+
+def test_a_decision_on_changed_text_is_stale_on_the_screen(folder: Path, port: Path):
+    """~ before a region whose CUDA has changed since, who decided, that it was about another text; `n` goes to it."""
+    for name in [r.name for r in load(port).regions]:
+        accept(load(port), next(r for r in load(port).regions if r.name == name))
+    (folder / "scale.cu").write_text("\n" + KERNEL.replace("* factor", "* factor * factor"))
+    app = app_of(port)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, "home", "n", "n")
+        text = screen_text(app)
+        assert "~ scale_kernel/3  port 29-30 <- CUDA 10, 12  statements, stale" in text
+        assert "accepted about another text by Ada" in text and "8 of 10 regions accepted" in text
+        assert "PRT958" in text
+        await press(pilot, "a", "a")
+        assert load(port).complete
+
+    drive(app, steps)
+
+
 # ---------------------------------------------------------------- reading
 
 
@@ -249,6 +311,41 @@ def test_search_wraps_and_says_when_there_is_nothing(port: Path):
         assert any("is not there" in m for m in said(app))
 
     drive(app, steps)
+
+
+def test_search_in_the_cuda(port: Path):
+    """The pane with the cursor is searched, in any case of letters; the other pane follows."""
+    app = app_of(port)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        screen = review(app)
+        await press(pilot, "tab", "slash", *"FLOAT", "space", "w", "enter")
+        assert screen.cuda_pane.cursor == 3 and "w = v * 2.0" in screen.port_pane.plain[screen.port_pane.cursor - 1]
+
+    drive(app, steps)
+
+
+def test_one_pane_and_all_that_is_known(port: Path):
+    """`z` gives a pane the whole width, `tab` the other one; `enter` shows what does not fit below the panes."""
+    app = app_of(port)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        screen = await at(pilot, "if i < n")
+        assert "enter: all of it" in screen_text(app)
+        await press(pilot, "z")
+        assert not screen.cuda_pane.display and "out[i] = twice(lib.ldg(in_ + i)) * factor" in screen_text(app)
+        await press(pilot, "tab")
+        assert screen.cuda_pane.display and not screen.port_pane.display and screen.cuda_pane.has_focus
+        await press(pilot, "n")
+        assert screen.port_pane.display and not screen.cuda_pane.display and screen.port_pane.has_focus
+        await press(pilot, "z")
+        assert screen.port_pane.display and screen.cuda_pane.display
+        await at(pilot, "if i < n")
+        await press(pilot, "enter")
+        text = screen_text(app)
+        assert "pattern readonly_load" in text and "readonly_load assumes" in text and "lib.ldg: " in text
+
+    drive(app, steps, SMALL)
 
 
 def test_why_goes_from_cuda_to_ptx(port: Path):
@@ -289,12 +386,75 @@ def test_every_check_has_its_evidence(port: Path):
     drive(app, steps)
 
 
+def test_long_evidence_scrolls_with_the_keys_and_every_check_has_a_tab(port: Path):
+    """At 80x24 the last rows of the performance table are below the edge: `end` shows them. Checks beyond the usual
+    ones (honesty, names, determinism) have tabs too."""
+    with_recorded(port, "qk_norm")
+    app = app_of(port)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, "d", "p", "p", "p", "p")
+        assert isinstance(app.screen, EvidenceScreen)
+        assert app.screen.query_one(TabbedContent).active == "performance"
+        assert "11.10      11.10" not in screen_text(app)
+        await press(pilot, "end")
+        text = screen_text(app)
+        assert "between a producer and a consumer" in text and "11.10      11.10   1.001=   ±0.2%" in text
+        await press(pilot, "n")
+        assert "a launched CuTeDSL kernel" in screen_text(app)
+        await press(pilot, "n", "n", "n")
+        assert app.screen.query_one(TabbedContent).active == "compile"
+
+    drive(app, steps, SMALL)
+
+
+def test_evidence_follows_a_verification(port: Path):
+    """Open before anything is known; afterwards the tabs are those of the checks that were run, and the one that was
+    read is still shown."""
+    app = app_of(port)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, "d", "n")
+        assert "numerics was not run" in screen_text(app)
+        with_recorded(port, "qk_norm")
+        app.look_at_files()
+        await wait_for(pilot, lambda: "✓ determinism" in screen_text(app))
+        await wait_for(pilot, lambda: "bit-equal" in screen_text(app))
+        await press(pilot, "n")
+        assert "registers" in screen_text(app)
+
+    drive(app, steps)
+
+
 def test_without_verdicts_the_evidence_says_what_to_do(port: Path):
     app = app_of(port)
 
     async def steps(pilot: Pilot[int]) -> None:
         await press(pilot, "d")
         assert "compile was not run: press v" in screen_text(app)
+
+    drive(app, steps)
+
+
+def test_three_texts_move_together(folder: Path, port: Path):
+    """Without git: the record has the old text. The cursor of each text takes those of the other two along."""
+    (folder / "scale.cu").write_text("// upstream\n" + KERNEL.replace("v * 2.0f", "v + v"))
+    app = app_of(port)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, "3")
+        screen = app.screen
+        assert isinstance(screen, ThreeWayScreen)
+        old, new, ported = screen.panes
+        assert new.has_focus and new.cursor == 1
+        await press(pilot, "tab", "tab")  # from the new text to the port, to the old text
+        assert old.has_focus
+        await press(pilot, "home", *["down"] * 8)
+        assert (old.cursor, new.cursor) == (9, 10) and "if i < n" in ported.plain[ported.cursor - 1]
+        await press(pilot, "tab", "tab", "up")
+        assert ported.has_focus and "thread" in old.plain[old.cursor - 1] and new.cursor == old.cursor + 1
+        await press(pilot, "escape")
+        review(app)
 
     drive(app, steps)
 
