@@ -30,7 +30,7 @@ async def picture(port: Path) -> str:
         loaded = screen.loaded
         screen.go_to(next(r for r in loaded.regions if "sum_sq + f * f" in loaded.port_text(r)))
         await pilot.pause()
-        return app.export_screenshot(title="porter review ported/rms_norm.py")
+        return app.export_screenshot(title="porter review ported/rms_norm.py", simplify=True)
 
 
 def main() -> int:

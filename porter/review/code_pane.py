@@ -129,6 +129,9 @@ class CodePane(ScrollView, can_focus=True):
         self.refresh_lines(before - 1)  # scrolling draws all lines anew, but a step inside the pane only these two
         self.refresh_lines(self.cursor - 1)
 
+    def on_resize(self) -> None:
+        self.put_cursor(self.cursor)  # which stays in sight in a smaller pane
+
     def mark(self, lines: Collection[int]) -> None:
         """Mark other lines than before."""
         changed = sorted(set(lines) ^ set(self.marked))

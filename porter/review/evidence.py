@@ -55,8 +55,10 @@ def _numerics(data: Mapping[str, Any]) -> Iterator[str]:
             yield ""
             yield f"{f'{name} {instance}'.strip()}: {row.get('verdict', '')}, tolerance {row.get('tolerance', '')}"
             different, elements = int(row.get("different", 0)), int(row.get("elements", 0))
-            yield f"  {different:,} of {elements:,} elements are not bit-equal, at most {row.get('max_ulp', 0)} ulp"
-            if different:
+            if not different:
+                yield f"  all {elements:,} elements are bit-equal"
+            else:
+                yield f"  {different:,} of {elements:,} elements are not bit-equal, at most {row.get('max_ulp', 0)} ulp"
                 yield from _histogram(elements, different, [int(c) for c in row.get("ulps", [])])
     found = data.get("divergence")
     if found:

@@ -15,6 +15,7 @@ Say = Callable[[str], None]
 Verifier = Callable[[Path, Say], Awaitable[tuple[bool, str]]]  # (port, progress) -> (all checks passed, what to tell)
 
 
+PATIENCE = 3.0  # seconds that a verification may take to end
 running: set[int] = set()  # process groups
 
 
@@ -24,9 +25,9 @@ def end_all() -> None:
         _end(group)
 
 
-def _end(group: int) -> None:
+def _end(group: int, how: signal.Signals = signal.SIGTERM) -> None:
     with contextlib.suppress(ProcessLookupError):
-        os.killpg(group, signal.SIGTERM)
+        os.killpg(group, how)
 
 
 async def verify(port: Path, say: Say) -> tuple[bool, str]:
@@ -46,6 +47,10 @@ async def verify(port: Path, say: Say) -> tuple[bool, str]:
         code = await process.wait()
     except asyncio.CancelledError:
         _end(process.pid)
+        try:
+            await asyncio.wait_for(process.wait(), PATIENCE)
+        except TimeoutError:
+            _end(process.pid, signal.SIGKILL)
         raise
     finally:
         running.discard(process.pid)

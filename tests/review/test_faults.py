@@ -126,15 +126,20 @@ def test_a_record_that_is_removed_while_it_is_open(port: Path):
 
 
 def test_resize(port: Path):
-    app = app_of(port)
+    """The cursor's lines stay in sight on both sides, down to 40 columns; other columns of the table of ports."""
+    app = app_of("out")
 
     async def steps(pilot: Pilot[int]) -> None:
+        await pilot.resize_terminal(80, 24)
+        await wait_for(pilot, lambda: "sanit " in screen_text(app))
+        await press(pilot, "down", "enter")
         await at(pilot, "if i < n")
-        for width, height in ((80, 24), (40, 12), (200, 60)):
+        for width, height in ((120, 40), (80, 24), (40, 12), (200, 60)):
             await pilot.resize_terminal(width, height)
-            await pilot.pause()
-            assert len(screen_text(app).splitlines()) == height
-        assert "if (i < n)" in screen_text(app)
+            await wait_for(pilot, lambda height=height: len(screen_text(app).splitlines()) == height)
+            await wait_for(pilot, lambda: "> 29 ·     if" in screen_text(app) and ">  9 ·" in screen_text(app))
+        await press(pilot, "escape")
+        await wait_for(pilot, lambda: "sanitizer" in screen_text(app))
 
     drive(app, steps)
 

@@ -14,7 +14,7 @@ from textual.widgets import TextArea
 
 from porter.provenance import record_path
 from porter.review.loaded import load
-from porter.review.verifying import conclusion, verify
+from porter.review.verifying import conclusion, end_all, verify
 
 from .drive import app_of, at, drive, press, said, wait_for
 from .screens import screen_text
@@ -60,7 +60,10 @@ def test_verify_edit_and_verify_again(port: Path):
         await press(pilot, "escape")
         await at(pilot, "factor * 2.0")
         await press(pilot, "r", "enter")
-        assert port.read_text() == before and app.running, "it is verified; leaving the app ends that"
+        assert port.read_text() == before and app.running, "what is there again is verified again"
+        end_all()
+        await wait_for(pilot, lambda: not app.running, 10)
+        assert any("not verified the verification ended with" in m for m in said(app))
 
     drive(app, steps)
 
