@@ -3,7 +3,7 @@
 Writes bench/results/review_keys.json. Two clocks for each key: CPU time of the whole process, driven without a
 terminal; and wall time in a real one (a pty), from the key to the last byte that is drawn, with Textual's wait for the
 next of its 60 frames a second in it. Wall time means something where this has the processor to itself: `load` is what
-else runs, `nice` the priority over it (`nice -n -20 python -m bench.review_keys`, where that is allowed).
+else runs, `policy` whether it goes before that (`chrt -f 10 python -m bench.review_keys`, where that is allowed).
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ ROOT = Path(__file__).resolve().parents[1]
 OUTPUT = ROOT / "bench/results/review_keys.json"
 LINES = 2000
 QUIET = 0.1  # seconds without output after which a key is drawn
+POLICIES = {os.SCHED_FIFO: "fifo", os.SCHED_RR: "round robin", os.SCHED_OTHER: "normal"}
 Times = dict[str, list[float]]  # key -> milliseconds
 
 
@@ -124,10 +125,10 @@ def measure(sizes: Sequence[tuple[int, int]], repeat: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="porter-bench-") as folder:
         port = large_port(Path(folder))
         for size in sizes:
-            load, nice = os.getloadavg()[0], os.nice(0)
+            load, policy = os.getloadavg()[0], POLICIES.get(os.sched_getscheduler(0), "other")
             cpu = summary(asyncio.run(in_process(port, size, repeat)))
             wall = summary(in_terminal(port, size, repeat))
-            rows.append({"size": list(size), "load": round(load, 2), "nice": nice, "cpu_ms": cpu, "wall_ms": wall})
+            rows.append({"size": list(size), "load": round(load, 2), "policy": policy, "cpu_ms": cpu, "wall_ms": wall})
     return {
         "schema": 1,
         "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),

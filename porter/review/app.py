@@ -73,11 +73,14 @@ class ReviewApp(App[int]):
             self.push_screen(ReviewScreen(next(iter(self.ports))))
         self.set_interval(POLL_SECONDS, self.look_at_files)
         if not self.is_headless and hasattr(signal, "SIGHUP"):
-            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self.terminal_gone)
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self.hung_up)
 
-    def terminal_gone(self) -> None:
+    def hung_up(self) -> None:
+        self.leaving = asyncio.get_running_loop().create_task(self.terminal_gone())
+
+    async def terminal_gone(self) -> None:
         """End at once: decisions and what was typed are on disk, and there is no screen to restore."""
-        end_all()
+        await end_all()
         os._exit(128 + signal.SIGHUP)
 
     # ---- ports

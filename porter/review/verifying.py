@@ -17,10 +17,15 @@ Verifier = Callable[[Path, Say], Awaitable[tuple[bool, str]]]  # (port, progress
 
 PATIENCE = 3.0  # seconds that a verification may take to end
 running: set[int] = set()  # process groups
+starting: set[Path] = set()  # ports whose process is being made, so that its group is not known yet
 
 
-def end_all() -> None:
-    """End the verifications that run."""
+async def end_all() -> None:
+    """End the verifications that run or start."""
+    patience = PATIENCE
+    while starting and patience > 0:
+        await asyncio.sleep(0.02)
+        patience -= 0.02
     for group in tuple(running):
         _end(group)
 
@@ -33,15 +38,19 @@ def _end(group: int, how: signal.Signals = signal.SIGTERM) -> None:
 async def verify(port: Path, say: Say) -> tuple[bool, str]:
     """Run `porter verify` for one port, which keeps its answers in `.port.json`. Progress is a line of a few words."""
     command = [sys.executable, "-m", "porter.cli", "verify", str(port), "--output-format", "json", "--color", "never"]
-    process = await asyncio.create_subprocess_exec(
-        *command,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,
-        limit=1 << 24,
-    )
-    running.add(process.pid)
+    starting.add(port)
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+            limit=1 << 24,
+        )
+        running.add(process.pid)
+    finally:
+        starting.discard(port)
     try:
         output, last = await asyncio.gather(_read(process.stdout), _follow(process.stderr, say))
         code = await process.wait()

@@ -61,7 +61,7 @@ def test_verify_edit_and_verify_again(port: Path):
         await at(pilot, "factor * 2.0")
         await press(pilot, "r", "enter")
         assert port.read_text() == before and app.running, "what is there again is verified again"
-        end_all()
+        await end_all()
         await wait_for(pilot, lambda: not app.running, 10)
         assert any("not verified the verification ended with" in m for m in said(app))
 
