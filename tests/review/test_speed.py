@@ -29,9 +29,9 @@ def test_a_key_takes_less_than_fifty_milliseconds_of_the_processor(tmp_path: Pat
 
 @pytest.mark.slow
 def test_a_key_is_drawn_within_fifty_milliseconds(tmp_path: Path):
-    """From the key to the last byte on a real terminal, 19 of 20 times; wants a machine that does nothing else."""
+    """From the key to the last byte on a real terminal, 9 of 10 times; wants a machine that does nothing else."""
     times = summary(in_terminal(large_port(tmp_path), (120, 40), 8))
-    slow = {key: t for key, t in times.items() if t["p95"] >= BOUND}
+    slow = {key: t for key, t in times.items() if t["p90"] >= BOUND}
     assert not slow, times
 
 
@@ -39,4 +39,4 @@ def test_the_result_on_record_keeps_the_bound():
     result = json.loads(OUTPUT.read_text(encoding="utf-8"))
     assert result["lines"] == LINES and {tuple(row["size"]) for row in result["rows"]} == {(120, 40), (80, 24)}
     assert all(t["p95"] < BOUND for row in result["rows"] for t in row["cpu_ms"].values())
-    assert all(t["median"] < BOUND for row in result["rows"] for k, t in row["wall_ms"].items() if k != "tab")
+    assert all(t["median"] < BOUND for row in result["rows"] for t in row["wall_ms"].values())
