@@ -37,6 +37,14 @@ def test_rows_of_odd_length_and_many_tokens():
     assert torch.equal(out, weight[indices])
 
 
+def test_indices_beyond_a_whole_table_give_zeros():
+    weight, indices = random(20, 64), torch.tensor([19, 20, 4000, -1, 0])
+    out, want = torch.full((5, 64), 7.0).bfloat16(), torch.zeros(5, 64).bfloat16()
+    want[[0, 4]] = weight[[19, 0]]
+    run(corpus.embedding, out, indices, weight)
+    assert torch.equal(out, want)
+
+
 def test_wrong_arguments_are_refused():
     weight, indices = random(20, 64), torch.zeros(3, dtype=torch.int64)
     with pytest.raises(ValueError, match="out has shape"):

@@ -9,12 +9,12 @@ from porter.corpus.ops import embedding_reference as reference
 from porter.corpus.ops.rows import access_width, as_rows, check_dtype, row_dimensions
 from porter.corpus.ops.spread import spread_elements
 from porter.corpus.runtime.device import Device
-from porter.corpus.runtime.ops import Plan, Unsupported, op, usually
+from porter.corpus.runtime.ops import Plan, Unsupported, op
 
 
 @op(
     "embedding(Tensor(a!) out, Tensor indices, Tensor weight, int vocab_start=0, int vocab_end=-1) -> ()",
-    key=usually("(out.nbytes, weight.nbytes)", {"vocab_start": 0, "vocab_end": -1}),
+    key="out.nbytes if vocab_end == -1 else (out.nbytes, weight.nbytes, vocab_end - vocab_start)",
     fallback=reference.embedding,
 )  # fmt: skip
 def embedding(device: Device, out: Any, indices: Any, weight: Any, vocab_start: int, vocab_end: int) -> Plan:
@@ -51,12 +51,13 @@ def embedding(device: Device, out: Any, indices: Any, weight: Any, vocab_start: 
     spread = spread_elements(device, "embedding", dtype, rows, d, vec)
     kernel = Embedding(dtype, index, d, vec, spread.threads, spread.rows, device.pdl, spread.prefetch)
     blocks, direct = kernel.blocks(rows), out.dim() == 2
+    count = -1 if vocab_end == -1 else count  # the table may have another length in the next call
 
     def bind(launch: Callable[..., None]) -> Callable[..., None]:
         if direct:
-            return lambda out, indices, weight, start, end: launch(out, indices, weight, vocab_start, count, blocks)
-        return lambda out, indices, weight, *_: launch(
-            as_rows(out, 1), indices.view(-1), weight, vocab_start, count, blocks
+            return lambda out, indices, weight, start, end: launch(out, indices, weight, start, count, blocks)
+        return lambda out, indices, weight, start, end: launch(
+            as_rows(out, 1), indices.view(-1), weight, start, count, blocks
         )
 
     return kernel, bind

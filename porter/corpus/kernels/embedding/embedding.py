@@ -59,7 +59,7 @@ class Embedding(Specialisation):
         mI: cute.Tensor,  # (T,)
         mW: cute.Tensor,  # (V, d)
         first: Int64,  # index of the table's first row
-        count: Int64,  # indices from there on that the table holds
+        count: Int64,  # indices from there on that the table holds; -1: as many as it has rows
         blocks: Int32,
         stream,
     ):
@@ -70,6 +70,7 @@ class Embedding(Specialisation):
     @cute.kernel
     def kernel(self, mO: cute.Tensor, mI: cute.Tensor, mW: cute.Tensor, first: Int64, count: Int64):
         token, col = lib.rows_and_column(self)
+        count = lib.select(count < 0, Int64(mW.shape[0]), count)
         inside = col < self.d
         column = cutlass.min(col, self.d - self.vec)
         lib.pdl_launch_dependents()
