@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from decimal import Decimal
 
@@ -16,6 +17,12 @@ from tests.agents.messages_server import serving
 from tests.agents.stub_bench import SUBJECT, StubBench
 
 KEY = "sk-test-0123456789"
+
+
+@pytest.fixture(autouse=True)
+def quick_disk(monkeypatch):
+    """Nothing in this process needs its files after a loss of power; test_every_step.py has processes that sync."""
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
 
 
 @pytest.fixture
