@@ -28,12 +28,12 @@ def test_a_key_takes_less_than_fifty_milliseconds_of_the_processor(tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_a_key_is_drawn_within_fifty_milliseconds(tmp_path: Path):
-    """From the key to the last byte on a real terminal: each key in the median, those that scroll 9 of 10 times. Wants
-    a machine that does nothing else."""
+def test_a_key_that_scrolls_is_drawn_within_fifty_milliseconds(tmp_path: Path):
+    """From the key to the last byte on a real terminal, 9 of 10 times. Wants a machine that does nothing else, or
+    priority over it (`chrt -f 10`). (`tab`, and `n` that comes from the CUDA, draw the whole screen anew.)"""
     times = summary(in_terminal(large_port(tmp_path), (120, 40), 4))
-    assert all(t["median"] < BOUND for t in times.values()), times
-    assert all(t["p90"] < BOUND for key, t in times.items() if key not in ("tab", "n")), times
+    slow = {key: t for key, t in times.items() if t["p90"] >= BOUND and key not in ("tab", "n")}
+    assert not slow, times
 
 
 def test_the_result_on_record_keeps_the_bound():
