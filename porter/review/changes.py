@@ -134,11 +134,15 @@ def _as_hole(loaded: Loaded, region: Region, comment: str) -> tuple[Hole, list[s
     assert loaded.record is not None and region.hole_lines is not None
     first, last = region.hole_lines
     entries = [e for e in loaded.line_map if min(region.first, first) <= e.line <= last]
+    entries = _of_one_file(loaded, region, entries)
     narrow = min((e.span for e in entries), key=lambda s: (s.end_line - s.line, s.line), default=NO_SPAN)
     own = _own(region, entries)
     cuda = sorted({n for e in entries for n in _lines_of(e.span) if n in own})
     source = (loaded.ported_cuda or loaded.cuda or "").splitlines()
-    rows = [source[n - 1] for n in cuda if n <= len(source)]
+    if entries and not loaded.is_source(entries[0].span):
+        source = list(loaded.headers[entries[0].span.file])
+    cuda = [n for n in cuda if n <= len(source)]
+    rows = [source[n - 1] for n in cuda]
     span = (
         replace(narrow, line=cuda[0], col=1, end_line=cuda[-1], end_col=len(source[cuda[-1] - 1]) + 1)
         if cuda
@@ -157,11 +161,19 @@ def _lines_of(span: Span) -> range:
     return range(span.line, max(span.end_line, span.line) + 1)
 
 
+def _of_one_file(loaded: Loaded, region: Region, entries: Sequence[LineMapEntry]) -> list[LineMapEntry]:
+    """Those entries whose spans lie in the source; in the first file that it includes, where none does."""
+    if region.cuda or not region.elsewhere:
+        return [e for e in entries if loaded.is_source(e.span)]
+    return [e for e in entries if e.span.file == region.elsewhere[0][0]]
+
+
 def _own(region: Region, entries: Sequence[LineMapEntry]) -> set[int]:
     """The CUDA lines of a region; of a head or a signature, whose hole takes a body along, those of the body too."""
+    lines = {*region.cuda} if region.cuda else {n for _, found in region.elsewhere[:1] for n in found}
     if region.kind not in ("head", "signature"):
-        return set(region.cuda)
-    spans = [e.span for e in entries if e.span.line in region.cuda]
+        return lines
+    spans = [e.span for e in entries if e.span.line in lines]
     return {n for s in spans for n in _lines_of(s)}
 
 
@@ -228,6 +240,9 @@ def _decidable(loaded: Loaded, region: Region) -> None:
     _readable(loaded)
     if loaded.cuda is None:
         raise _refused(loaded, region, f"the source {loaded.cuda_path} cannot be read", "restore it")
+    gone = [file for file, _ in region.elsewhere if not loaded.headers.get(file)]
+    if gone:
+        raise _refused(loaded, region, f"{gone[0]} behind it cannot be read", "restore it")
     _unchanged(loaded)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from functools import lru_cache
 from typing import ClassVar
 
 from pygments.lexers import get_lexer_by_name
@@ -23,6 +24,7 @@ CUT = "›"  # at the end of a line that goes on to the right
 Row = list[Segment]  # pieces of a line, each of one style
 
 
+@lru_cache(maxsize=16)  # the left pane goes from file to file
 def highlighted(text: str, language: str) -> list[Row]:
     """The lines of a text in the colours of its language ("python", "cuda")."""
     theme = Syntax.get_theme("ansi_dark")

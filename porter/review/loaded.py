@@ -7,7 +7,7 @@ import os
 import subprocess
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -33,6 +33,9 @@ class Loaded:
     record: PortRecord | None = None
     line_map: tuple[LineMapEntry, ...] = ()
     regions: tuple[Region, ...] = ()
+    headers: dict[str, tuple[str, ...]] = field(
+        default_factory=dict
+    )  # lines of the files behind regions, as they are now
     digests: tuple[str, ...] = ()
     decisions: dict[str, Decision] = field(default_factory=dict)
     faults: tuple[Diagnostic, ...] = ()
@@ -91,8 +94,26 @@ class Loaded:
             return tuple(n for n in region.cuda if n <= len(self.cuda_lines))
         return tuple(self.moved_lines[n] for n in region.cuda if n in self.moved_lines)
 
+    def lines_in(self, region: Region, file: str = "") -> tuple[int, ...]:
+        """The lines of a file behind a region, as the file is now; "" is the source."""
+        if not file:
+            return self.cuda_now(region)
+        lines = dict(region.elsewhere).get(file, ())
+        return tuple(n for n in lines if n <= len(self.headers.get(file, ())))
+
+    def text_of(self, file: str = "") -> str:
+        """A file of the CUDA side, as it is now; "" is the source."""
+        return "\n".join(self.headers.get(file, ())) if file else self.shown_cuda
+
+    def cuda_rows(self, region: Region) -> list[tuple[str, int, str]]:
+        """(name of an included file or "", line, text) of all lines behind a region, the source's first."""
+        rows = [("", n, self.cuda_lines[n - 1]) for n in self.cuda_now(region)]
+        for file, _ in region.elsewhere:
+            rows += [(Path(file).name, n, self.headers[file][n - 1]) for n in self.lines_in(region, file)]
+        return rows
+
     def cuda_text(self, region: Region) -> str:
-        return "\n".join(self.cuda_lines[n - 1] for n in self.cuda_now(region))
+        return "\n".join(text for _, _, text in self.cuda_rows(region))
 
     def port_text(self, region: Region) -> str:
         return "\n".join(self.port_lines[region.first - 1 : region.last])
@@ -101,15 +122,16 @@ class Loaded:
         """The region of a port line, else the nearest above it."""
         return self.regions[max(bisect_right(self._firsts, line) - 1, 0)] if self.regions else None
 
-    def region_of_cuda(self, line: int) -> Region | None:
+    def region_of_cuda(self, line: int, file: str = "") -> Region | None:
         """The region that a CUDA line became: the one with the fewest lines among those that name it."""
-        return self._regions_by_cuda.get(line)
+        return self._regions_by_cuda.get((file, line))
 
     @cached_property
-    def _regions_by_cuda(self) -> dict[int, Region]:
-        found: dict[int, Region] = {}
+    def _regions_by_cuda(self) -> dict[tuple[str, int], Region]:
+        found: dict[tuple[str, int], Region] = {}
         for region in sorted(reversed(self.regions), key=lambda r: -len(r.cuda)):  # the last one stays
-            found |= dict.fromkeys(self.cuda_now(region), region)
+            for file in ("", *(name for name, _ in region.elsewhere)):
+                found |= dict.fromkeys(((file, n) for n in self.lines_in(region, file)), region)
         return found
 
     def digest_of(self, region: Region) -> str:
@@ -141,14 +163,22 @@ class Loaded:
             return "open"
         return decision.state if decision.sha256 == self.digest_of(region) else "stale"
 
-    def pairs(self, region: Region) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-        """(CUDA lines, port lines) of a region in the port's order, neighbours from the same lines together."""
+    def is_source(self, span: Span) -> bool:
+        """Whether a span of the line map lies in the source, not in a file that it includes."""
+        return self.record is None or span.file == self.record.source
+
+    def pairs(self, region: Region, file: str = "") -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+        """(lines of a CUDA file, port lines) of a region in the port's order, neighbours of the same lines together."""
+        known = dict(region.elsewhere).get(file, ()) if file else region.cuda
         found: list[tuple[tuple[int, ...], list[int]]] = []
         for line in range(region.first, region.last + 1):
             entry = self._entries.get(line)
-            mine = set(range(entry.span.line, max(entry.span.end_line, entry.span.line) + 1)) if entry else set()
-            ported = tuple(n for n in region.cuda if n in mine)
-            if self.moved_lines:
+            here = entry is not None and (entry.span.file == file if file else self.is_source(entry.span))
+            mine = (
+                set(range(entry.span.line, max(entry.span.end_line, entry.span.line) + 1)) if entry and here else set()
+            )
+            ported = tuple(n for n in known if n in mine)
+            if self.moved_lines and not file:
                 ported = tuple(self.moved_lines[n] for n in ported if n in self.moved_lines)
             if found and (found[-1][0] == ported or not ported):
                 found[-1][1].append(line)
@@ -177,6 +207,7 @@ class Loaded:
             for d in verdict.diagnostics:
                 ours = any(_port_line(note) in lines for note in d.notes)
                 theirs = d.span.file.endswith(self.cuda_path.name) and d.span.line in region.cuda
+                theirs |= any(Path(f).name == Path(d.span.file).name and d.span.line in n for f, n in region.elsewhere)
                 if ours or (theirs and not any(_port_line(note) for note in d.notes)):
                     found.append((verdict, d))
         return found
@@ -209,7 +240,7 @@ def load(port: Path) -> Loaded:
         return Loaded(port, text, regions=regions_of(text, ()), faults=tuple(faults))
     now = line_hashes(text)
     line_map = record.line_map if now == record.line_hashes else reanchor(record.line_map, record.line_hashes, now)
-    regions = regions_of(text, line_map)
+    regions = regions_of(text, line_map, record.source)
     cuda_path = Path(os.path.normpath(port.parent / record.source))
     cuda = None
     try:
@@ -221,12 +252,17 @@ def load(port: Path) -> Loaded:
         ported = ported_text(record, cuda_path)
     if cuda is not None and ported != cuda:
         faults.append(_changed_source(cuda_path, port, ported is not None))
-    found = Loaded(port, text, cuda_path, cuda, ported, record, line_map, regions, faults=tuple(faults))
+    headers: dict[str, tuple[str, ...]] = {}
+    for file in dict.fromkeys(name for r in regions for name, _ in r.elsewhere):
+        path = Path(os.path.normpath(port.parent / file))
+        try:
+            headers[file] = tuple(path.read_text(encoding="utf-8").splitlines())
+        except (OSError, UnicodeDecodeError) as error:
+            headers[file] = ()
+            faults.append(_missing_source(path, error))
+    found = Loaded(port, text, cuda_path, cuda, ported, record, line_map, regions, headers, faults=tuple(faults))
     digests = tuple(digest(found.port_text(r), found.cuda_text(r)) for r in regions)
-    return Loaded(
-        port, text, cuda_path, cuda, ported, record, line_map, regions, digests, assign(regions, digests, decided),
-        tuple(faults),
-    )  # fmt: skip
+    return replace(found, digests=digests, decisions=assign(regions, digests, decided))
 
 
 def _missing_source(path: Path, error: Exception) -> Diagnostic:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from html import escape
+from pathlib import Path
 
 from porter.outputs import now
 from porter.review.loaded import Loaded
@@ -79,6 +80,9 @@ def _region(p: Loaded, region: Region) -> Iterator[str]:
         f'<div class="about">{"<br>".join(about)}</div></th></tr>'
     )
     cuda = _lines(p.cuda_lines, p.cuda_now(region))
+    for file, _ in region.elsewhere:
+        cuda += f'<div class="about">{escape(Path(file).name)}</div>'
+        cuda += _lines(p.headers[file], p.lines_in(region, file))
     port = _lines(p.port_lines, range(region.first, region.last + 1))
     yield f"<tr><td>{cuda}</td><td>{port}</td></tr>"
 

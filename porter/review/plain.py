@@ -150,6 +150,6 @@ def shown(loaded: Loaded, region: Region) -> str:
     """A region as plain text: what it is, the CUDA lines, the port's lines, what is known of it."""
     title, author, *about = about_rows(loaded, region)
     rows = [title, f"  {author}"]
-    rows += [f"  CUDA {n:5} | {loaded.cuda_lines[n - 1]}" for n in loaded.cuda_now(region)]
+    rows += [f"  {file or 'CUDA'} {n:5} | {text}" for file, n, text in loaded.cuda_rows(region)]
     rows += [f"  port {n:5} | {loaded.port_lines[n - 1]}" for n in range(region.first, region.last + 1)]
     return "\n".join([*rows, *(f"  {row}" for row in about)])

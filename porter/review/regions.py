@@ -28,13 +28,17 @@ class Region:
     last: int
     authors: tuple[str, ...] = ()
     spans: tuple[Span, ...] = ()
-    cuda: tuple[int, ...] = ()
+    cuda: tuple[int, ...] = ()  # lines of the source
+    elsewhere: tuple[
+        tuple[str, tuple[int, ...]], ...
+    ] = ()  # lines of the files that it includes, as the map names them
     hole: int = 0  # its number, where the region is one
     hole_lines: tuple[int, int] | None = None
 
 
-def regions_of(text: str, line_map: Sequence[LineMapEntry]) -> tuple[Region, ...]:
-    """The regions of a port, in order; together they hold every line that is not blank.
+def regions_of(text: str, line_map: Sequence[LineMapEntry], source: str = "") -> tuple[Region, ...]:
+    """The regions of a port, in order; together they hold every line that is not blank. Lines of another file than
+    `source` are elsewhere; without it there is only one.
 
     A port that is not Python (somebody is editing it) falls into its paragraphs, of which none can become a hole.
     """
@@ -44,7 +48,7 @@ def regions_of(text: str, line_map: Sequence[LineMapEntry]) -> tuple[Region, ...
         parts = list(_of_module(ast.parse(text), by_line))
     except (SyntaxError, ValueError, RecursionError):
         parts = list(_paragraphs(lines))
-    return tuple(_finished(_covering(parts, lines), by_line))
+    return tuple(_finished(_covering(parts, lines), by_line, source))
 
 
 def _of_module(tree: ast.Module, by_line: dict[int, LineMapEntry]) -> Iterator[Region]:
@@ -150,7 +154,7 @@ def _covering(parts: list[Region], lines: list[str]) -> Iterator[Region]:
         taken = last
 
 
-def _finished(parts: Iterator[Region], by_line: dict[int, LineMapEntry]) -> Iterator[Region]:
+def _finished(parts: Iterator[Region], by_line: dict[int, LineMapEntry], source: str) -> Iterator[Region]:
     counts: dict[str, int] = {}
     for part in parts:
         where = part.function or part.kind
@@ -162,7 +166,12 @@ def _finished(parts: Iterator[Region], by_line: dict[int, LineMapEntry]) -> Iter
             name=f"{where}/{counts[where]}",
             authors=tuple(dict.fromkeys(e.author for e in entries)) or ("translator",),
             spans=spans,
-            cuda=_cuda_lines(part.kind, spans),
+            cuda=_cuda_lines(part.kind, tuple(s for s in spans if s.file == source or not source)),
+            elsewhere=tuple(
+                (file, _cuda_lines(part.kind, tuple(s for s in spans if s.file == file)))
+                for file in dict.fromkeys(s.file for s in spans)
+                if source and file != source
+            ),
         )
 
 

@@ -34,6 +34,7 @@ class ReviewScreen(OnePortScreen):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self.wanted = ""
+        self.file = ""  # what the left pane shows: the source, or a file that it includes
         self.alone = False  # whether only the pane with the cursor is shown
 
     def compose(self) -> ComposeResult:
@@ -75,13 +76,9 @@ class ReviewScreen(OnePortScreen):
         p = self.loaded
         self.signs = {n: SIGN[p.state(r)] for r in p.regions for n in (r.first,)}
         self.states = {r.name: p.state(r) for r in p.regions}
-        self.mapped = {n: r for r in reversed(p.regions) for n in p.cuda_now(r)}
         if self.port_pane.plain != p.port_lines:
             self.port_pane.show(p.text, "python")
-        if self.cuda_pane.plain != p.cuda_lines:
-            self.cuda_pane.show(p.shown_cuda, "cuda")
-        missing = "  as it was ported: the file cannot be read" if p.cuda is None and p.ported_cuda is not None else ""
-        self.cuda_pane.border_title = f"CUDA  {p.cuda_path.name}{missing}"
+        self.show_file(self.file if self.file in p.headers else "")
         self.port_pane.border_title = f"CuTeDSL  {p.path.name}"
         self.port_pane.refresh()  # signs of regions may be others now
         self.cuda_pane.refresh()
@@ -90,8 +87,18 @@ class ReviewScreen(OnePortScreen):
         faults.update(Text("\n".join(f"! {d.code} {d.message}. {d.help}" for d in p.faults)))
         self.follow(self.port_pane)
 
+    def show_file(self, file: str) -> None:
+        """Have the left pane show the source (""), or a file that it includes."""
+        p, self.file = self.loaded, file
+        text = p.text_of(file)
+        if self.cuda_pane.plain != text.splitlines():
+            self.cuda_pane.show(text, "cuda")
+        gone = not file and p.cuda is None and p.ported_cuda is not None
+        name = Path(file).name if file else p.cuda_path.name
+        self.cuda_pane.border_title = f"CUDA  {name}" + ("  as it was ported: the file cannot be read" if gone else "")
+
     def cuda_sign(self, line: int) -> str:
-        region = self.mapped.get(line)
+        region = self.loaded.region_of_cuda(line, self.file)
         return SIGN[self.states[region.name]] if region is not None else " "
 
     def port_sign(self, line: int) -> str:
@@ -101,12 +108,16 @@ class ReviewScreen(OnePortScreen):
         """Bring the other pane to the lines that belong to the cursor, on the same row of the screen."""
         p = self.loaded
         if pane is self.cuda_pane:
-            region = p.region_of_cuda(pane.cursor)
+            region = p.region_of_cuda(pane.cursor, self.file)
             if region is not None:
                 self.port_pane.put_cursor(self.port_line(region, pane.cursor), pane.row)
         region = self.here
         if region is not None:
-            lines = p.cuda_now(region)
+            if pane is self.port_pane and (region.cuda or region.elsewhere):
+                file = "" if region.cuda else region.elsewhere[0][0]
+                if file != self.file:
+                    self.show_file(file)
+            lines = p.lines_in(region, self.file)
             if pane is self.port_pane and lines:
                 self.cuda_pane.put_cursor(self.cuda_line(region, pane.cursor), pane.row)
             self.cuda_pane.mark(set(lines))
@@ -114,13 +125,15 @@ class ReviewScreen(OnePortScreen):
         self.tell_about(region)
 
     def cuda_line(self, region: Region, port_line: int) -> int:
-        for cuda, port in self.loaded.pairs(region):
+        for cuda, port in self.loaded.pairs(region, self.file):
             if port_line in port and cuda:
                 return cuda[0]
-        return self.loaded.cuda_now(region)[0]
+        return self.loaded.lines_in(region, self.file)[0]
 
     def port_line(self, region: Region, cuda_line: int) -> int:
-        found = [port[0] for cuda, port in self.loaded.pairs(region) if cuda and cuda[0] <= cuda_line <= cuda[-1]]
+        found = [
+            port[0] for cuda, port in self.loaded.pairs(region, self.file) if cuda and cuda[0] <= cuda_line <= cuda[-1]
+        ]
         return found[-1] if found else region.first
 
     def tell_about(self, region: Region | None) -> None:

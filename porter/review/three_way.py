@@ -90,7 +90,7 @@ class ThreeWayScreen(OnePortScreen):
             words = "the ported text is neither in the record nor in git: only the CUDA as it is now is shown"
         gone, self.fresh = changed_lines(before, p.cuda_lines) if p.ported_cuda is not None else (set(), set())
         self.beside = counterparts(before, p.cuda_lines)
-        stale = affected(p.line_map, gone)
+        stale = affected([e for e in p.line_map if p.is_source(e.span)], gone)
         old.sign = lambda line: "-" if line in gone else " "
         new.sign = lambda line: "+" if line in self.fresh else " "
         port.sign = lambda line: "~" if line in stale else " "
@@ -101,7 +101,7 @@ class ThreeWayScreen(OnePortScreen):
 
     def follow(self, pane: CodePane) -> None:
         """Bring the other two texts to what belongs to the line under the cursor."""
-        line_map = self.loaded.line_map
+        line_map = [e for e in self.loaded.line_map if self.loaded.is_source(e.span)]
         old, new, port = self.panes
         row = pane.row
         if pane is new:

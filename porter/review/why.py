@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from porter import ir
@@ -27,11 +28,12 @@ FOUND = "; ~: found by the library call, or by what stands before"
 
 def why(loaded: Loaded, region: Region, config: PortConfig) -> Iterator[str]:
     """The parts in order, as soon as each is known; translating and compiling take seconds. Raises nothing."""
-    yield "CUDA\n" + numbered(loaded.cuda_lines, loaded.cuda_now(region))
+    rows = [f"{f'{file}:' if file else ''}{n:5} {text}" for file, n, text in loaded.cuda_rows(region)]
+    yield "CUDA\n" + ("\n".join(rows) or "none")
     made: Translation | None = None
     try:
         made = translated(loaded, config)
-        yield "IR (first instance)\n" + _ir(made.kernels[0], region)
+        yield "IR (first instance)\n" + _ir(made.kernels[0], loaded, region)
     except PorterError as error:
         yield f"IR\nnot known: {error}"
     yield "rewrite\n" + "\n".join(
@@ -42,7 +44,7 @@ def why(loaded: Loaded, region: Region, config: PortConfig) -> Iterator[str]:
         ]
     )
     if made is not None:
-        before, after = _ir(made.kernels[0], region), _ir(made.plan.concrete[0], region)
+        before, after = _ir(made.kernels[0], loaded, region), _ir(made.plan.concrete[0], loaded, region)
         yield "IR after the rewrites\n" + (after if after != before else "the same")
     yield "CuTeDSL\n" + numbered(loaded.port_lines, range(region.first, region.last + 1))
     if made is not None:
@@ -53,12 +55,14 @@ def numbered(lines: list[str], numbers: Collection[int]) -> str:
     return "\n".join(f"{n:5} {lines[n - 1]}" for n in numbers) or "none"
 
 
-def _ir(kernel: ir.Kernel, region: Region) -> str:
-    return "\n".join(ir_lines(kernel, set(region.cuda))) or "none: no statement"
+def _ir(kernel: ir.Kernel, loaded: Loaded, region: Region) -> str:
+    places = {(loaded.cuda_path.name, n) for n in region.cuda}
+    places |= {(Path(file).name, n) for file, lines in region.elsewhere for n in lines}
+    return "\n".join(ir_lines(kernel, places)) or "none: no statement"
 
 
-def ir_lines(kernel: ir.Kernel, cuda: set[int]) -> list[str]:
-    """The statements that start at these CUDA lines, without those inside of others."""
+def ir_lines(kernel: ir.Kernel, places: set[tuple[str, int]]) -> list[str]:
+    """The statements that start at these places (name of a file, line), without those inside of others."""
     from porter.ir_text import format_stmts, function_names
 
     names = function_names(kernel)
@@ -66,7 +70,11 @@ def ir_lines(kernel: ir.Kernel, cuda: set[int]) -> list[str]:
     inside: set[int] = set()
     for body in (kernel.body, *(f.body for f in kernel.functions.values())):
         for node in ir.walk(body):
-            if isinstance(node, ir.Stmt) and node.span.line in cuda and id(node) not in inside:
+            if (
+                isinstance(node, ir.Stmt)
+                and (Path(node.span.file).name, node.span.line) in places
+                and id(node) not in inside
+            ):
                 inside |= {id(n) for n in ir.walk((node,))}
                 out += format_stmts((node,), 0, names)
     return out

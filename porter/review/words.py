@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 
 from porter.model import BASES, Status, Verdict, patterns_of
 from porter.patterns.catalogue import Pattern, assumptions_of
@@ -18,7 +19,11 @@ CHECK_SIGN = {Status.PASS: "✓", Status.FAIL: "✗", Status.ERROR: "!", Status.
 def region_place(loaded: Loaded, region: Region) -> str:
     """`rms_norm_kernel/3  port 62-70 <- CUDA 71-78`"""
     cuda = lines_words(loaded.cuda_now(region))
-    behind = f" <- CUDA {cuda}" if cuda else ""
+    places = [f"CUDA {cuda}"] if cuda else []
+    for file, _ in region.elsewhere:
+        lines = lines_words(loaded.lines_in(region, file))
+        places.append(f"{Path(file).name} {lines}" if lines else f"{Path(file).name}, which cannot be read")
+    behind = f" <- {', '.join(places)}" if places else ""
     port = lines_words(range(region.first, region.last + 1))
     return f"{region.name}  port {port}{behind}"
 
