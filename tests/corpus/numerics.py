@@ -319,11 +319,12 @@ def cases(
     op: Op, length: int, tokens: tuple[int, ...], few: tuple[int, ...], most: int
 ) -> Iterator[tuple[int, str, str]]:
     """(tokens, variant, kind): the first variant with all `tokens`, the others with `few`; every kind with a few
-    tokens and the first variant, else two; at most `most` elements."""
+    tokens and the first variant, one with millions of elements, else two; at most `most` elements."""
     for v, variant in enumerate(op.variants):
         for i, count in enumerate(tokens if v == 0 else few):
-            if count * length * op.width > most:
+            elements = count * length * op.width
+            if elements > most:
                 continue
             kinds = op.kinds if count in few and v == 0 else (op.kinds[0], op.kinds[(1 + i + v) % len(op.kinds)])
-            for kind in dict.fromkeys(kinds):
+            for kind in dict.fromkeys(kinds if elements < 1 << 22 or count in few else kinds[:1]):
                 yield count, variant, kind
