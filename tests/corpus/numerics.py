@@ -302,7 +302,7 @@ def _code_is_off(codes: torch.Tensor, value: torch.Tensor, scale: Any, dtype: to
     most, least = (448.0, -448.0) if codes.dtype == E4M3 else (127.0, -128.0)
     value = torch.minimum(torch.maximum(value, least * size), most * size)
     own = value.abs() * 2.0**-4 + size * 2.0**-10 if codes.dtype == E4M3 else size * 0.5
-    return ((codes.double() * size - value).abs() > own + before) & value.isfinite() & size.isfinite()
+    return ((codes.float().double() * size - value).abs() > own + before) & value.isfinite() & size.isfinite()
 
 
 def _different_bits(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:

@@ -16,7 +16,7 @@ def softmax(out: Any, input: Any, temperature: Any = None) -> None:
 def topk(values: Any, indices: Any, input: Any, softmax: bool = False) -> None:
     """See porter.corpus.ops.topk.topk."""
     k = values.shape[-1]
-    x = input.float()
+    x = input.float() + 0.0  # -0 equals 0: not every sort of torch says so
     order = x.sort(dim=-1, descending=True, stable=True)
     chosen = order.values[..., :k]
     values.copy_(chosen.softmax(-1) if softmax else chosen)
