@@ -19,10 +19,11 @@ HALVES = (torch.bfloat16, torch.float16)
 FINITE = tuple(k for k in KINDS if k != "special")
 
 
-def gated(*options: Any) -> Any:
+def gated(*options: Any, profiles: bool = False) -> Any:
     def make(new: Inputs, tokens: int, width: int, variant: str) -> tuple[Any, ...]:
         x = new(tokens, 2 * width, pad={"strided": 16, "odd stride": 1}.get(variant, 0))
-        return new.out(tokens, width), x, *options
+        profile = ("flashinfer" if variant == "flashinfer" else "vllm",) if profiles else ()
+        return new.out(tokens, width), x, *options, *profile
 
     return make
 
@@ -91,12 +92,13 @@ def embedding(new: Inputs, tokens: int, width: int, variant: str) -> tuple[Any, 
 _TWICE = (1.6, 4.0)  # the activation is rounded, then the product
 _ANY = float("inf")  # every step is rounded
 ELEMENTS = (
-    Op("silu_and_mul", gated(), WIDTHS, exact=float64.silu_and_mul, variants=("plain", "strided", "odd stride"),
-       units=(0, 4), equal=1.0, float64_units=_TWICE),
-    Op("mul_and_silu", gated(), FEW_WIDTHS, exact=float64.mul_and_silu, units=(0, 4), equal=1.0, float64_units=_TWICE),
-    Op("gelu_and_mul", gated(), FEW_WIDTHS, exact=float64.gelu_and_mul, units=(2, 16),
+    Op("silu_and_mul", gated(profiles=True), WIDTHS, exact=float64.silu_and_mul,
+       variants=("plain", "strided", "odd stride"), units=(0, 4), equal=1.0, float64_units=_TWICE),
+    Op("mul_and_silu", gated(profiles=True), FEW_WIDTHS, exact=float64.mul_and_silu, units=(0, 4), equal=1.0,
        float64_units=_TWICE),
-    Op("gelu_tanh_and_mul", gated(), FEW_WIDTHS, exact=float64.gelu_tanh_and_mul, units=(2, 16),
+    Op("gelu_and_mul", gated(profiles=True), FEW_WIDTHS, exact=float64.gelu_and_mul, units=(2, 16),
+       float64_units=_TWICE),
+    Op("gelu_tanh_and_mul", gated(profiles=True), FEW_WIDTHS, exact=float64.gelu_tanh_and_mul, units=(2, 16),
        float64_units=(1.6, 8.0)),
     Op("fatrelu_and_mul", gated(0.5), FEW_WIDTHS, exact=float64.fatrelu_and_mul, units=(0, 0), equal=1.0),
     Op("silu_and_mul_with_clamp", gated(2.0, 1.5, 0.25), FEW_WIDTHS, exact=float64.silu_and_mul_with_clamp,
@@ -124,3 +126,9 @@ ELEMENTS = (
     Op("embedding", embedding, FEW_WIDTHS, exact=float64.embedding, variants=("int64", "int32"), units=(0, 0),
        equal=1.0, float64_units=(0.0, 0.0)),
 )  # fmt: skip
+# Rounded once: what CUDA's and torch's exp, erf and tanh differ by may show.
+ONCE = tuple(
+    Op(op.name, op.make, (96, 2880), exact=op.exact, variants=("flashinfer",), float64_units=(0.53, 8.0))
+    for op in ELEMENTS
+    if op.name in ("silu_and_mul", "mul_and_silu", "gelu_and_mul", "gelu_tanh_and_mul")
+)

@@ -153,23 +153,23 @@ def _least(dtype: torch.dtype) -> float:
     return 2.0**23 * (2.0**-24 if dtype == torch.float16 else 3e-37)
 
 
-def silu_and_mul(result: Any, x: Any) -> dict[int, Exact]:
+def silu_and_mul(result: Any, x: Any, profile: str = "vllm") -> dict[int, Exact]:
     gate, up = _halves(x)
     return {0: Exact(_silu(gate) * up, up * _least(x.dtype))}
 
 
-def mul_and_silu(result: Any, x: Any) -> dict[int, Exact]:
+def mul_and_silu(result: Any, x: Any, profile: str = "vllm") -> dict[int, Exact]:
     first, second = _halves(x)
     return {0: Exact(first * _silu(second), first * _least(x.dtype))}
 
 
-def gelu_and_mul(result: Any, x: Any) -> dict[int, Exact]:
+def gelu_and_mul(result: Any, x: Any, profile: str = "vllm") -> dict[int, Exact]:
     gate, up = _halves(x)
     y = gate * 0.5 * (1 + (gate * 0.5**0.5).erf()) * up
     return {0: Exact(y, gate * up + up * _least(x.dtype))}  # 1 + erf cancels
 
 
-def gelu_tanh_and_mul(result: Any, x: Any) -> dict[int, Exact]:
+def gelu_tanh_and_mul(result: Any, x: Any, profile: str = "vllm") -> dict[int, Exact]:
     gate, up = _halves(x)
     return {0: Exact(_gelu_tanh(gate) * up, gate * up + up * _least(x.dtype))}
 

@@ -11,7 +11,7 @@ import torch
 from torch.nn import functional as F
 
 from porter import corpus
-from tests.corpus.element_cases import ELEMENTS, HALVES, WIDTHS
+from tests.corpus.element_cases import ELEMENTS, HALVES, ONCE, WIDTHS
 from tests.corpus.numerics import E4M3, ulps
 from tests.corpus.on_gpu import TOKENS, grid, label, repeat, sweep
 
@@ -32,6 +32,11 @@ def same_bits(a, b):
 @pytest.mark.parametrize(("op", "dtype", "length"), grid(ELEMENTS), ids=label)
 def test_elements(op, dtype, length, found):
     found(sweep(op, dtype, length))
+
+
+@pytest.mark.parametrize(("op", "dtype", "length"), grid(ONCE), ids=label)
+def test_elements_rounded_once(op, dtype, length):
+    sweep(op, dtype, length)
 
 
 @pytest.mark.parametrize("op", ELEMENTS, ids=label)

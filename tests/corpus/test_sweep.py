@@ -10,6 +10,7 @@ pytest.importorskip("cutlass")
 import torch
 
 from tests.corpus import sweep
+from tests.corpus.element_cases import ONCE
 from tests.corpus.norm_cases import TWICE
 from tests.corpus.numerics import Op, Tally, cases
 
@@ -28,11 +29,12 @@ def test_two_shapes_of_one_dtype(name, arch):
     assert row.cases == 4 and row.outputs
 
 
-@pytest.mark.parametrize("op", TWICE, ids=lambda op: op.name)
-def test_norms_rounded_twice(op):
-    tally = Tally(op, torch.bfloat16)
-    for tokens, variant, kind in cases(op, 128, (3,), (3,), 1 << 17):
-        tally.try_case(sweep.emulated("sm_90a"), tokens, 128, variant, kind, "cpu")
+@pytest.mark.parametrize("op", (*TWICE, *ONCE), ids=lambda op: op.name)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+def test_other_profiles(op, dtype):
+    tally = Tally(op, dtype)
+    for tokens, variant, kind in cases(op, op.lengths[0], (3,), (3,), 1 << 17):
+        tally.try_case(sweep.emulated("sm_90a"), tokens, op.lengths[0], variant, kind, "cpu")
     assert tally.check().outputs
 
 

@@ -25,6 +25,13 @@ def _halves(result: Any, input: Any) -> tuple[int, int]:
     return rows, d
 
 
+def _once(profile: str) -> bool:
+    """Whether an activation and its product are rounded once, as FlashInfer has it, or each on its own, as vLLM."""
+    if profile not in ("vllm", "flashinfer"):
+        raise ValueError(f"profile is vllm or flashinfer, not {profile!r}")
+    return profile == "flashinfer"
+
+
 def _gated(device: Device, result: Any, input: Any, **choices: Any) -> Plan:
     from porter.corpus.kernels.activation.gated import Gated
 
@@ -59,45 +66,49 @@ def _gated(device: Device, result: Any, input: Any, **choices: Any) -> Plan:
     return kernel, bind
 
 
-@op("silu_and_mul(Tensor(a!) result, Tensor input) -> ()", key="input.nbytes", fallback=reference.silu_and_mul)
-def silu_and_mul(device: Device, result: Any, input: Any) -> Plan:
+@op(
+    "silu_and_mul(Tensor(a!) result, Tensor input, str profile='vllm') -> ()",
+    key="input.nbytes, profile",
+    fallback=reference.silu_and_mul,
+)
+def silu_and_mul(device: Device, result: Any, input: Any, profile: str) -> Plan:
     """`result` = silu(gate) * up, where a row of `input` (..., 2 d) is gate, then up.
 
-    bfloat16, float16 or float32, last dimensions contiguous, `result` (..., d). silu is computed in float32 and rounded
-    to the dtype, the product is rounded again: equal to the bit to `F.silu(gate) * up`. Raises ValueError for other
-    arguments.
+    bfloat16, float16 or float32, last dimensions contiguous, `result` (..., d). silu is computed in float32. Profile
+    "vllm": it is rounded to the dtype, the product again: equal to the bit to `F.silu(gate) * up`; "flashinfer": the
+    product of float32 numbers is rounded once. Raises ValueError for other arguments.
     """
-    return _gated(device, result, input)
+    return _gated(device, result, input, once=_once(profile))
 
 
 @op(
-    "mul_and_silu(Tensor(a!) out, Tensor input) -> ()",
-    key="input.nbytes",
+    "mul_and_silu(Tensor(a!) out, Tensor input, str profile='vllm') -> ()",
+    key="input.nbytes, profile",
     fallback=reference.mul_and_silu,
 )
-def mul_and_silu(device: Device, out: Any, input: Any) -> Plan:
+def mul_and_silu(device: Device, out: Any, input: Any, profile: str) -> Plan:
     """`out` = first * silu(second), the halves of the rows of `input`. Otherwise as `silu_and_mul`."""
-    return _gated(device, out, input, second=True)
+    return _gated(device, out, input, second=True, once=_once(profile))
 
 
 @op(
-    "gelu_and_mul(Tensor(a!) out, Tensor input) -> ()",
-    key="input.nbytes",
+    "gelu_and_mul(Tensor(a!) out, Tensor input, str profile='vllm') -> ()",
+    key="input.nbytes, profile",
     fallback=reference.gelu_and_mul,
 )
-def gelu_and_mul(device: Device, out: Any, input: Any) -> Plan:
+def gelu_and_mul(device: Device, out: Any, input: Any, profile: str) -> Plan:
     """`out` = gelu(gate) * up with the error function. Otherwise as `silu_and_mul`."""
-    return _gated(device, out, input, act="gelu")
+    return _gated(device, out, input, act="gelu", once=_once(profile))
 
 
 @op(
-    "gelu_tanh_and_mul(Tensor(a!) out, Tensor input) -> ()",
-    key="input.nbytes",
+    "gelu_tanh_and_mul(Tensor(a!) out, Tensor input, str profile='vllm') -> ()",
+    key="input.nbytes, profile",
     fallback=reference.gelu_tanh_and_mul,
 )
-def gelu_tanh_and_mul(device: Device, out: Any, input: Any) -> Plan:
+def gelu_tanh_and_mul(device: Device, out: Any, input: Any, profile: str) -> Plan:
     """`out` = gelu(gate) * up with the tanh approximation. Otherwise as `silu_and_mul`."""
-    return _gated(device, out, input, act="gelu_tanh")
+    return _gated(device, out, input, act="gelu_tanh", once=_once(profile))
 
 
 @op(

@@ -12,35 +12,43 @@ def _halves(input: Any) -> tuple[Any, Any]:
     return input[..., :d], input[..., d:]
 
 
-def silu_and_mul(result: Any, input: Any) -> None:
+def _product(out: Any, activated: Any, up: Any, profile: str) -> None:
+    """`activated` is float32."""
+    if profile == "flashinfer":
+        out.copy_(activated * up.float())
+    else:
+        out.copy_(activated.to(up.dtype) * up)
+
+
+def silu_and_mul(result: Any, input: Any, profile: str = "vllm") -> None:
     """See porter.corpus.ops.activation.silu_and_mul."""
     import torch
 
     gate, up = _halves(input)
-    result.copy_(torch.nn.functional.silu(gate) * up)
+    _product(result, torch.nn.functional.silu(gate.float()), up, profile)
 
 
-def mul_and_silu(out: Any, input: Any) -> None:
+def mul_and_silu(out: Any, input: Any, profile: str = "vllm") -> None:
     """See porter.corpus.ops.activation.mul_and_silu."""
     import torch
 
     first, second = _halves(input)
-    out.copy_(first * torch.nn.functional.silu(second))
+    _product(out, torch.nn.functional.silu(second.float()), first, profile)
 
 
-def gelu_and_mul(out: Any, input: Any) -> None:
+def gelu_and_mul(out: Any, input: Any, profile: str = "vllm") -> None:
     """See porter.corpus.ops.activation.gelu_and_mul."""
     gate, up = _halves(input)
     g = gate.float()  # written out: torch's own differs between devices for infinities
-    out.copy_((g * 0.5 * (1.0 + (g * 0.7071067811865476).erf())).to(input.dtype) * up)
+    _product(out, g * 0.5 * (1.0 + (g * 0.7071067811865476).erf()), up, profile)
 
 
-def gelu_tanh_and_mul(out: Any, input: Any) -> None:
+def gelu_tanh_and_mul(out: Any, input: Any, profile: str = "vllm") -> None:
     """See porter.corpus.ops.activation.gelu_tanh_and_mul."""
     gate, up = _halves(input)
     g = gate.float()
     inner = 0.7978845608028654 * (g + 0.044715 * (g * g * g))
-    out.copy_((0.5 * g * (1.0 + inner.tanh())).to(input.dtype) * up)
+    _product(out, 0.5 * g * (1.0 + inner.tanh()), up, profile)
 
 
 def fatrelu_and_mul(out: Any, input: Any, threshold: float) -> None:

@@ -14,11 +14,11 @@ POSITIONS = 8192
 
 def _silu_and_mul(tokens: int, dtype: Any, device: Any, width: int) -> tuple[Any, ...]:
     x = normal(tokens, 2 * width, dtype=dtype, device=device)
-    return empty(tokens, width, dtype=dtype, device=device), x
+    return empty(tokens, width, dtype=dtype, device=device), x, "vllm"
 
 
 def _silu_and_mul_quant(tokens: int, dtype: Any, device: Any, width: int) -> tuple[Any, ...]:
-    _, x = _silu_and_mul(tokens, dtype, device, width)
+    _, x, _ = _silu_and_mul(tokens, dtype, device, width)
     return empty(tokens, width, dtype="float8_e4m3fn", device=device), x, constant(0.02, device)
 
 

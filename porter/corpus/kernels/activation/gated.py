@@ -18,7 +18,7 @@ class Gated(Specialisation):
     """Static choices of a gated activation.
 
     act: "silu", "gelu", "gelu_tanh", "fatrelu"; "silu_clamp" and "swigluoai" clamp gate and up to `limit` first. It is
-    rounded to the dtype before the product, except in "swigluoai" (one rounding).
+    rounded to the dtype before the product, except in "swigluoai" and with `once` (one rounding).
     vec: outputs of a thread and row, at most 32 bytes (16 before sm_100).  rows: rows that a thread works on at once.
     second: the second half is the gate.
     prefetch: the input is asked for in L2 before the previous kernel has finished.  stream: loads leave nothing in L1.
@@ -32,6 +32,7 @@ class Gated(Specialisation):
     rows: int = 1
     act: str = "silu"
     second: bool = False
+    once: bool = False
     interleaved: bool = False
     limit: float = 0.0  # of "fatrelu": the threshold
     alpha: float = 1.0
@@ -128,6 +129,8 @@ class Gated(Specialisation):
             return lib.pack([self.swigluoai(g, u) for g, u in zip(gates, ups, strict=True)], T)
         if self.act == "silu_clamp":
             up = lib.pack([self.clamped_up(u, T) for u in ups], T)
+        if self.once:
+            return lib.pack([lib.mul_rn(self.activation(g, T), u) for g, u in zip(gates, ups, strict=True)], T)
         return lib.mul_words(lib.pack([self.activation(g, T) for g in gates], T), up, T)
 
     def activation(self, x, T):
