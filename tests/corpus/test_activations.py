@@ -148,7 +148,7 @@ def test_many_rows_on_blackwell(name, dtype):
 def test_widths_of_accesses(arch, rows, bits):
     op, words = corpus.silu_and_mul.op, bits // 32
     args = [torch.empty(rows, n, dtype=torch.bfloat16, device="meta") for n in (2048, 4096)]
-    kernel, _ = op.plan(Device(arch, 132), *args)
+    kernel, _ = op.plan(Device(arch, 132), *args, "vllm")
     ptx = compiled(kernel, arch, "ptx").ptx
     assert re.search(rf"ld\.global(\.L1::no_allocate)?\.v{words}\.b32", ptx) and f"st.global.v{words}.b32" in ptx
 

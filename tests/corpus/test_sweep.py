@@ -1,4 +1,4 @@
-"""Every op of the corpus against its references in the emulator: two shapes, two kinds of numbers."""
+"""Every op of the corpus against its references in the emulator: a little here, the rest in a committed sweep."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import torch
 from tests.corpus import sweep
 from tests.corpus.element_cases import ONCE
 from tests.corpus.norm_cases import TWICE
-from tests.corpus.numerics import Op, Tally, cases
+from tests.corpus.numerics import Op, Tally, cases, name_of
 
 OPS = {op.name: op for op in sweep.OPS}
 
@@ -36,6 +36,28 @@ def test_other_profiles(op, dtype):
     for tokens, variant, kind in cases(op, op.lengths[0], (3,), (3,), 1 << 17):
         tally.try_case(sweep.emulated("sm_90a"), tokens, op.lengths[0], variant, kind, "cpu")
     assert tally.check().outputs
+
+
+@pytest.mark.parametrize("row", sweep.read(), ids=lambda r: "-".join(sweep.key(r)))
+def test_what_the_sweep_found(row):
+    op, wide = OPS[row["op"]], row["dtype"] == "float32"
+    assert row["cases"] > 20 and row["outputs"] > 1000
+    assert row["most_units"] <= op.units[wide] and row["most_units_from_float64"] <= op.float64_units[wide]
+    if not wide:
+        assert row["unequal"] <= (1 - op.equal) * row["outputs"]
+
+
+def test_every_op_was_swept():
+    swept = {sweep.key(r) for r in sweep.read()}
+    assert swept == {(op.name, name_of(d), a) for op in sweep.OPS for d in op.dtypes for a in sweep.ARCHS}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row", sweep.read(), ids=lambda r: "-".join(sweep.key(r)))
+def test_the_sweep_comes_out_again(row):
+    """As many cases, all within the limits; the bits may be others where a tuning table spreads rows in another way."""
+    again = sweep.sweep(OPS[row["op"]], getattr(torch, row["dtype"]), row["arch"])
+    assert again.cases == row["cases"]
 
 
 def test_a_wrong_kernel_is_found():
