@@ -17,22 +17,36 @@ def _normalised(x: Any, weight: Any, eps: float, bias: float = 0.0) -> Any:
     return y if weight is None else y * (weight.double() + bias)
 
 
+# The distance of denormal numbers of a type: what a rounding to it may be off by twice over, however small the number.
+_STEP = {torch.float16: 2.0**-24, torch.bfloat16: 2.0**-133, torch.float32: 2.0**-149}
+
+
+def _between(weight: Any, bias: float, profile: str, dtype: torch.dtype) -> Any:
+    """The magnitude of a norm that is rounded before its weight is applied: that rounding of a denormal number."""
+    if profile != "hf" or weight is None:
+        return None
+    return (weight.double() + bias).abs() * (_STEP[dtype] * 2.0**23)
+
+
 def rms_norm(result: Any, x: Any, weight: Any, eps: float, bias: float, profile: str) -> dict[int, Exact]:
-    return {0: Exact(_normalised(x.double(), weight, eps, bias))}
+    return {0: Exact(_normalised(x.double(), weight, eps, bias), _between(weight, bias, profile, x.dtype))}
 
 
 def fused_add_rms_norm(x: Any, r: Any, weight: Any, eps: float, bias: float, profile: str) -> dict[int, Exact]:
     """The stored sum is rounded by definition; the norm is that of the sum as the profile has it."""
     h = x.double() + r.double()
     used = h if profile == "flashinfer" else h.to(x.dtype).double()
-    return {0: Exact(_normalised(used, weight, eps, bias), used), 1: Exact(h)}
+    return {0: Exact(_normalised(used, weight, eps, bias), _between(weight, bias, profile, x.dtype)), 1: Exact(h)}
 
 
 def qk_norm(q: Any, k: Any, wq: Any, wk: Any, eps: float, bias: float, profile: str) -> dict[int, Exact]:
-    return {
-        i: Exact(_normalised(t.double().unflatten(-1, (-1, w.shape[0])), w, eps, bias).reshape(t.shape))
-        for i, (t, w) in enumerate(((q, wq), (k, wk)))
-    }
+    found = {}
+    for i, (t, w) in enumerate(((q, wq), (k, wk))):
+        heads = t.double().unflatten(-1, (-1, w.shape[0]))
+        size = _between(w, bias, profile, t.dtype)
+        size = None if size is None else size.expand(heads.shape).reshape(t.shape)
+        found[i] = Exact(_normalised(heads, w, eps, bias).reshape(t.shape), size)
+    return found
 
 
 def layer_norm(result: Any, x: Any, weight: Any, bias: Any, eps: float) -> dict[int, Exact]:
@@ -52,18 +66,28 @@ def rms_norm_gated(
 ) -> dict[int, Exact]:
     z = gate.double()
     act = z.sigmoid() if activation == "sigmoid" else z * z.sigmoid()
-    y = _normalised(x.double(), weight, eps) * act if norm_first else _normalised(x.double() * act, weight, eps)
-    return {0: Exact(y)}
+    if norm_first:
+        return {0: Exact(_normalised(x.double(), weight, eps) * act)}
+    y = x.double() * act
+    rstd = (y.square().mean(-1, keepdim=True) + eps).rsqrt()
+    # the product is a float32, which may be denormal
+    return {0: Exact(y * rstd * weight.double(), rstd * weight.double() * (2 * _STEP[torch.float32] * 2.0**23))}
 
 
 def rms_norm_silu(result: Any, x: Any, weight: Any, eps: float) -> dict[int, Exact]:
     y = _normalised(x.double(), weight, eps)
-    # an error of y's last place becomes |y| times as large in exp(-y)
-    return {0: Exact(y * y.sigmoid(), y * y * y.sigmoid())}
+    # y is a few units off, which become |y| times as many in exp(-y); beyond float32 that is infinite, the result zero
+    return {0: Exact(y * y.sigmoid(), 4 * y * y * y.sigmoid() + _least(torch.float32))}
 
 
 def static_fp8(result: Any, x: Any, weight: Any, scale: Any, eps: float, profile: str) -> dict[int, Exact]:
-    return {0: Exact(_normalised(x.double(), weight, eps) / scale.double())}
+    step = _step_of_codes(weight, x.dtype) / scale.double()
+    return {0: Exact(_normalised(x.double(), weight, eps) / scale.double(), slack=step)}
+
+
+def _step_of_codes(weight: Any, dtype: torch.dtype) -> Any:
+    """How far a norm may be off before it is scaled where it is denormal: two roundings, either way."""
+    return (1 + weight.double().abs()) * _STEP[dtype]
 
 
 def add_static_fp8(
@@ -71,7 +95,8 @@ def add_static_fp8(
 ) -> dict[int, Exact]:
     h = x.double() + r.double()
     used = h if profile == "flashinfer" else h.to(x.dtype).double()
-    return {0: Exact(_normalised(used, weight, eps) / scale.double()), 2: Exact(h)}
+    step = _step_of_codes(weight, x.dtype) / scale.double()
+    return {0: Exact(_normalised(used, weight, eps) / scale.double(), slack=step), 2: Exact(h)}
 
 
 def dynamic_quant(
@@ -79,7 +104,8 @@ def dynamic_quant(
 ) -> dict[int, Exact]:
     """Per token and per block."""
     h = x.double() if residual is None else x.double() + residual.double()
-    return {0: Exact(_normalised(h, weight, eps))} | ({} if residual is None else {6: Exact(h)})
+    norm = Exact(_normalised(h, weight, eps), slack=_step_of_codes(weight, x.dtype))
+    return {0: norm} | ({} if residual is None else {6: Exact(h)})
 
 
 def qk_norm_rope(
@@ -200,7 +226,8 @@ def swigluoai_and_mul(result: Any, x: Any, alpha: float, limit: float) -> dict[i
 
 
 def silu_and_mul_quant(result: Any, x: Any, scale: Any) -> dict[int, Exact]:
-    return {0: Exact(silu_and_mul(result, x)[0].value / scale.double())}
+    step = (1 + _halves(x)[1].abs()) * _STEP[x.dtype]  # a denormal silu, and a denormal product
+    return {0: Exact(silu_and_mul(result, x)[0].value / scale.double(), slack=step / scale.double())}
 
 
 def silu_and_mul_per_block_quant(result: Any, x: Any, *_: Any) -> dict[int, Exact]:
@@ -220,9 +247,11 @@ def gelu_quick(result: Any, x: Any) -> dict[int, Exact]:
 
 def softmax(out: Any, x: Any, temperature: Any) -> dict[int, Exact]:
     x = x.double() if temperature is None else x.double() / temperature.double().unsqueeze(-1)
-    y = x.softmax(-1)
-    # an error of the exponent's last place becomes so many times as large; less than 2^-126 is zero
-    return {0: Exact(y, y * (x - x.amax(-1, keepdim=True)) + 2.0**-102)}
+    y, below = x.softmax(-1), (x - x.amax(-1, keepdim=True)).abs()
+    # an error of an exponent's last place is that of the result relatively: of the difference, in the kernel and in
+    # the reference, and of the quotient by a temperature; less than 2^-126 is zero
+    size = 2 * below + (0 if temperature is None else x.abs() + x.abs().amax(-1, keepdim=True))
+    return {0: Exact(y, y * size + 2.0**-102)}
 
 
 def embedding(out: Any, indices: Any, weight: Any, start: int, end: int) -> dict[int, Exact]:

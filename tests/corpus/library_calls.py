@@ -117,7 +117,7 @@ CALLS = {
     "isnan": lambda v: Int32(lib.isnan(v.x)),
     "absmax": lambda v: lib.absmax([v.x, v.y]),
     "divided_codes": lambda v: lib.divided_codes(v.eight, v.x),
-    "quotients": lambda v: lib.quotients([v.x, v.y], v.z),
+    "quotients": lambda v: lib.quotients([v.x, v.y], v.z, True),
     "hexp": lambda v: [Float32(lib.hexp(T(v.x))) for T in HALVES],
     "hexp2": lambda v: [Float32(lib.hexp2(T(v.x))) for T in HALVES],
     "hlog2": lambda v: [Float32(lib.hlog2(T(v.x))) for T in HALVES],

@@ -162,6 +162,26 @@ def test_infinite_products_get_an_infinite_scale_and_finite_codes():
     assert out.float()[0, 0] == 448 and not out.float()[0, 1:].any()
 
 
+@pytest.mark.parametrize("codes", [torch.float8_e4m3fn, torch.int8])
+@pytest.mark.parametrize("bound", [None, 0.01])
+@pytest.mark.parametrize("arch", ARCHS)
+def test_codes_of_infinities(codes, bound, arch):
+    """With a largest scale infinities of both signs saturate, as in C; else they are over infinity, which is NaN."""
+    x = torch.ones(1, 256).bfloat16()
+    x[0, 128], x[0, 129], x[0, 130] = float("inf"), -float("inf"), float("nan")
+    if bound is not None:
+        x[0, 131], x[0, 132] = 3e38, -3e38  # too large for a quotient by 0.01
+    out, want = (torch.ones(1, 128).to(codes) for _ in range(2))
+    scales, wanted = torch.zeros(1, 1), torch.zeros(1, 1)
+    upper = None if bound is None else torch.tensor([bound])
+    run(corpus.silu_and_mul_per_block_quant, out, x, scales, 128, upper, arch=arch)
+    reference.silu_and_mul_per_block_quant(want, x, wanted, 128, upper)
+    assert torch.equal(scales, wanted) and torch.equal(out.view(torch.int8), want.view(torch.int8))
+    largest, least, nan = (448.0, -448.0, 448.0) if codes != torch.int8 else (127.0, -128.0, 0.0)
+    assert out.float()[0, :3].tolist() == ([nan] * 3 if bound is None else [largest, least, nan])
+    assert bound is None or out.float()[0, 3:5].tolist() == [largest, least]
+
+
 def test_no_rows_launch_nothing():
     assert run(corpus.silu_and_mul, torch.empty(0, 64).bfloat16(), torch.empty(0, 128).bfloat16()) == []
 

@@ -32,20 +32,28 @@ def dynamic_scale(largest, upper=None):
     return fmax(scale, Float32(LEAST_SCALE))
 
 
-def divided_codes(values, scale):
+def divided_codes(values, scale, bounded=False):
     """e4m3 codes of values / scale, the quotients rounded to nearest first, for one scale of at least 2^-100 (see
     `quotients`; `min.f32`, `cvt.rn.satfinite.e4m3x2.f32`). An infinite scale gives 0 for finite values and 448 for
     others, as the division and the clamp do."""
-    return pack_e4m3(quotients(values, scale))
+    return pack_e4m3(quotients(values, scale, bounded))
 
 
-def quotients(values, scale):
+def quotients(values, scale, bounded=False):
     """values / scale rounded to nearest, for one scale of at least 2^-100: one `rcp.approx.ftz.f32`, and for each value
-    `mul` and two `fma`. An infinite scale counts as the largest number; an infinite quotient may become NaN."""
-    scale = fmin(scale, Float32(_LARGEST))  # no inf * 0 in the residual
+    `mul` and two `fma`. Infinity over infinity is NaN.
+
+    `bounded`: the scale may be far below the values, so that a quotient of a finite scale is infinite; that takes
+    `min.f32` and `max.f32` more.
+    """
+    if not bounded:
+        scale = fmin(scale, Float32(_LARGEST))  # no inf * 0 in the residual
     r = rcp_approx_ftz(scale)
     found = []
     for x in values:
         q = x * r
-        found.append(fma(-fma(scale, q, -x), r, q))
+        residual = fma(scale, q, -x)
+        if bounded:  # infinite or NaN where q or the scale is infinite: q is right and stays so, as r is finite
+            residual = fmax(fmin(residual, Float32(_LARGEST)), Float32(-_LARGEST))
+        found.append(fma(-residual, r, q))
     return found

@@ -24,10 +24,10 @@ def int8_codes(values, scale):
     return pack_int8([v * inverse for v in values])
 
 
-def divided_int8_codes(values, scale):
+def divided_int8_codes(values, scale, bounded=False):
     """int8 codes of values / scale, the quotients rounded to nearest first (see `quotients`; `cvt.rni.sat.s8.f32`,
-    `prmt.b32`). NaN, and a quotient of infinities, gives 0."""
-    return pack_int8(quotients(values, scale))
+    `prmt.b32`). NaN, also that of two infinities, gives 0."""
+    return pack_int8(quotients(values, scale, bounded))
 
 
 def pack_int8(values):

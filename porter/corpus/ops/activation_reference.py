@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from porter.corpus.ops.code_reference import E4M3_MAX, INT8_MAX, LEAST_INT8_SCALE, LEAST_SCALE, e4m3, int8
+from porter.corpus.ops.code_reference import E4M3_MAX, INT8_MAX, LEAST_INT8_SCALE, LEAST_SCALE, e4m3, int8, quotient
 
 
 def _halves(input: Any) -> tuple[Any, Any]:
@@ -91,7 +91,7 @@ def silu_and_mul_per_block_quant(
     y = (gate * gate.sigmoid() * up).reshape(-1, gate.shape[-1] // group_size, group_size)
     fp8 = out.dtype.is_floating_point
     largest = y.abs().nan_to_num(nan=0.0, posinf=float("inf")).amax(-1)  # as fmaxf has it
-    s = largest / (E4M3_MAX if fp8 else INT8_MAX)
+    s = quotient(largest, E4M3_MAX if fp8 else INT8_MAX)
     if scale_ub is not None:
         s = s.minimum(scale_ub)
     s = s.clamp_min(LEAST_SCALE if fp8 else LEAST_INT8_SCALE)

@@ -31,4 +31,9 @@ def dynamic_scale(values: Any, bound: Any, dtype: Any) -> Any:
     if bound is not None:
         largest = largest.minimum(bound.float())
     most, least = (E4M3_MAX, LEAST_SCALE) if dtype.is_floating_point else (INT8_MAX, LEAST_INT8_SCALE)
-    return (largest / most).clamp_min(least)
+    return quotient(largest, most).clamp_min(least)
+
+
+def quotient(values: Any, divisor: float) -> Any:
+    """values / divisor to the nearest, also on a GPU, where torch multiplies by the reciprocal of a Python number."""
+    return values / values.new_full((), divisor)

@@ -16,10 +16,11 @@ LATENT_HEADS = ({"heads": 16, "rope": 64, "nope": 512}, {"heads": 128, "rope": 6
 
 
 def _gated(*numbers: float) -> Workload:
-    """As silu_and_mul, and `numbers`."""
+    """As silu_and_mul, with `numbers` for the profile if there are any."""
 
     def make(*args: Any, **dims: Any) -> tuple[Any, ...]:
-        return *ELEMENTS["silu_and_mul"].make(*args, **dims), *numbers
+        out, x, profile = ELEMENTS["silu_and_mul"].make(*args, **dims)
+        return out, x, *(numbers or (profile,))
 
     return Workload(make, ELEMENTS["silu_and_mul"].traffic, WIDTHS, tuned=False)
 

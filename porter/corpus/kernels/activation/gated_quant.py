@@ -110,10 +110,10 @@ class GatedQuant(Specialisation):
                 largest = lib.warp_max(lib.absmax(product), width=self.group // self.vec)
                 if cutlass.const_expr(self.codes == "e4m3"):
                     scale = lib.dynamic_scale(largest, upper)
-                    codes = lib.divided_codes(product, scale)
+                    codes = lib.divided_codes(product, scale, self.bounded)
                 else:
                     scale = lib.dynamic_int8_scale(largest, upper)
-                    codes = lib.divided_int8_codes(product, scale)
+                    codes = lib.divided_int8_codes(product, scale, self.bounded)
                 if there & (col % self.group == 0):
                     mS[row, col // self.group] = scale
             if there:

@@ -109,4 +109,4 @@ class RmsNormPerBlock(Specialisation):
     def encode(self, values, scale):
         if self.codes == "i8":
             return lib.int8_codes(values, scale)
-        return lib.divided_codes(values, scale)
+        return lib.divided_codes(values, scale, self.bounded)

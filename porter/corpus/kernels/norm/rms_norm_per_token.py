@@ -96,7 +96,7 @@ class RmsNormPerToken(Specialisation):
             largest = lib.fmin(largest, Float32(mBound[0]))  # type: ignore[index]
         if cutlass.const_expr(self.codes == "e4m3"):
             scale = lib.dynamic_scale(largest)
-            codes = [lib.divided_codes(access, scale) for access in accesses]
+            codes = [lib.divided_codes(access, scale, self.bounded) for access in accesses]
         else:
             scale = lib.dynamic_int8_scale(largest)
             codes = [lib.int8_codes(access, scale) for access in accesses]
