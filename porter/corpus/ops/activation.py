@@ -60,7 +60,7 @@ def _gated(device: Device, result: Any, input: Any, **choices: Any) -> Plan:
                 lambda result, input, a: launch(result, input, blocks),
                 lambda result, input, a, b: launch(result, input, blocks),
                 lambda result, input, a, b, c: launch(result, input, blocks),
-            )[len(choices.keys() & {"limit", "alpha", "beta"})]
+            )[len(choices.keys() & {"limit", "alpha", "beta", "once"})]
         return lambda result, input, *_: launch(as_rows(result, 1), as_rows(input, 1), blocks)
 
     return kernel, bind
