@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -207,14 +208,6 @@ def used(verdicts: Sequence[Verdict]) -> tuple[int, ...]:
 def together(outcomes: Sequence[Outcome], number: int) -> Outcome:
     """The chosen one, with what all of them cost."""
     chosen = outcomes[number - 1]
-    spent = Spent()
-    for o in outcomes:
-        spent.usage += o.spent.usage
-        spent.usd += o.spent.usd
-        spent.maybe += o.spent.maybe
-        spent.maybe_requests += o.spent.maybe_requests
-        spent.replies += o.spent.replies
-        spent.attempts += o.spent.attempts
-        spent.seconds = max(spent.seconds, o.spent.seconds)
+    spent = reduce(Spent.with_run, (o.spent for o in outcomes), Spent())
     message = f"candidate {number} of {len(outcomes)}: {chosen.message}"
     return replace(chosen, spent=spent, message=message, candidates=tuple(outcomes), chosen=number)

@@ -36,6 +36,14 @@ class Spent:
         price = settings.price
         self.maybe += price.of(usage) if price else Decimal(0)
 
+    def with_run(self, other: Spent) -> Spent:
+        """The sum of this and another candidate's, which ran at the same time: the longer of both times."""
+        return Spent(
+            self.usage + other.usage, self.usd + other.usd, self.maybe + other.maybe,
+            self.maybe_tokens + other.maybe_tokens, self.maybe_requests + other.maybe_requests,
+            self.replies + other.replies, self.attempts + other.attempts, max(self.seconds, other.seconds),
+        )  # fmt: skip
+
     def over(self, settings: AgentSettings) -> str:
         """Which budget is used up, "" while none is."""
         if settings.usd is not None and self.usd + self.maybe >= settings.usd:

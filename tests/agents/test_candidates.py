@@ -152,6 +152,13 @@ def test_the_best_by_rank_then_holes_resources_and_cost(outcomes, best):
     assert together(outcomes, best).spent.usd == sum(o.spent.usd for o in outcomes)
 
 
+def test_everything_that_was_spent_is_summed_and_the_longest_time_taken():
+    """Unanswered requests too: their tokens count against a budget of tokens."""
+    one = Spent(Usage(1, 2, 3, 4), Decimal("0.1"), Decimal("0.2"), 5, 6, 7, 8, 9.0)
+    spent = together([replace(outcome(), spent=one), replace(outcome(), spent=replace(one, seconds=2.0))], 1).spent
+    assert spent == Spent(Usage(2, 4, 6, 8), Decimal("0.2"), Decimal("0.4"), 10, 12, 14, 16, 9.0)
+
+
 def test_an_error_of_one_is_raised_and_no_place_is_left(kernel):
     with serving(scripts(_1=[GIVE_UP], _2=[GIVE_UP])) as served:
         work = candidates(kernel, served.url, count=2)
