@@ -93,4 +93,3 @@ def _as_it_is(
             diagnostics=tuple(run.diagnostics), seconds=run.seconds,
         )  # fmt: skip
     return replace(kernel, diagnostics=(*kernel.diagnostics, *run.diagnostics))
-

@@ -17,11 +17,9 @@ from filelock import FileLock, Timeout
 
 from porter.agent_bench import PortBench, subject_of
 from porter.agent_runs import RunFolder, new_id, write_batch, write_result, write_run
-from porter.agents.desk import Desk
 from porter.agents.limiter import Limiter
 from porter.agents.loop import Outcome
 from porter.agents.loop import Run as AgentRun
-from porter.agents.prompts import first_message, request_of
 from porter.agents.providers import Connection, Provider, connect
 from porter.agents.record import Journal
 from porter.agents.settings import AgentSettings
@@ -345,41 +343,6 @@ def merged(report: Report, results: Sequence[Result]) -> Report:
 
     errors = tuple(d for r in results for d in r.error)
     return Report(tuple(now(k) for k in report.kernels), (*report.diagnostics, *errors))
-
-
-def prompts_of(
-    paths: Sequence[Path], config: PortConfig, settings: AgentSettings, optimise: bool
-) -> Iterator[tuple[str, bytes]]:
-    """(URL, body) of the first request for each kernel that needs the agent. Sends and writes nothing."""
-    provider = connect(settings.provider, Connection("", settings.base_url))
-    for path in paths:
-        unit = parse(path, config)
-        kernels = choose_kernels(unit, config)
-        ports = port_paths(unit, kernels, config.output, claim_in({}))
-        for info in kernels:
-            made = translate(unit, info, find_case(unit, info, config), config, Run(info.name))
-            start = None if config.force else edited_start(made, ports[info.span])
-            if start is not None:
-                made = started(made, start, ports[info.span].read_text(encoding="utf-8"))
-            subject = subject_of(made, optimise)
-            assert made.case is not None
-            bench = PortBench(made, made.case, config, ports[info.span])
-            verdicts = bench.verify(subject.port, subject.line_map, "full")
-            good = not subject.holes and all(v.status in (Status.PASS, Status.SKIP) for v in verdicts)
-            if good is optimise:
-                desk = _Shown(subject, bench)
-                regions = [r.name for r in desk.draft.regions]
-                for number in range(1, settings.candidates + 1):
-                    mine = replace(subject, candidate=number, candidates=settings.candidates)
-                    yield provider.wire(request_of(desk, settings, [first_message(mine, verdicts, regions)]))
-
-
-class _Shown(Desk):
-    """A desk that only shows: it has no record, so nothing can be asked of it."""
-
-    def __init__(self, subject: Any, bench: PortBench):
-        self.subject, self.bench = subject, bench
-        self.__post_init__()
 
 
 def find_files(paths: Sequence[Path]) -> list[Path]:

@@ -78,12 +78,7 @@ def find_case(unit: ParsedUnit, info: KernelInfo, config: PortConfig) -> Case:
 
     Raises PorterError: the file's own errors, or PRT910 after drafting one for the user.
     """
-    from porter.frontend.draft_case import case_from_launch
-
-    case = case_if_any(unit, info, config)
-    if case is None and not config.case:
-        case = case_from_launch(unit, info)
-        case = case and with_instances(case, instances_asked(info, config))
+    case = known_case(unit, info, config)
     if case is not None:
         return case
     if config.case:
@@ -93,6 +88,17 @@ def find_case(unit: ParsedUnit, info: KernelInfo, config: PortConfig) -> Case:
             Diagnostic("PRT910", message, Span(str(config.case), 1), help=f"port it with --kernel {other}")
         )
     raise write_drafted_case(unit, info, config)
+
+
+def known_case(unit: ParsedUnit, info: KernelInfo, config: PortConfig) -> Case | None:
+    """As find_case, but where there is none this is None and nothing is written."""
+    from porter.frontend.draft_case import case_from_launch
+
+    case = case_if_any(unit, info, config)
+    if case is None and not config.case:
+        case = case_from_launch(unit, info)
+        case = case and with_instances(case, instances_asked(info, config))
+    return case
 
 
 def case_if_any(unit: ParsedUnit, info: KernelInfo, config: PortConfig) -> Case | None:

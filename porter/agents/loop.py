@@ -104,14 +104,7 @@ class Run:
         desk = Desk(self.subject, self.bench, self.journal, on_kept=self.on_kept)
         desk.open_baseline()
         try:
-            if self.subject.optimise and not desk.done:
-                raise Stop("not-verified", "only a verified port is optimised; fill or repair it first")
-            if desk.done and not self.subject.optimise:
-                raise Stop("done", "the port is verified already")
-            self.need_harness(desk)
-            self.stop_at_floor(desk)
-            regions = [r.name for r in desk.draft.regions]
-            self.messages = [prompts.first_message(self.subject, desk.best_verdicts, regions)]
+            self.begin(desk)
             while True:
                 self.turn(desk)
         except Stop as stop:
@@ -119,6 +112,17 @@ class Run:
         finally:
             if self.shared is not None:  # whatever happened, nobody waits for this one
                 self.shared.settle(self.ticket, None)
+
+    def begin(self, desk: Desk) -> None:
+        """The first message. Raises Stop where nothing is to be asked."""
+        if self.subject.optimise and not desk.done:
+            raise Stop("not-verified", "only a verified port is optimised; fill or repair it first")
+        if desk.done and not self.subject.optimise:
+            raise Stop("done", "the port is verified already")
+        self.need_harness(desk)
+        self.stop_at_floor(desk)
+        regions = [r.name for r in desk.draft.regions]
+        self.messages = [prompts.first_message(self.subject, desk.best_verdicts, regions)]
 
     def turn(self, desk: Desk) -> None:
         """One reply and what it asks for. Raises Stop."""

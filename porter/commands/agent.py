@@ -93,7 +93,7 @@ def settings_of(args: argparse.Namespace) -> AgentSettings:
 
 def port_with_agent(args: argparse.Namespace, config: PortConfig) -> int:
     """`porter port --agent`, `--optimise` and `--show-prompt`."""
-    from porter.improve import find_files, improve_files, prompts_of
+    from porter.improve import find_files, improve_files
     from porter.parallel import port_all
     from porter.progress import watching
     from porter.report import console, print_run
@@ -102,11 +102,17 @@ def port_with_agent(args: argparse.Namespace, config: PortConfig) -> int:
         args.parser.error("--agent needs the verifier: leave --no-verify out")
     settings = settings_of(args)
     files = find_files([Path(f) for f in args.files])
+    modes = [mode for mode, asked in ((False, args.agent or not args.optimise), (True, args.optimise)) if asked]
     if args.show_prompt:
         from porter.agents.prompts import as_text
+        from porter.first_requests import prompts_of
 
-        for url, body in prompts_of(files, config, settings, args.optimise):
+        shown = False
+        for url, body in prompts_of(files, config, settings, modes):
             sys.stdout.write(body.decode() + "\n" if args.output_format == "json" else as_text(url, body))
+            shown = True
+        if not shown:
+            print("nothing would be sent: no kernel with a case needs the agent", file=sys.stderr)
         return 0
     key, missing = key_of(settings)
     err = console(sys.stderr, args.color)
@@ -118,7 +124,6 @@ def port_with_agent(args: argparse.Namespace, config: PortConfig) -> int:
         return report.exit_code
     session = session_of(settings, key, args.color)
     with watching(err, live_terminal()) as progress:
-        modes = [mode for mode, asked in ((False, args.agent), (True, args.optimise)) if asked]
         report, results = improve_files(files, config, settings, session, modes, progress)
     if args.output_format == "json":
         from porter.report import print_json, report_to_json

@@ -211,4 +211,3 @@ def _grown(listed: frozenset[int], power: int) -> int:
     if len(several) > 1 and all(v & (v - 1) == 0 for v in several):
         return most << power
     return (most << power) + max(factor, 1)
-

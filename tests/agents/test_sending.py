@@ -32,7 +32,8 @@ def work(tmp_path, monkeypatch):
         shutil.copy(DATA / name, tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
-    monkeypatch.setattr("porter.improve.PortBench", lambda *args: StubBench())  # nothing here is about verification
+    for module in ("improve", "first_requests"):  # nothing here is about verification
+        monkeypatch.setattr(f"porter.{module}.PortBench", lambda *args: StubBench())
     return tmp_path
 
 
@@ -62,6 +63,21 @@ def test_show_prompt_prints_what_would_be_sent_and_sends_nothing(work, capfd):
     for n, tool in enumerate(sent["tools"]):
         assert f"tools[{n}].name: {tool['name']}\ntools[{n}].description: {tool['description']}\n" in shown
     assert "stream: true" in shown and shown.count("cache_control.type: ephemeral") == str(sent).count("cache_control")
+
+
+def test_show_prompt_is_empty_where_nothing_would_be_sent(work, monkeypatch, capfd):
+    """No case (and no draft of one is written), no way to run the original, a port that is good as it is."""
+    bench, where = StubBench(), [*ARGS, "--agent", "--show-prompt"]
+    monkeypatch.setattr("porter.first_requests.PortBench", lambda *args: bench)
+    assert main([*where, "--optimise"]) == 0  # the port has a hole, so of both modes one asks
+    assert capfd.readouterr().out.count("POST ") == 1
+    bench.says = "the original cannot be run"
+    assert main(where) == 0
+    assert capfd.readouterr() == ("", "nothing would be sent: no kernel with a case needs the agent\n")
+    bench.says = ""
+    Path("vadd4.case.toml").unlink()
+    assert main(where) == 0
+    assert capfd.readouterr().out == "" and sorted(p.name for p in work.iterdir()) == ["vadd4.cu"]
 
 
 def test_the_prefix_is_the_same_bytes_for_every_kernel_and_process(work, monkeypatch, capfd):

@@ -1,0 +1,73 @@
+"""`--show-prompt`: the first request of each run that --agent or --optimise would start. Sends and writes nothing."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from porter.agent_bench import PortBench, subject_of
+from porter.agents.desk import Desk, Subject
+from porter.agents.loop import Run as AgentRun
+from porter.agents.loop import Stop
+from porter.agents.messages import ModelRequest
+from porter.agents.prompts import request_of
+from porter.agents.providers import Connection, connect
+from porter.agents.record import Journal
+from porter.agents.settings import AgentSettings
+from porter.candidates import Baseline, CandidateBench
+from porter.config import PortConfig
+from porter.edited_start import edited_start, started
+from porter.inputs import choose_kernels, known_case, parse
+from porter.outputs import Translation, claim_in, port_paths
+from porter.pipeline import Run, translate
+
+
+def prompts_of(
+    paths: Sequence[Path], config: PortConfig, settings: AgentSettings, modes: Sequence[bool] = (False,)
+) -> Iterator[tuple[str, bytes]]:
+    """(URL, body) of the first request for each kernel that needs the agent; `modes` as of porter.improve."""
+    provider = connect(settings.provider, Connection("", settings.base_url))
+    for path in paths:
+        unit = parse(path, config)
+        kernels = choose_kernels(unit, config)
+        ports = port_paths(unit, kernels, config.output, claim_in({}))
+        for info in kernels:
+            case = known_case(unit, info, config)
+            if case is not None:  # without one a run drafts it and sends nothing
+                made, target = translate(unit, info, case, config, Run(info.name)), ports[info.span]
+                for request in first_requests(made, target, config, settings, modes):
+                    yield provider.wire(request)
+
+
+def first_requests(
+    made: Translation, target: Path, config: PortConfig, settings: AgentSettings, modes: Sequence[bool]
+) -> Iterator[ModelRequest]:
+    """One a candidate, where a run in one of the modes would ask anything: the run itself says so."""
+    start = None if config.force else edited_start(made, target)
+    if start is not None:
+        made = started(made, start, target.read_text(encoding="utf-8"))
+    assert made.case is not None
+    bench = PortBench(made, made.case, config, target)
+    baseline = Baseline(made.module.text, threading.Lock())  # verified once for all
+    for optimise in modes:
+        subject = subject_of(made, optimise)
+        for number in range(1, settings.candidates + 1):
+            mine = replace(subject, candidate=number, candidates=settings.candidates)
+            yield from _first(mine, CandidateBench(bench, baseline, threading.Event()), settings)
+
+
+def _first(subject: Subject, bench: CandidateBench, settings: AgentSettings) -> Iterator[ModelRequest]:
+    with tempfile.TemporaryDirectory(prefix="porter-") as folder:
+        journal = Journal(Path(folder) / "events.jsonl")
+        run, desk = AgentRun(subject, bench, None, settings, journal), Desk(subject, bench, journal)
+        try:
+            desk.open_baseline()
+            run.begin(desk)
+        except Stop:
+            return
+        finally:
+            journal.close()
+        yield request_of(desk, settings, run.messages)
