@@ -99,16 +99,17 @@ def write_result(run: RunFolder, result: Mapping[str, Any], candidate: str) -> N
     write_atomic(run.path / "result.json", json.dumps(result, indent=1, ensure_ascii=False) + "\n")
 
 
-def find_runs(name: str, root: Path) -> list[RunFolder]:
-    """The run, or the runs of the batch, of that id or path. Raises PorterError PRT925 or PRT926."""
+def find_runs(name: str, root: Path) -> list[Path]:
+    """The folder of the run, or those of the runs of the batch, of that id or path. Raises PorterError PRT925 when
+    there is none, PRT926 for a batch that cannot be read."""
     path = next((p for p in (root / name, Path(name)) if p.is_dir()), None)
     if path is None:
         known = sorted((p.name for p in root.iterdir() if p.is_dir()), reverse=True)[:5] if root.is_dir() else []
         help_ = f"the latest are {', '.join(known)}" if known else f"there is none in {root}"
         raise PorterError(Diagnostic("PRT925", f"there is no run {name}", help=help_))
     if (path / "batch.json").is_file():
-        return [read_run(path.parent / str(id)) for id in _read(path / "batch.json").get("runs", ())]
-    return [read_run(path)]
+        return [path.parent / str(id) for id in _read(path / "batch.json").get("runs", ())]
+    return [path]
 
 
 def read_run(path: Path) -> RunFolder:

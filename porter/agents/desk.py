@@ -74,6 +74,7 @@ class Desk:
     best: Draft = field(init=False)
     line_map: tuple[LineMapEntry, ...] = field(init=False)  # of `best`
     baseline: Rank | None = None
+    baseline_verdicts: tuple[Verdict, ...] = ()
     best_verdicts: tuple[Verdict, ...] = ()
     last_verdicts: tuple[Verdict, ...] = ()  # of the last candidate judged
     last_map: tuple[LineMapEntry, ...] = ()  # of the text that the last answer is about
@@ -112,7 +113,7 @@ class Desk:
 
     def open_baseline(self) -> Rank:
         """Verify the port that the run starts from; everything is measured against it."""
-        self.best_verdicts = self.last_verdicts = self.verify(self.best, "full")
+        self.best_verdicts = self.last_verdicts = self.baseline_verdicts = self.verify(self.best, "full")
         self.judged.add(self.best.text)
         self.baseline = self.best_rank
         return self.best_rank

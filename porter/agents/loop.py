@@ -18,6 +18,7 @@ from porter.agents.messages import Block, Message, ModelReply, ModelRequest, Pro
 from porter.agents.providers import Provider
 from porter.agents.ranking import Rank, all_good, rank
 from porter.agents.record import Journal
+from porter.agents.regions import MARK
 from porter.agents.settings import AgentSettings
 from porter.agents.shared_budget import SharedBudget, count, most_of
 from porter.model import Diagnostic, LineMapEntry, PorterError, Verdict
@@ -55,6 +56,11 @@ class Outcome:
     @property
     def changed(self) -> bool:
         return self.state in ("verified", "improved")
+
+    @property
+    def good(self) -> bool:
+        """Whether the port to keep is verified, by this run or before it."""
+        return all_good(self.verdicts, len(MARK.findall(self.text)))
 
     @property
     def cost(self) -> str:
@@ -327,8 +333,8 @@ class Run:
             else:
                 state = "unverified"
                 message += "; what was filled in is not verified and is left out of the port"
-        if state not in ("verified", "improved") and desk and desk.kept:
-            verdicts = ()
+        if state not in ("verified", "improved") and desk:
+            verdicts = desk.baseline_verdicts
         self.spent.seconds = self.journal.seconds
         self.journal.add("end", state=state, ended=stop.ended, message=message, port=_sha(text))
         candidate = desk.best.text if desk else base.port

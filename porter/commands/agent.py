@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from porter.commands.options import Help, add_output_options, live_terminal
+from porter.model import Diagnostic, PorterError
 
 if TYPE_CHECKING:
     from porter.agents.settings import AgentSettings
@@ -194,13 +195,11 @@ def table(rows: Sequence[tuple[str, ...]], head: tuple[str, ...] = HEAD) -> str:
 
 
 def run_resume(args: argparse.Namespace) -> int:
-    from porter.agent_runs import find_runs
     from porter.agents.settings import load_settings
-    from porter.improve import resume_task, run_tasks
+    from porter.improve import run_tasks
 
     settings = load_settings()
-    folders = [f for name in args.runs for f in find_runs(name, settings.runs)]
-    tasks = [resume_task(f) for f in folders]
+    tasks, refused = tasks_of(args.runs, settings.runs)
     groups: dict[tuple[str, str, float], list[Task]] = {}  # by who is asked: each run's own server
     for task in tasks:
         own = task.folder.settings
@@ -211,28 +210,53 @@ def run_resume(args: argparse.Namespace) -> int:
         results += run_tasks(group, session_of(own, key_of(own)[0], args.color), args.jobs)
     if args.output_format == "json":
         from porter.report import print_json
+        from porter.serial import diagnostic_to_json
 
-        print_json({"schema": 1, "agent": [r.to_json() for r in results]})
+        messages = [diagnostic_to_json(d) for d in refused]
+        print_json({"schema": 1, "diagnostics": messages, "agent": [r.to_json() for r in results]})
     else:
-        print_results(results)
-    if any(r.error for r in results):
+        from porter.report import console, print_diagnostics
+
+        if results:
+            print_results(results)
+        print_diagnostics(tuple(refused), console(sys.stderr, args.color))
+    if refused or any(r.error for r in results):
         return 2
-    return 0 if all(r.outcome and r.outcome.state in ("verified", "improved") for r in results) else 1
+    return 0 if all(r.outcome and r.outcome.good for r in results) else 1
+
+
+def tasks_of(names: Sequence[str], root: Path) -> tuple[list[Task], list[Diagnostic]]:
+    """The tasks of runs and batches, and why others cannot be resumed: one of a batch does not hold up the rest."""
+    from porter.agent_runs import find_runs, read_run
+    from porter.improve import resume_task
+
+    tasks: list[Task] = []
+    refused: list[Diagnostic] = []
+    for path in [p for name in names for p in find_runs(name, root)]:
+        try:
+            tasks.append(resume_task(read_run(path)))
+        except PorterError as error:
+            refused += error.diagnostics
+    return tasks, refused
 
 
 def run_list(args: argparse.Namespace) -> int:
-    import json
-
     from porter.agents.settings import load_settings
 
     root = load_settings().runs
     for path in sorted((p for p in root.iterdir() if p.is_dir()), reverse=True) if root.is_dir() else ():
-        result = path / "result.json"
-        if (path / "batch.json").is_file():
-            print(f"{path.name}  batch")
-        elif result.is_file():
-            value = json.loads(result.read_text(encoding="utf-8"))
-            print(f"{path.name}  {value['state']}  {value['cost']}")
-        else:
-            print(f"{path.name}  not finished")
+        print(f"{path.name}  {'batch' if (path / 'batch.json').is_file() else ending_of(path)}")
     return 0
+
+
+def ending_of(run: Path) -> str:
+    """What a run came to and cost, for a person."""
+    import json
+
+    try:
+        value = json.loads((run / "result.json").read_text(encoding="utf-8"))
+        return f"{value['state']}  {value['cost']}"
+    except FileNotFoundError:
+        return "not finished"
+    except (OSError, ValueError, KeyError, TypeError):
+        return "result.json cannot be read"

@@ -109,6 +109,34 @@ def test_a_folder_at_once_then_resumed(folder, capsys):
     assert all("hole(" not in (Path("ported") / f"{name}.py").read_text() for name in NAMES)
 
 
+def test_one_that_cannot_be_resumed_does_not_hold_up_the_rest(folder, monkeypatch, capsys):
+    """Its source has changed, another's record is gone: both are named, and what can be finished is."""
+    monkeypatch.setattr("porter.improve.PortBench", lambda *args: StubBench())
+    with serving(lambda request, number: Fail(401, "authentication_error")) as served:
+        main(["port", "csrc", "--agent", "--jobs", "1", "--arch", "sm_90a", "--base-url", served.url])
+    runs = {json.loads(p.read_text())["kernel"]: p.parent for p in Path(".porter/runs").glob("*/run.json")}
+    (batch,) = [p.parent.name for p in Path(".porter/runs").glob("*/batch.json")]
+    with Path("csrc/goto_loop.cu").open("a") as source:
+        source.write("// changed\n")
+    (runs["reference_result"] / "run.json").write_text("{")
+    (runs["reference_result"] / "result.json").write_text("[]")
+    with serving(solver) as served:
+        path = runs["packed_add_u8"] / "run.json"
+        path.write_text(path.read_text().replace('"base_url": "', f'"base_url": "{served.url}", "was": "'))
+        capsys.readouterr()
+        assert main(["agent", "resume", batch, "--output-format", "json"]) == 2
+        assert len(served.requests) == 1
+    out = json.loads(capsys.readouterr().out)
+    assert [(r["kernel"], r["state"]) for r in out["agent"]] == [("packed_add_u8", "verified")]
+    assert [d["code"] for d in out["diagnostics"]] == ["PRT926", "PRT926"]
+    assert "hole(" not in Path("ported/packed_add_u8.py").read_text()
+    assert main(["agent", "resume", batch]) == 2
+    assert "goto_loop.cu changed since" in capsys.readouterr().err
+    assert main(["agent", "list"]) == 0
+    listed = capsys.readouterr().out
+    assert "verified  " in listed and "result.json cannot be read" in listed and f"{batch}  batch" in listed
+
+
 def test_a_server_that_asks_one_run_to_wait_is_left_alone_by_all(tmp_path):
     """429 for one kernel holds the requests of the other for as long as the server said."""
     pytest.importorskip("anthropic", reason="needs the extra `agent`")

@@ -131,6 +131,7 @@ def test_a_partial_repair_is_kept_only_when_it_holds_with_unseen_launches(agent,
     outcome, _, _ = agent(model("out[0] = n"), subject=start, bench=bench)
     assert (outcome.state, outcome.ended, [k.check for k in outcome.kept]) == ("improved", "gave-up", ["numerics"])
     assert "out[0] = n" in outcome.text and bench.asked[-1] == "verify unseen"
+    assert not outcome.good  # better than it was is not verified
     assert [v.check for v in outcome.unseen if v.status is Status.FAIL] == ["sanitizer"]
     outcome, _, _ = agent(model("out[0] = overfit"), subject=start, bench=Racy(), path=tmp_path / "b.jsonl")
     assert (outcome.state, outcome.text) == ("refused-unseen", start.port)
@@ -140,9 +141,17 @@ def test_a_partial_repair_is_kept_only_when_it_holds_with_unseen_launches(agent,
 def test_a_verified_port_is_left_alone_and_only_such_a_one_is_optimised(agent, tmp_path):
     done = replace(SUBJECT, port=FILLED, holes=())
     outcome, served, _ = agent(script(SOLVE), subject=done)
-    assert (outcome.ended, served.requests) == ("done", [])
+    assert (outcome.ended, served.requests, outcome.good) == ("done", [], True)
     outcome, served, _ = agent(script(SOLVE), subject=replace(SUBJECT, optimise=True), path=tmp_path / "b.jsonl")
-    assert (outcome.ended, served.requests) == ("not-verified", [])
+    assert (outcome.ended, served.requests, outcome.good) == ("not-verified", [], False)
+
+
+def test_a_port_that_optimising_leaves_as_it_was_stays_verified(agent):
+    """What was faster is lost with unseen launches; the port to keep, and the verdicts on it, are those before."""
+    start = replace(SUBJECT, port=FILLED.replace("= n", "= fast"), holes=(), optimise=True)
+    edit = Say([call("replace_region", region="body:k", code="x = fast\ny = fast + overfit"), call("verify")])
+    outcome, _, _ = agent(script(edit, Say([call("give_up", reason="enough")])), subject=start)
+    assert (outcome.state, outcome.text, outcome.good) == ("refused-unseen", start.port, True)
 
 
 def test_optimising_keeps_what_is_faster_and_stops_when_nothing_improves(agent):
