@@ -11,6 +11,7 @@ from porter.corpus_text import CorpusEntry, corpus_entries
 from porter.model import PortedModule
 from porter.patterns.catalogue import Pattern
 from porter.patterns.tables.intrinsics import ROWS
+from porter.python_syntax import module_tree
 from porter.source import Source
 
 __all__ = ["CorpusEntry", "corpus_entries", "corpus_ops", "function_rows", "pattern_line", "pattern_page"]
@@ -21,7 +22,7 @@ def corpus_ops() -> list[tuple[str, str]]:
     root = Path(porter.corpus.__path__[0])
     found: list[tuple[str, str]] = []
     for path in sorted((root / "ops").glob("*.py")):
-        body = ast.parse(path.read_text(encoding="utf-8")).body
+        body = module_tree(path.read_text(encoding="utf-8")).body
         texts = {
             n.targets[0].id: n.value.value
             for n in body

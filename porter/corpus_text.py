@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import porter.corpus
+from porter.python_syntax import module_tree
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ def corpus_entries() -> list[CorpusEntry]:
 def _entries(text: str, module: str) -> list[CorpusEntry]:
     lines = text.splitlines(keepends=True)
     found = []
-    for node in ast.parse(text).body:
+    for node in module_tree(text).body:
         if not isinstance(node, (ast.FunctionDef, ast.ClassDef)) or node.name.startswith("_"):
             continue
         first = min([node.lineno, *(d.lineno for d in node.decorator_list)])

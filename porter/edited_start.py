@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +11,7 @@ from porter.model import Diagnostic, KernelReport, LineMapEntry, Report, Severit
 from porter.outputs import Translation, hole_is_open, hole_messages, moved_map
 from porter.pipeline import Run, verify
 from porter.provenance import current_line_map, read_record
+from porter.python_syntax import module_tree
 from porter.report import Progress
 from porter.source import Span
 
@@ -37,7 +37,7 @@ def edited_start(made: Translation, target: Path) -> EditedStart | None:
     if record is None or text == made.module.text or record.kernel != (made.info.qualified_name or made.info.name):
         return None
     try:
-        ast.parse(text)
+        module_tree(text)
     except (SyntaxError, ValueError):
         return None
     return EditedStart(made.module.text, moved_map(current_line_map(target), target.parent))

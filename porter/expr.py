@@ -15,6 +15,7 @@ from typing import Any
 
 from porter.cxx_types import scalar_name
 from porter.ir import SCALAR_BYTES, SCALARS
+from porter.python_syntax import expression_tree
 
 Value = int | float | bool | str
 Aligned = Callable[[str, int], bool]
@@ -101,7 +102,7 @@ def parse(text: str) -> ast.expr:
     if not marked:
         raise ExprError("an empty expression")
     try:
-        tree = ast.parse(marked, mode="eval").body
+        tree = expression_tree(marked)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         reason = error.msg if isinstance(error, SyntaxError) else "too deeply nested or not text"
         hint = "; write `a if c else b` instead of `c ? a : b`" if "?" in text else ""

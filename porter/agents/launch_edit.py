@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from porter import expr
 from porter.agents.regions import Draft, EditRefused, lines_of
 from porter.expr import ExprError
+from porter.python_syntax import expression_tree, module_tree
 
 FUNCTION = "launch_config"
 REGION = "launch"
@@ -47,7 +48,7 @@ def launch_of(text: str, sizes: Sequence[str], template: Sequence[str] = ()) -> 
     Raises EditRefused when it is not written as porter writes it.
     """
     odd = EditRefused("the launch of this port is not written as porter writes it, so it stays as it is")
-    tree = ast.parse(text)
+    tree = module_tree(text)
     functions = [n for n in tree.body if isinstance(n, ast.FunctionDef)]
     config = next((f for f in functions if f.name == FUNCTION), None)
     entry, call = next(((f, c) for f in functions for c in ast.walk(f) if _is_call(c)), (None, None))
@@ -110,7 +111,7 @@ def with_launch(
     lines[launch.call - 1] = _with_keywords(lines[launch.call - 1], given)
     text = "\n".join(lines) + "\n"
     try:
-        ast.parse(text)
+        module_tree(text)
     except SyntaxError as error:
         raise EditRefused(f"the launch cannot be written so: {error.msg}") from None
     return Draft(text, draft.regions)  # no line was added
@@ -119,7 +120,7 @@ def with_launch(
 def _parts(what: str, text: str) -> list[str]:
     """`rows, 1, 1` or `(rows, 1, 1)` as x, y and z."""
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
+        tree = expression_tree(text.strip())
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise EditRefused(f"the {what} `{text[:MOST_CHARACTERS]}` is no expression") from None
     parts = [ast.unparse(e) for e in tree.elts] if isinstance(tree, ast.Tuple) else [text.strip()]

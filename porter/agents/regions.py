@@ -13,6 +13,8 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from porter.python_syntax import module_tree
+
 HELPERS = "helpers"
 MARK = re.compile(r"\bruntime\.hole\((\d+)\b")
 MOST = 60_000  # characters of a region
@@ -70,7 +72,7 @@ def lines_of(text: str) -> list[str]:
 
 def draft_of(text: str, every_body: bool) -> Draft:
     """The regions of a port: its holes, the bodies of the functions around them (of all with `every_body`), helpers."""
-    tree = ast.parse(text)
+    tree = module_tree(text)
     lines = lines_of(text)
     regions: list[Region] = []
     for function in _device_functions(tree):
@@ -99,7 +101,7 @@ def replace_code(draft: Draft, name: str, code: str) -> Draft:
         raise EditRefused(f"the code has the character U+{ord(odd[0]):04X}, which is not for a port")
     code = textwrap.dedent(re.sub(r"\r\n?", "\n", code).expandtabs(4)).strip("\n")
     try:
-        tree = ast.parse(code)
+        tree = module_tree(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         at = f" at its line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
         raise EditRefused(f"the code is not Python by itself{at}: {getattr(error, 'msg', error)}") from None
@@ -122,7 +124,7 @@ def replace_code(draft: Draft, name: str, code: str) -> Draft:
 def _check_helpers(draft: Draft, region: Region, tree: ast.Module) -> None:
     """Helpers are functions, constants and imports of the DSL under names that the port does not have."""
     lines = lines_of(draft.text)
-    outside = ast.parse("\n".join([*lines[: region.first - 1], *lines[region.last :]]))
+    outside = module_tree("\n".join([*lines[: region.first - 1], *lines[region.last :]]))
     taken = {name for node in outside.body for name in _bound(node)}
     for node in tree.body:
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -169,7 +171,7 @@ def _bound(node: ast.stmt) -> Iterator[str]:
 
 def _check_outside(before: str, after: str, name: str) -> None:
     """What is not the region stays: every other top-level statement, and the signature of the function."""
-    old, new = ast.parse(before).body, ast.parse(after).body
+    old, new = module_tree(before).body, module_tree(after).body
     if name == HELPERS:
         kept = [ast.dump(n) for n in new]
         missing = [n for n in old if ast.dump(n) not in kept and not isinstance(n, ast.FunctionDef | ast.Assign)]

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from porter.python_syntax import module_tree
+
 LIB = Path(__file__).resolve().parent.parent / "corpus" / "lib"
 PREFIX = "lib_"
 
@@ -36,7 +38,7 @@ def library() -> tuple[dict[str, Definition], dict[str, tuple[str, ...]]]:
     imports: dict[str, tuple[str, ...]] = {}
     texts = {p.stem: p.read_text(encoding="utf-8") for p in sorted(LIB.glob("*.py")) if p.stem != "__init__"}
     for module, text in texts.items():
-        tree = ast.parse(text)
+        tree = module_tree(text)
         lines = text.splitlines()
         statements = []
         for node in tree.body:
@@ -129,11 +131,11 @@ def inline_library(body: str) -> tuple[str, list[str], str]:
 
 def _imports(statements: set[str], text: str) -> list[str]:
     """One import statement a module, with the names that the text uses."""
-    used = {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
+    used = {n.id for n in ast.walk(module_tree(text)) if isinstance(n, ast.Name)}
     names: dict[str, set[str]] = {}
     plain: set[str] = set()
     for statement in statements:
-        node = ast.parse(statement).body[0]
+        node = module_tree(statement).body[0]
         if isinstance(node, ast.ImportFrom):
             names.setdefault(node.module or "", set()).update(
                 a.name for a in node.names if (a.asname or a.name) in used

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from porter import ir
 from porter.frontend.clang_compat import Cursor
 from porter.frontend.lower_body import FunctionLowering, KernelLowering
+from porter.python_syntax import expression_tree
 
 _PIECES = re.compile(rb'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
 
@@ -144,7 +145,7 @@ def _arithmetic(text: str, names: dict[str, object]) -> int | None:
     import ast as python_ast
 
     try:
-        tree = python_ast.parse(text.replace("/", "//"), mode="eval").body
+        tree = expression_tree(text.replace("/", "//"))
     except SyntaxError:
         return None
 

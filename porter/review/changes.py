@@ -6,7 +6,6 @@ that porter emits there.
 
 from __future__ import annotations
 
-import ast
 import difflib
 import re
 from collections.abc import Callable, Sequence
@@ -17,6 +16,7 @@ from porter.config import PortConfig, load_config
 from porter.model import Diagnostic, Hole, LineMapEntry, PorterError
 from porter.outputs import Translation, moved
 from porter.provenance import PortRecord, update_record
+from porter.python_syntax import module_tree
 from porter.review.decisions import drop_draft, reviewer, save
 from porter.review.loaded import Loaded, load
 from porter.review.regions import Region
@@ -78,7 +78,7 @@ def edit(loaded: Loaded, region: Region, text: str) -> Loaded:
         return loaded
     made = "\n".join([*lines[: region.first - 1], *fresh, *lines[region.last :]]) + "\n"
     try:
-        ast.parse(made)
+        module_tree(made)
     except (SyntaxError, ValueError) as error:
         line = error.lineno if isinstance(error, SyntaxError) else None
         why = f"line {line - region.first + 1}: {error.msg}" if line and isinstance(error, SyntaxError) else str(error)

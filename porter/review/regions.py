@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from porter.model import LineMapEntry, patterns_of
+from porter.python_syntax import module_tree
 from porter.source import Span
 
 LONG = 12  # lines of a compound statement above which its head and the parts of its body are regions of their own
@@ -45,7 +46,7 @@ def regions_of(text: str, line_map: Sequence[LineMapEntry], source: str = "") ->
     lines = text.splitlines()
     by_line = {e.line: e for e in line_map}
     try:
-        parts = list(_of_module(ast.parse(text), by_line))
+        parts = list(_of_module(module_tree(text), by_line))
     except (SyntaxError, ValueError, RecursionError):
         parts = list(_paragraphs(lines))
     return tuple(_finished(_covering(parts, lines), by_line, source))

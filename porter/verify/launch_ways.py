@@ -18,6 +18,7 @@ from typing import Any
 from porter import expr
 from porter.case import Case, CaseInstance, Point
 from porter.expr import ExprError, Value
+from porter.python_syntax import module_tree
 from porter.verify.derived import listed_sizes, point_of
 from porter.verify.trials import Trial, written
 
@@ -70,7 +71,7 @@ def _three(values: Sequence[Any]) -> tuple[int, ...]:
 
 def ways_of(text: str) -> LaunchWays | None:
     """The ways of a port's launch, None where it is not assignments and a return of (grid, block, bytes)."""
-    for node in ast.parse(text).body:
+    for node in module_tree(text).body:
         if not (isinstance(node, ast.FunctionDef) and node.name == FUNCTION):
             continue
         assigned = []

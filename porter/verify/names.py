@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from porter.model import Diagnostic
+from porter.python_syntax import module_tree
 from porter.source import Span
 from porter.verify.honesty.vocabulary import is_module
 
@@ -44,7 +45,7 @@ class Use:
 
 def library_uses(text: str) -> list[Use]:
     """Each library name that the text uses, once, in order. Raises SyntaxError for what is not Python."""
-    tree = ast.parse(text)
+    tree = module_tree(text)
     bound: dict[str, tuple[str, tuple[str, ...]]] = {}  # local name -> module and attributes it stands for
     uses: dict[tuple[str, tuple[str, ...]], Use] = {}
 

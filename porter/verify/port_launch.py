@@ -12,6 +12,7 @@ from porter.corpus.runtime import ArtifactCache, digest
 from porter.corpus.runtime.sources import source_closure
 from porter.expr import Value
 from porter.model import Diagnostic, PorterError
+from porter.python_syntax import module_tree
 from porter.source import Span
 from porter.verify.compile_worker import launch_shapes
 
@@ -60,7 +61,7 @@ def _three(values: Sequence[int]) -> tuple[int, int, int]:
 
 def _signature(port_path: Path) -> tuple[set[str], bool]:
     """Parameter names of launch_config, and whether it takes any keyword."""
-    tree = ast.parse(port_path.read_text(encoding="utf-8"))
+    tree = module_tree(port_path.read_text(encoding="utf-8"))
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name == FUNCTION:
             arguments = node.args

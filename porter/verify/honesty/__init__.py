@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from porter.model import Diagnostic
+from porter.python_syntax import module_tree
 from porter.source import Span
 from porter.verify.honesty.finding import PLAIN, Finding, host_functions, walk
 from porter.verify.honesty.imports import check_imports
@@ -34,7 +35,7 @@ def check_honesty(text: str, path: Path, verified: Sequence[Mapping[str, object]
     found = list(check_text(text))
     if not found or len(text) < (1 << 20):
         try:
-            tree = ast.parse(text)
+            tree = module_tree(text)
             found += _checks(tree, text)
             for line, values in offered_instances(tree) if verified is not None else ():
                 if values not in [dict(v) for v in verified or ()]:

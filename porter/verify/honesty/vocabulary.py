@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import porter.corpus
+from porter.python_syntax import module_tree
 
 
 def words(text: str) -> frozenset[str]:
@@ -145,7 +146,7 @@ def library_names() -> frozenset[str]:
     """The public names that the modules of porter.corpus.lib define themselves, read from their text."""
     found: set[str] = set()
     for file in (Path(porter.corpus.__file__).parent / "lib").glob("*.py"):
-        for node in ast.parse(file.read_bytes()).body:
+        for node in module_tree(file.read_bytes()).body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
                 found.add(node.name)
             elif isinstance(node, ast.Assign | ast.AnnAssign):
