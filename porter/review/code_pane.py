@@ -25,12 +25,13 @@ Row = list[Segment]  # pieces of a line, each of one style
 
 
 @lru_cache(maxsize=16)  # the left pane goes from file to file
-def highlighted(text: str, language: str) -> list[Row]:
-    """The lines of a text in the colours of its language ("python", "cuda")."""
+def highlighted(text: str, language: str, colours: bool = True) -> list[Row]:
+    """The lines of a text in the colours of its language ("python", "cuda"); without them, bold and dim are left."""
     theme = Syntax.get_theme("ansi_dark")
     rows: list[Row] = [[]]
     for kind, value in get_lexer_by_name(language, stripnl=False, tabsize=4).get_tokens(text):
         style = theme.get_style_for_token(kind)
+        style = style if colours else style.without_color  # as greys some could not be read
         for number, piece in enumerate(value.split("\n")):
             if number:
                 rows.append([])
@@ -69,7 +70,7 @@ class CodePane(ScrollView, can_focus=True):
 
     def show(self, text: str, language: str) -> None:
         """Another text; the cursor stays on its line as far as there is one."""
-        self.rows = highlighted(text, language)
+        self.rows = highlighted(text, language, not self.app.no_color)
         self.plain = text.splitlines()
         self.digits = max(len(str(len(self.rows))), 3)
         width = max((len(line) for line in self.plain), default=0)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("textual")
+from rich.color import Color
+from rich.style import Style
+from textual.color import Color as Colour
 from textual.pilot import Pilot
 from textual.widgets import TextArea
 
@@ -254,20 +258,31 @@ def test_the_record_is_damaged_while_a_port_is_verified(port: Path):
     drive(app, steps)
 
 
-def test_no_colour_is_sent_to_a_terminal_that_wants_none(port: Path):
-    """NO_COLOR: every colour that is drawn is a grey."""
+SURFACE = Color.parse("#1e1e1e")  # what is behind a line of code
+
+
+def test_without_colours_everything_is_grey_and_can_be_read(port: Path):
+    """NO_COLOR: every colour that is drawn is a grey, and differs enough from what is behind it."""
     with_verdicts(port)
-    svgs = []
+    drawn: list[list[Style]] = []
     for value in ("", "1"):
         with pytest.MonkeyPatch.context() as environment:
             environment.setenv("NO_COLOR", value) if value else environment.delenv("NO_COLOR", raising=False)
             app = app_of(port)
 
             async def steps(pilot: Pilot[int], app: ReviewApp = app) -> None:
-                await at(pilot, "if i < n")
+                await press(pilot, "down", "home")
                 strips = app.screen._compositor.render_strips(app.size)
-                svgs.append({s.style.color.triplet for strip in strips for s in strip if s.style and s.style.color})
+                drawn.append([s.style for strip in strips for s in strip if s.style and re.search(r"\w", s.text)])
 
             drive(app, steps)
-    assert any(len({c.red, c.green, c.blue}) > 1 for c in svgs[0] if c)
-    assert not any(len({c.red, c.green, c.blue}) > 1 for c in svgs[1] if c)
+    with_colours, without = ([(s.color, s.bgcolor or SURFACE) for s in styles if s.color] for styles in drawn)
+    assert any(len(set(c.get_truecolor())) > 1 for c, _ in with_colours)
+    assert without and not any(len(set(c.get_truecolor())) > 1 for pair in without for c in pair)
+    assert min(contrast(*pair) for pair in without) > 2.0
+
+
+def contrast(one: Color, other: Color) -> float:
+    """The ratio of two luminances as WCAG 2 defines it."""
+    low, high = sorted(Colour.from_rich_color(c).brightness ** 2.2 + 0.05 for c in (one, other))
+    return high / low
