@@ -128,9 +128,13 @@ def _check_helpers(draft: Draft, region: Region, tree: ast.Module) -> None:
     taken = {name for node in outside.body for name in _bound(node)}
     for node in tree.body:
         if isinstance(node, ast.Import | ast.ImportFrom):
-            module = node.module if isinstance(node, ast.ImportFrom) else node.names[0].name
-            if not module or module.split(".")[0] not in _IMPORTS or (isinstance(node, ast.ImportFrom) and node.level):
-                raise EditRefused(f"helpers may import from {' and '.join(_IMPORTS)}, not from {module}")
+            modules = [node.module] if isinstance(node, ast.ImportFrom) else [a.name for a in node.names]
+            for module in modules:
+                far = isinstance(node, ast.ImportFrom) and node.level
+                if not module or module.split(".")[0] not in _IMPORTS or far:
+                    raise EditRefused(f"helpers may import from {' and '.join(_IMPORTS)}, not from {module}")
+        elif any(isinstance(n, ast.Import | ast.ImportFrom) for n in ast.walk(node)):
+            raise EditRefused("an import stands by itself in helpers, not inside of a function")
         elif not isinstance(node, ast.FunctionDef | ast.Assign):
             raise EditRefused(f"helpers are functions, constants and imports, not {type(node).__name__}")
         if isinstance(node, ast.Assign) and not all(isinstance(t, ast.Name) for t in node.targets):

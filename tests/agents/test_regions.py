@@ -85,6 +85,8 @@ def test_filling_moves_the_other_regions():
         ("helpers", "import os", "may import from"),
         ("helpers", "from cutlass import Float32 as lib", "already, outside"),
         ("helpers", "from . import x", "may import from"),
+        ("helpers", "import math, os", "may import from cutlass and math, not from os"),
+        ("helpers", "def f():\n    import os", "an import stands by itself"),
         ("helpers", "print(1)", "not Expr"),
         ("helpers", "runtime.Kernel.launch = None", "a new name, not `runtime.Kernel.launch`"),
         ("helpers", "lib.x[0] = 1", "a new name, not"),
