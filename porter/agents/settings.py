@@ -144,12 +144,12 @@ def check(settings: AgentSettings) -> AgentSettings:
 def find_key(settings: AgentSettings, variable: str, environ: Mapping[str, str] | None = None) -> str:
     """The key: of that variable of the environment, else what `api_key_command` prints. "" without either.
 
-    Raises PorterError PRT922 when the command fails. The key is never printed or written.
+    Raises PorterError PRT922 when the command fails, or for what cannot be a key. The key is never printed or written.
     """
     variables = os.environ if environ is None else environ
     key = variables.get(variable, "").strip()
     if key or not settings.api_key_command:
-        return key
+        return _one_word(key, variable)
     name = settings.api_key_command.split(" ")[0]  # its arguments are not shown
     try:
         done = subprocess.run(
@@ -163,7 +163,15 @@ def find_key(settings: AgentSettings, variable: str, environ: Mapping[str, str] 
         raise PorterError(
             Diagnostic("PRT922", f"api_key_command `{name}` {what}", help=f"or set {variable}" if variable else "")
         )
-    return done.stdout.strip()
+    return _one_word(done.stdout.strip(), f"the output of api_key_command `{name}`")
+
+
+def _one_word(key: str, where: str) -> str:
+    """A key as a header of HTTP takes it: refused here, where its place is known, and not as a lost connection."""
+    if all("!" <= c <= "~" for c in key):
+        return key
+    help_ = "it is the key alone: one line of ASCII characters without spaces"
+    raise PorterError(Diagnostic("PRT922", f"{where} is more than a key", help=help_))
 
 
 def _bad(path: Path, text: str, key: str, message: str) -> PorterError:

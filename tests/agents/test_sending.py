@@ -201,6 +201,23 @@ def test_a_command_for_the_key_that_fails(work, monkeypatch, capfd):
     assert served.contacts == 0 and "PRT922" in err and "exit code 3" in err and "hidden" not in out + err
 
 
+@pytest.mark.parametrize("text", ["logged in as me\\nsk-hidden-4711", "sk-hidden-4711 expires soon", "sk-hidd\u00e9n"])
+def test_more_than_a_key_is_refused_and_not_shown(work, monkeypatch, capfd, text):
+    """It would end as a lost connection, or reach the server as another key."""
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    Path("pyproject.toml").write_text(
+        f"[tool.porter.agent]\napi_key_command = \"printf '{text}'\"\n".replace("\\", "\\\\")
+    )
+    with serving(script(SOLVE)) as served:
+        assert main([*ARGS, "--agent", "--base-url", served.url]) == 2
+        monkeypatch.setenv("ANTHROPIC_API_KEY", text.replace("\\n", "\n"))
+        assert main([*ARGS, "--agent", "--base-url", served.url]) == 2
+        assert served.contacts == 0
+    out, err = capfd.readouterr()
+    assert err.count("PRT922") == 2 and "`printf` is more than a key" in err and "ANTHROPIC_API_KEY is more" in err
+    assert "sk-hidd" not in out + err
+
+
 def test_the_key_is_written_nowhere_even_when_server_and_model_repeat_it(work, capfd):
     code = f"# {KEY}\n{RIGHT}\n# {KEY[:5]}"
     model = script(
