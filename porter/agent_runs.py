@@ -13,6 +13,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from porter.agents.record import ELSEWHERE
 from porter.agents.settings import AgentSettings
 from porter.atomic import write_atomic, writing_failed
 from porter.config import PortConfig
@@ -80,7 +81,7 @@ def write_run(run: RunFolder) -> None:
             write_atomic(run.path / "translated.py", run.start.translated)
         write_atomic(run.path / "run.json", json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
     except OSError as error:
-        raise writing_failed(run.path, error) from error
+        raise writing_failed(run.path, error, ELSEWHERE) from error
 
 
 def write_batch(folder: Path, runs: Sequence[RunFolder]) -> None:
@@ -90,13 +91,19 @@ def write_batch(folder: Path, runs: Sequence[RunFolder]) -> None:
             folder / "batch.json", json.dumps({"schema": SCHEMA, "runs": [r.id for r in runs]}, indent=1) + "\n"
         )
     except OSError as error:
-        raise writing_failed(folder, error) from error
+        raise writing_failed(folder, error, ELSEWHERE) from error
 
 
 def write_result(run: RunFolder, result: Mapping[str, Any], candidate: str) -> None:
-    """The end of a run, for people: what came of it, and the best text, also where it was not kept."""
-    write_atomic(run.path / "candidate.py", candidate)
-    write_atomic(run.path / "result.json", json.dumps(result, indent=1, ensure_ascii=False) + "\n")
+    """The end of a run, for people: what came of it, and the best text, also where it was not kept.
+
+    Raises PorterError PRT953.
+    """
+    try:
+        write_atomic(run.path / "candidate.py", candidate)
+        write_atomic(run.path / "result.json", json.dumps(result, indent=1, ensure_ascii=False) + "\n")
+    except OSError as error:
+        raise writing_failed(run.path, error, ELSEWHERE) from error
 
 
 def find_runs(name: str, root: Path) -> list[Path]:

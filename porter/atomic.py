@@ -38,14 +38,17 @@ def _mode_for(path: Path) -> int:
         return 0o666 & ~umask
 
 
-def writing_failed(path: Path, error: OSError) -> PorterError:
-    """The one message for an output that cannot be written: disk full, read-only folder, a file in the way."""
+def writing_failed(path: Path, error: OSError, way: str = "choose another folder with -o") -> PorterError:
+    """The one message for an output that cannot be written: disk full, read-only folder, a file in the way.
+
+    `way` is how the person has it written elsewhere.
+    """
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        message, help_ = f"no space left to write {path}", "free some space, or choose another folder with -o"
+        message, help_ = f"no space left to write {path}", f"free some space, or {way}"
     elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        message, help_ = f"may not write {path}", "the folder is read-only for you: choose another one with -o"
+        message, help_ = f"may not write {path}", f"the folder is read-only for you: {way}"
     elif error.errno in (errno.ENOTDIR, errno.EEXIST):
-        message, help_ = f"cannot write {path}: a file is where a folder should be", "choose another folder with -o"
+        message, help_ = f"cannot write {path}: a file is where a folder should be", way
     else:
-        message, help_ = f"cannot write {path}: {error.strerror or error}", "choose another folder with -o"
+        message, help_ = f"cannot write {path}: {error.strerror or error}", way
     return PorterError(Diagnostic("PRT953", message, Span(str(path), 0, 0), help=help_))

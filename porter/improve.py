@@ -21,9 +21,10 @@ from porter.agents.limiter import Limiter
 from porter.agents.loop import Outcome
 from porter.agents.loop import Run as AgentRun
 from porter.agents.providers import Connection, Provider, connect
-from porter.agents.record import Journal
+from porter.agents.record import ELSEWHERE, Journal
 from porter.agents.settings import AgentSettings
 from porter.agents.shared_budget import Cancelled
+from porter.atomic import writing_failed
 from porter.candidates import Candidates
 from porter.config import PortConfig
 from porter.crash import internal_error
@@ -268,7 +269,8 @@ def work_on(task: Task, session: Session, say: Say) -> Outcome:
 
 @contextmanager
 def held(folder: RunFolder) -> Iterator[None]:
-    """One process at a time works on a run. Raises PorterError PRT926 when another one does."""
+    """One process at a time works on a run. Raises PorterError PRT926 when another one does, PRT953 where that cannot
+    be found out."""
     lock = FileLock(folder.path / "lock", timeout=0)
     try:
         lock.acquire()
@@ -276,6 +278,8 @@ def held(folder: RunFolder) -> Iterator[None]:
         raise PorterError(
             Diagnostic("PRT926", f"another porter is working on the run {folder.id}", Span(str(folder.path), 0))
         ) from None
+    except OSError as error:
+        raise writing_failed(folder.path, error, ELSEWHERE) from error
     try:
         yield
     finally:

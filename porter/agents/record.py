@@ -22,6 +22,8 @@ Event = dict[str, Any]
 _FREE = ("t", "n")  # keys that may differ between a record and its replay
 SHORTEST = 8  # characters of a key; a shorter one (`none`, `test`) is no secret, and may be a word of the record itself
 
+ELSEWHERE = "set `runs` of [tool.porter.agent] to another folder"  # for runs that cannot be written
+
 
 class Journal:
     """Appends events to `path`; `secrets` are replaced wherever they would appear."""
@@ -30,13 +32,16 @@ class Journal:
         self.path = path
         self.secrets = [s for s in secrets if len(s) >= SHORTEST]
         self.clock = clock
-        self.past = _read(path)
+        try:
+            self.past = _read(path)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _cut_torn_line(path)
+            self.file = path.open("ab")
+        except OSError as error:
+            raise writing_failed(path, error, ELSEWHERE) from error
         self.at = 0
         self.before = float(self.past[-1]["t"]) if self.past else 0.0  # seconds used up by the record
         self.start = clock()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _cut_torn_line(path)
-        self.file = path.open("ab")
 
     @property
     def replaying(self) -> bool:
@@ -104,7 +109,7 @@ class Journal:
             self.file.flush()
             os.fsync(self.file.fileno())
         except OSError as error:  # half a line may be there: it is cut off when the run is resumed
-            raise writing_failed(self.path, error) from error
+            raise writing_failed(self.path, error, ELSEWHERE) from error
         self.past.append(line)
         self.at = len(self.past)
         return line

@@ -172,7 +172,7 @@ def print_results(results: Sequence[Result]) -> None:
             for number, o in enumerate(r.outcome.candidates, 1):
                 print(f"  candidate {number}: {o.state}, {o.cost}: {o.message}")
         for d in r.error:
-            print(f"\n{r.task.kernel}: {d.code} {d.message}")
+            print(f"\n{r.task.kernel}: {d.code} {d.message}" + (f"\n  {d.help}" if d.help else ""))
         print(f"  record: {r.task.folder.path}")
 
 

@@ -261,6 +261,29 @@ def test_resumed_runs_go_on_each_with_its_own_server(work):
     assert all("0x7F7F7F7F" in Path(out, "vadd4.py").read_text() for out in ("a", "b"))
 
 
+# ---------------------------------------------------------------- folders that cannot be written
+
+
+@pytest.mark.parametrize("name", ["lock", "events.jsonl", "result.json"])
+def test_a_run_that_cannot_be_written_is_no_defect_of_porter(work, capfd, name):
+    """Something is in the way of a file of the run; taken away, the run goes on, and the port is not lost."""
+    with serving(script(SOLVE)) as served:
+        assert main([*ARGS, "--agent", "--base-url", served.url]) == 0
+    (run,) = Path(".porter/runs").iterdir()
+    port = Path("ported/vadd4.py").read_text()
+    Path("ported/vadd4.py").unlink()
+    (run / name).rename(run / "kept")
+    (run / name / "x").mkdir(parents=True)
+    capfd.readouterr()
+    assert main(["agent", "resume", run.name]) == 2
+    out, err = capfd.readouterr()
+    assert "PRT953" in out + err and "PRT950" not in out + err and "defect" not in out + err
+    shutil.rmtree(run / name)
+    (run / "kept").rename(run / name)
+    assert main(["agent", "resume", run.name]) == 0
+    assert Path("ported/vadd4.py").read_text() == port
+
+
 # ---------------------------------------------------------------- another provider
 
 SECOND = """
