@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from porter.agents.record import ELSEWHERE
 from porter.atomic import write_atomic, writing_failed
 
 SECONDS = 120.0  # for git
@@ -48,16 +49,28 @@ def make_place(root: Path, target: Path, text: str, files: Sequence[Path]) -> Wo
         top = Path(os.path.commonpath([p.resolve().parent for p in (target, *files)]))
     port = root / target.resolve().relative_to(top)
     try:
-        port.parent.mkdir(parents=True, exist_ok=True)
         for file in files:
             copy = root / file.resolve().relative_to(top)
-            copy.parent.mkdir(parents=True, exist_ok=True)
+            _make_room(root, copy)
             shutil.copyfile(file, copy)
+        _make_room(root, port)
         write_atomic(port, text)
     except OSError as error:
         remove_place(root)
-        raise writing_failed(root, error) from error
+        raise writing_failed(root, error, ELSEWHERE) from error
     return WorkPlace(root, port, worktree)
+
+
+def _make_room(root: Path, path: Path) -> None:
+    """Folders for a file below `root`, where the commit may have something else: a link would lead out of the place."""
+    for folder in reversed(path.relative_to(root).parents):
+        if folder != Path() and ((root / folder).is_symlink() or (root / folder).is_file()):
+            (root / folder).unlink()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def remove_place(root: Path) -> None:
@@ -65,8 +78,8 @@ def remove_place(root: Path) -> None:
     with _lock:
         mark, known = root / ".git", None
         with contextlib.suppress(OSError):
-            if mark.is_file():  # gitdir: REPOSITORY/.git/worktrees/NAME
-                known = Path(mark.read_text(encoding="utf-8").removeprefix("gitdir:").strip())
+            if mark.is_file():  # gitdir: REPOSITORY/.git/worktrees/NAME, as seen from the place
+                known = (root.absolute() / mark.read_text(encoding="utf-8").removeprefix("gitdir:").strip()).resolve()
         if known is not None and known.parent.name == "worktrees":
             removed = _git(["--git-dir", str(known.parents[1]), "worktree", "remove", "--force", str(root.absolute())])
             if removed is None:  # `prune` would also forget worktrees of the user's that are away just now

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -106,6 +108,62 @@ def test_elsewhere_it_is_a_copy_of_the_kernels_files(project, monkeypatch, why, 
     assert place.port.parent.joinpath(*Path("../csrc/k.cu").parts).resolve() == found.resolve() or "elsewhere" in target
     remove_place(place.root)
     assert not place.root.exists()
+
+
+def test_a_place_that_git_knows_by_a_relative_path_is_removed_from_its_list(project, monkeypatch, tmp_path):
+    """As git writes it with worktree.useRelativePaths; porter may run anywhere."""
+    commit(project)
+    place = place_in(project)
+    mark = place.root / ".git"
+    where = Path(mark.read_text().removeprefix("gitdir:").strip())
+    mark.write_text(f"gitdir: {os.path.relpath(where, place.root)}\n")
+    monkeypatch.chdir(tmp_path)
+    remove_place(place.root)
+    assert git(project, "worktree", "list").count("\n") == 1 and not where.exists() and not place.root.exists()
+
+
+@pytest.mark.parametrize("name", ["csrc/k.cu", "csrc", "ported"])
+def test_links_of_the_last_commit_lead_to_nothing_that_is_written_to(project, tmp_path, name):
+    """What was a link when it was committed is a file or folder now: the place must not write through the link."""
+    other = tmp_path / "precious"
+    other.mkdir()
+    (other / "k.cu").write_text("precious\n")
+    (other / "k.py").write_text("precious\n")
+    link, was = project / name, project / "was"
+    if link.exists():
+        link.rename(was)
+    link.symlink_to(other / "k.cu" if name == "csrc/k.cu" else other)
+    git(project, "init", "-q", "-b", "main")
+    git(project, "add", ".")
+    git(project, "commit", "-q", "-m", "one")
+    link.unlink()
+    if was.exists():
+        was.rename(link)
+    place = place_in(project)
+    assert [p.read_text() for p in sorted(other.iterdir())] == ["precious\n"] * 2
+    assert place.port.read_text() == "port\n" and (place.root / "csrc/k.cu").read_text() == "old\n"
+    assert place.port.resolve() == place.root.resolve() / "ported/k.py"
+    remove_place(place.root)
+    assert git(project, "worktree", "list").count("\n") == 1
+
+
+def test_in_a_submodule_a_bare_repository_and_on_a_detached_head(project, tmp_path):
+    commit(project)
+    outer = tmp_path / "outer"
+    outer.mkdir()
+    git(outer, "init", "-q", "-b", "main")
+    git(outer, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(project), "inner")
+    git(outer / "inner", "checkout", "-q", "--detach")
+    inside = place_in(outer / "inner")
+    assert inside.worktree and (inside.root / "csrc/common.cuh").is_file()
+    remove_place(inside.root)
+    assert git(outer / "inner", "worktree", "list").count("\n") == 1 and git(outer, "status", "--porcelain", "inner")
+    bare = tmp_path / "bare.git"
+    git(tmp_path, "init", "-q", "--bare", str(bare))
+    shutil.copytree(project / "csrc", bare / "csrc")
+    copied = place_in(bare)
+    assert not copied.worktree and copied.port.read_text() == "port\n"
+    remove_place(copied.root)
 
 
 def test_a_path_outside_of_the_repository_is_noticed(project, tmp_path):
