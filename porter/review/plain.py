@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from porter.review.changes import accept, edit, reject, remark, withdraw
 from porter.review.editor import edited_text
 from porter.review.loaded import Loaded, load, load_all
 from porter.review.regions import Region
+from porter.review.verifying import verify
 from porter.review.words import about_rows, pattern_words, patterns_in
 
 QUESTION = "[a]ccept [r]eject [c]omment [e]dit [x]plain wh[y] [w]ithdraw [n]ext [p]revious [q]uit? "
@@ -103,15 +105,15 @@ def _answer(
     if answer == "r":
         made = reject(loaded, region, rest, config)
         say("rejected" + ("; the port has a hole there" if len(made.holes) > len(loaded.holes) else ""))
-        return made, True
+        return _verified(loaded, made, say), True
     if answer == "c":
         return remark(loaded, region, rest or ask("comment: ").strip()), False
     if answer == "w":
         return withdraw(loaded, region), False
     if answer == "e":
         made = edit(loaded, region, edited_text(loaded.port_text(region), loaded.path))
-        say("edited; `porter verify` says whether it is right" if made is not loaded else "not changed")
-        return made, True
+        say("edited" if made is not loaded else "not changed")
+        return _verified(loaded, made, say), True
     if answer == "x":
         say(explained(loaded, region))
         return loaded, False
@@ -123,6 +125,19 @@ def _answer(
         return loaded, False
     say("a, r, c, e, x, y, w, n, p or q; a comment may follow a and r")
     return loaded, False
+
+
+def _verified(before: Loaded, made: Loaded, say: Callable[[str], None]) -> Loaded:
+    """The port after its changed text was verified, which takes seconds; as it is when it has holes or is the same."""
+    if made.text == before.text or made.holes:
+        return made
+    say("verifying ...")
+    try:
+        _, words = asyncio.run(verify(made.path, lambda text: None))
+    except OSError as error:
+        words = f"the verification cannot be run: {error}"
+    say(words)
+    return load(made.path)
 
 
 def explained(loaded: Loaded, region: Region) -> str:

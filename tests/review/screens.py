@@ -10,6 +10,7 @@ import os
 import re
 import tempfile
 from html import unescape
+from importlib.metadata import version
 from pathlib import Path
 
 from textual.app import App
@@ -87,5 +88,8 @@ async def same_as_kept(pilot: Pilot[int], name: str) -> None:
         await pilot.pause(0.1)
     folder = Path(tempfile.mkdtemp(prefix="porter-screens-"))
     (folder / path.name).write_text(now, encoding="utf-8")
-    where = f"{path.name} is another one now (see {folder / path.name})"
+    where = (
+        f"{path.name} is another one now (see {folder / path.name}; Textual {version('textual')}, kept with the one in"
+    )
+    where += " constraints.txt)"
     raise AssertionError(f"{where}:\n{difference(kept, now)}")

@@ -6,6 +6,7 @@ import ast
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -341,6 +342,30 @@ def test_plain_asks_about_each_region(port: Path):
     assert loaded.decisions[loaded.regions[0].name].comment == "a remark"
     assert loaded.decisions[loaded.regions[2].name].state == "rejected" and loaded.regions[2].kind == "hole"
     assert any("a comment may follow" in s for s in said) and any("port     1 |" in s for s in said)
+
+
+def test_plain_edits_and_verifies(port: Path, monkeypatch: pytest.MonkeyPatch):
+    """The changed port is verified before the next question; rejecting the edit takes it back, and verifies again."""
+    verified: list[str] = []
+
+    async def verify(path: Path, say: Callable[[str], None]) -> tuple[bool, str]:
+        verified.append(path.read_text())
+        return False, f"numerics FAIL {len(verified)}"
+
+    before = port.read_text()
+    monkeypatch.setattr("porter.review.plain.verify", verify)
+    monkeypatch.setattr("porter.review.plain.edited_text", lambda text, path: text.replace("i < n", "i <= n"))
+    loaded = load(port)
+    ahead = loaded.regions.index(region_with(loaded, "if i < n"))
+    said: list[str] = []
+    answers = iter([*["n"] * ahead, "e", "r not this", "q"])
+    assert review_plain([port], PortConfig(), lambda question: next(answers), said.append) == 1
+    assert [("i <= n" in text) for text in verified] == [True, False] and port.read_text() == before
+    assert said.index("edited") < said.index("verifying ...") < said.index("numerics FAIL 1")
+    assert (
+        "numerics FAIL 2" in said
+        and load(port).decisions[region_with(load(port), "if i < n").name].comment == "not this"
+    )
 
 
 def test_plain_to_the_end_is_complete(port: Path):
