@@ -43,7 +43,7 @@ def rows(tokens, length, dtype=torch.bfloat16, stride=None):
 
 
 def aligned(t):
-    """The same numbers at a multiple of 32 bytes, and strides."""
+    """Zeros like t, with its strides, at a multiple of 32 bytes."""
     base = torch.zeros(t.untyped_storage().size() + 64, dtype=torch.uint8)
     start = -base.data_ptr() % 32
     copy = base[start : start + t.untyped_storage().size()].view(t.dtype)
@@ -192,6 +192,43 @@ def test_what_every_op_passes_on_is_what_its_kernel_declares(launches, name):
     assert len(ops.OPS[name].ready) == 1
     getattr(corpus, name)(*call)
     assert len(launches) == 2 and launches[0] == launches[1] and len(ops.OPS[name].exact) == 1
+
+
+def variants(name):
+    """Calls of an op whose tensors often have as many bytes as others': sizes, dtypes, shapes."""
+    for dtype in (torch.bfloat16, torch.float16):
+        for dims in WORKLOADS[name].dims[:3]:
+            if dims.get("length", 0) > 8192:
+                continue
+            for tokens in (8, 16):
+                call = WORKLOADS[name].make(tokens, dtype, "meta", **dims)
+                call = tuple(aligned(a) if torch.is_tensor(a) else a for a in call)
+                yield call
+                yield tuple(a.unflatten(0, (2, -1)) if torch.is_tensor(a) and a.shape[0] == tokens else a for a in call)
+
+
+@pytest.mark.parametrize("name", sorted(WORKLOADS))
+def test_tables_lead_to_what_a_plan_says(launches, name, monkeypatch):
+    """Whatever was called before: the kernel, its grid, the fallback or the error of a call with empty tables."""
+    monkeypatch.setattr(ops.OPS[name], "fallback", lambda *_: launches.append("fallback"))
+
+    def outcome(call):
+        before = len(launches)
+        try:
+            getattr(corpus, name)(*call)
+        except (ValueError, TypeError) as error:
+            return type(error)
+        assert len(launches) == before + 1
+        return launches[-1]
+
+    calls, want = list(variants(name)), []
+    for call in calls:
+        ops.OPS[name].forget()
+        want.append(outcome(call))
+    assert len({w for w in want if isinstance(w, tuple)}) > 3
+    ops.OPS[name].forget()
+    for order in (1, -1, 1):
+        assert [outcome(call) for call in calls[::order]] == want[::order]
 
 
 def test_an_op_is_looked_up_in_the_package_once():

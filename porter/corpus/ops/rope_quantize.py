@@ -9,7 +9,7 @@ from porter.corpus.ops import rotary_reference as reference
 from porter.corpus.ops.rotary import aligned_elements, power_of_two, rotary_work
 from porter.corpus.ops.rows import as_heads, check_dtype
 from porter.corpus.runtime.device import Device
-from porter.corpus.runtime.ops import Plan, op, usually
+from porter.corpus.runtime.ops import Plan, Unsupported, op, usually
 
 _ACCESSES = 8  # of a thread for the elements of a head that do not turn
 
@@ -40,6 +40,8 @@ def rope_quantize_fp8(
     if len({t is None for t in (q_nope, k_nope, q_nope_out, k_nope_out)}) != 1:
         raise ValueError("q_nope, k_nope and their results are given all or not at all")
     nope = 0 if q_nope is None else q_nope.shape[-1]
+    if q_nope is not None and nope == 0:
+        raise Unsupported("heads have no elements that do not turn, but tensors of them")
     dtype, views = check_dtype("q_rope", q_rope, "bf16", "f16", "f32"), {}
     for name, t, kind, length in (
         ("q_rope", q_rope, dtype, rot), ("k_rope", k_rope, dtype, rot), ("q_nope", q_nope, dtype, nope),
