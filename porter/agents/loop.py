@@ -290,12 +290,13 @@ class Run:
             return
         if kind == "context-too-long":
             raise Stop("context", f"the conversation has become too long for the model: {message}")
+        self.spent.seconds = self.journal.seconds
+        over = self.spent.over(self.own_budget) if event.get("may_pass") else ""
+        if over:  # before the last try is counted: a run that ends for want of an answer is taken up again
+            raise Stop("budget", over)
         if not event.get("may_pass") or attempt > self.settings.retries:
             tries = f" ({attempt} tries)" if attempt > 1 else ""
             raise Stop("provider", f"{WHY.get(kind, 'the request failed')}: {message}{tries}")
-        over = self.spent.over(self.own_budget)
-        if over:
-            raise Stop("budget", over)
         seconds = event.get("retry_after") or BACKOFF * 2 ** (attempt - 1)
         if seconds > LONGEST:
             raise Stop("provider", f"{WHY[kind]}: {message}; the server asks to wait {seconds:g} s")

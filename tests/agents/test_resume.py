@@ -225,6 +225,32 @@ def test_what_was_spent_before_a_stop_counts_after_it(tmp_path, die_at):
     assert len(served.requests) - 4 == outcome.spent.maybe_requests <= 1
 
 
+def test_answers_that_break_off_use_up_the_budget_however_often_the_run_is_resumed(tmp_path):
+    """Each may have been charged: 1001 tokens, $0.00402. The last try of a start is no exception."""
+    path = tmp_path / "r.jsonl"
+    with serving(lambda request, n: Say([call("check_names")], cut_after=2)) as served:
+        for _ in range(4):
+            journal = Journal(path, [KEY])
+            journal.reopen()
+            settings = AgentSettings(usd=Decimal("0.007"), retries=1)
+            run = Run(SUBJECT, StubBench(), provider_at(served.url), settings, journal, sleep=lambda s: None)
+            outcome = run.go()
+            journal.close()
+    assert len(served.requests) == 2 and outcome.spent.maybe == Decimal("0.00804")
+    assert (outcome.ended, outcome.message) == ("budget", "the budget of $0.01 is used up")
+
+
+def test_waiting_for_a_server_counts_as_time(tmp_path):
+    now = [0.0]
+    journal = Journal(tmp_path / "r.jsonl", clock=lambda: now[0])
+    with serving(lambda request, n: Fail(529, "overloaded_error")) as served:
+        settings, sleep = AgentSettings(seconds=10), lambda s: now.__setitem__(0, now[0] + s)
+        outcome = Run(SUBJECT, StubBench(), provider_at(served.url), settings, journal, sleep=sleep).go()
+    journal.close()
+    assert (outcome.ended, outcome.message) == ("budget", "the time of 10 s is used up")
+    assert len(served.requests) == 4  # after 0, 2, 6 and 14 s
+
+
 @pytest.mark.parametrize("at", [0, 3, 9, 20])
 def test_a_full_disk_is_a_message_and_the_run_goes_on_when_there_is_room(tmp_path, monkeypatch, at):
     path = tmp_path / "r.jsonl"
