@@ -20,8 +20,8 @@ from porter.agents.limiter import Limiter
 from porter.agents.loop import Outcome, Run
 from porter.agents.providers import Provider
 from porter.agents.record import Journal
-from porter.agents.regions import MARK
 from porter.agents.shared_budget import Cancelled, SharedBudget, spent_in
+from porter.hole_marks import open_holes
 from porter.model import Diagnostic, LineMapEntry, Verdict
 from porter.work_places import WorkPlace, make_place, remove_place
 
@@ -194,7 +194,7 @@ def _better(one: Outcome, other: Outcome) -> bool:
 
 
 def _tie(outcome: Outcome) -> tuple[int, tuple[int, ...], Decimal]:
-    return len(set(MARK.findall(outcome.candidate))), used(outcome.verdicts), outcome.spent.usd
+    return len(open_holes(outcome.candidate)), used(outcome.verdicts), outcome.spent.usd
 
 
 def used(verdicts: Sequence[Verdict]) -> tuple[int, ...]:

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from porter.config import PortConfig
+from porter.hole_marks import open_holes
 from porter.model import Diagnostic, KernelReport, LineMapEntry, Report, Severity, Verdict
-from porter.outputs import Translation, hole_is_open, hole_messages, moved_map
+from porter.outputs import Translation, hole_messages, moved_map
 from porter.pipeline import Run, verify
 from porter.provenance import current_line_map, read_record
 from porter.python_syntax import module_tree
@@ -46,8 +47,8 @@ def edited_start(made: Translation, target: Path) -> EditedStart | None:
 def started(made: Translation, start: EditedStart, text: str) -> Translation:
     """The translation with the edited text in place of its own."""
     holes = made.module.holes
-    still = any(hole_is_open(text, number) for number in range(1, len(holes) + 1))
-    return replace(made, module=replace(made.module, text=text, line_map=start.line_map, holes=holes if still else ()))
+    left = holes if open_holes(text) else ()  # all of them while one is open: the marks are their numbers
+    return replace(made, module=replace(made.module, text=text, line_map=start.line_map, holes=left))
 
 
 def with_edited(
@@ -82,7 +83,7 @@ def _as_it_is(
             "PRT954", f"the agent starts from {target} as it is", Span(str(target), 0), Severity.NOTE,
             "it was edited since porter wrote it; --force starts from the translator's port instead",
         )  # fmt: skip
-        still = [n for n in range(1, len(made.module.holes) + 1) if hole_is_open(made.module.text, n)]
+        still = [n for n in open_holes(made.module.text) if n <= len(made.module.holes)]
         open_ = tuple(made.module.holes[n - 1] for n in still)
         warnings = hole_messages(made.module, str(target))
         run.diagnostics += [note, *made.module.notes, *(warnings[n - 1] for n in still)]

@@ -31,7 +31,7 @@ from porter.crash import internal_error
 from porter.edited_start import edited_start, started, with_edited
 from porter.inputs import choose_kernels, find_case, parse
 from porter.model import Diagnostic, KernelReport, PorterError, Report, Status
-from porter.outputs import Translation, claim_in, hole_messages, make_record, port_paths
+from porter.outputs import Translation, claim_in, make_record, port_paths
 from porter.parallel import port_all
 from porter.pipeline import Run, placed, translate
 from porter.provenance import sha256_text, write_port
@@ -289,16 +289,15 @@ def held(folder: RunFolder) -> Iterator[None]:
 def keep(task: Task, outcome: Outcome) -> KernelReport:
     """Write the agent's port and its record: in one step, and the same again when the run is resumed."""
     made, target, config = task.made, task.folder.target, task.folder.config
-    left = tuple(h for n, h in enumerate(made.module.holes, 1) if f"hole({n}," in outcome.text)
-    module = replace(made.module, text=outcome.text, line_map=outcome.line_map, holes=left)
+    # No text with an open hole is kept: a hole that is filled wrong cannot be told from one that is not.
+    module = replace(made.module, text=outcome.text, line_map=outcome.line_map, holes=())
     verdicts = tuple(placed(v, target, target, outcome.line_map) for v in outcome.verdicts)
     done = replace(made, module=module)
     record = replace(make_record(done, target, verdicts, config), extra={"agent": result_json(outcome)})
     start = task.folder.start
     translated, over = (start.translated, task.folder.base) if start else (made.module.text, None)
     write_port(target, outcome.text, record, force=config.force, translated=translated, over=over)
-    messages = (*module.notes, *hole_messages(module, str(target)))
-    return KernelReport(made.info.name, made.unit.source, made.instances, str(target), left, verdicts, messages, {})
+    return KernelReport(made.info.name, made.unit.source, made.instances, str(target), (), verdicts, module.notes, {})
 
 
 def result_json(outcome: Outcome) -> dict[str, Any]:

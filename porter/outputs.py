@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import os
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from porter.atomic import write_atomic, writing_failed
 from porter.baseline import BaselineRun, baseline_run, is_good, with_run
 from porter.case import Case
 from porter.config import PortConfig
+from porter.hole_marks import open_holes
 from porter.model import (
     Diagnostic,
     Hole,
@@ -122,14 +122,9 @@ def hole_messages(module: PortedModule, port: str) -> list[Diagnostic]:
 def hole_line(module: PortedModule, hole: Hole, number: int) -> int:
     """The port line that stands for a hole: its marker, else the line mapped to its span, else 1."""
     for line, text in enumerate(module.text.splitlines(), 1):
-        if hole_is_open(text, number):
+        if number in open_holes(text):
             return line
     return next((e.line for e in module.line_map if e.span == hole.span), 1)
-
-
-def hole_is_open(text: str, number: int) -> bool:
-    """Whether the marker of a port's n-th hole (from 1) still stands in `text`."""
-    return re.search(rf"\bhole\({number}\b", text) is not None
 
 
 def make_record(made: Translation, target: Path, verdicts: tuple[Verdict, ...], config: PortConfig) -> PortRecord:

@@ -18,9 +18,9 @@ from porter.agents.messages import Block, Message, ModelReply, ModelRequest, Pro
 from porter.agents.providers import Provider
 from porter.agents.ranking import Rank, all_good, rank
 from porter.agents.record import Journal
-from porter.agents.regions import MARK
 from porter.agents.settings import AgentSettings
 from porter.agents.shared_budget import SharedBudget, count, most_of
+from porter.hole_marks import open_holes
 from porter.model import Diagnostic, LineMapEntry, PorterError, Verdict
 
 SAME = 3  # calls with the same input and the same answer that make a loop
@@ -60,7 +60,7 @@ class Outcome:
     @property
     def good(self) -> bool:
         """Whether the port to keep is verified, by this run or before it."""
-        return all_good(self.verdicts, len(MARK.findall(self.text)))
+        return all_good(self.verdicts, len(open_holes(self.text)))
 
     @property
     def cost(self) -> str:

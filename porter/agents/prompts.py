@@ -12,9 +12,10 @@ from porter.agents.knowledge import page
 from porter.agents.launch_edit import launch_of
 from porter.agents.messages import Message, ModelRequest
 from porter.agents.places import said
-from porter.agents.regions import MARK, EditRefused
+from porter.agents.regions import EditRefused
 from porter.agents.settings import AgentSettings
 from porter.agents.tools import schemas
+from porter.hole_marks import open_holes
 from porter.model import Status, Verdict
 
 MOST = 40_000  # characters of a part of the task
@@ -70,7 +71,7 @@ def first_message(subject: Subject, verdicts: Sequence[Verdict], regions: Sequen
     if subject.ir:
         parts.append(f"## The translator's view of it\n\n```text\n{_clip(subject.ir)}\n```")
     parts.append(f"## Port\n\n```python\n{_clip(subject.port)}\n```")
-    still = [int(n) for n in MARK.findall(subject.port)]  # an edited port may have some filled
+    still = open_holes(subject.port)  # an edited port may have some filled
     if still:
         rows = [
             f"- hole {n} ({h.code}, line {h.span.line} of the CUDA file): {h.reason}\n  `{' '.join(h.cuda.split())}`"

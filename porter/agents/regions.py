@@ -13,10 +13,10 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from porter.hole_marks import open_holes
 from porter.python_syntax import module_tree
 
 HELPERS = "helpers"
-MARK = re.compile(r"\bruntime\.hole\((\d+)\b")
 MOST = 60_000  # characters of a region
 _DEVICE = ("kernel", "jit")
 _IMPORTS = ("cutlass", "math")
@@ -62,7 +62,7 @@ class Draft:
 
     @property
     def open_holes(self) -> tuple[int, ...]:
-        return tuple(dict.fromkeys(int(n) for n in MARK.findall(self.text)))
+        return open_holes(self.text)
 
 
 def lines_of(text: str) -> list[str]:

@@ -24,9 +24,10 @@ from porter.baseline import (
 )
 from porter.case import Case
 from porter.config import PortConfig
+from porter.hole_marks import open_holes
 from porter.inputs import choose_kernels, find_case, parse, with_instances
 from porter.model import Diagnostic, Hole, KernelInfo, KernelReport, Severity, Status, Verdict
-from porter.outputs import changed_since, hole_is_open, moved_map, now, recorded, recorded_config
+from porter.outputs import changed_since, moved_map, now, recorded, recorded_config
 from porter.pipeline import Run, judge, placed
 from porter.provenance import PortRecord, current_line_map, sha256_text, tool_versions, update_record
 from porter.regression.contract import contract_verdicts, is_recorded_case
@@ -81,7 +82,8 @@ def open_port(port_file: Path, config: PortConfig, run: Run, source: str | None 
         (info, *_) = choose_kernels(unit, replace(config, kernel=(record.kernel,)))
         case = with_instances(find_case(unit, info, config), record.instances)
     run.diagnostics += changed_since(record, unit, port_file)
-    holes = tuple(h for n, h in enumerate(record.holes, 1) if hole_is_open(text, n))
+    still = open_holes(text)
+    holes = tuple(h for n, h in enumerate(record.holes, 1) if n in still)
     return OpenPort(port_file, text, record, config, unit, info, case, holes, named)
 
 

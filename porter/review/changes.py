@@ -7,12 +7,12 @@ that porter emits there.
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from porter.atomic import write_atomic, writing_failed
 from porter.config import PortConfig, load_config
+from porter.hole_marks import MARK
 from porter.model import Diagnostic, Hole, LineMapEntry, PorterError
 from porter.outputs import Translation, moved
 from porter.provenance import PortRecord, update_record
@@ -23,7 +23,6 @@ from porter.review.regions import Region
 from porter.source import NO_SPAN, Span
 
 REJECTED = "PRT963"  # the code of holes that a person made
-_MARK = re.compile(r"\bhole\((\d+)\b")
 
 
 def accept(loaded: Loaded, region: Region, comment: str = "") -> Loaded:
@@ -189,13 +188,13 @@ def _rewritten(
     known = list(loaded.record.holes)
     lines = []
     for line in fresh:
-        mark = _MARK.search(line)
+        mark = MARK.search(line)
         if mark:
             hole = holes[0] if len(holes) == 1 and holes[0].code == REJECTED else holes[int(mark[1]) - 1]
             hole = hole if hole.code == REJECTED else replace(hole, span=moved(hole.span, folder))
             if hole not in known:
                 known.append(hole)
-            line = f"{line[: mark.start()]}hole({known.index(hole) + 1}{line[mark.end() :]}"
+            line = f"{line[: mark.start(1)]}{known.index(hole) + 1}{line[mark.end(1) :]}"
         lines.append(line)
     text = "\n".join([*loaded.port_lines[: first - 1], *lines, *loaded.port_lines[last:]]) + "\n"
     was = loaded.decisions.get(region.name)

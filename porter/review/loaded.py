@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+from porter.hole_marks import open_holes
 from porter.model import Diagnostic, Hole, LineMapEntry, PorterError, Severity, Status, Verdict
-from porter.outputs import find_ports, hole_is_open, recorded
+from porter.outputs import find_ports, recorded
 from porter.provenance import PortRecord, line_hashes, reanchor, sha256_text
 from porter.review.decisions import Decision, assign, decisions_of, digest
 from porter.review.regions import Region, regions_of
@@ -65,7 +66,8 @@ class Loaded:
     def holes(self) -> tuple[tuple[int, Hole], ...]:
         """The open ones, with their numbers."""
         found = self.record.holes if self.record else ()
-        return tuple((n, h) for n, h in enumerate(found, 1) if hole_is_open(self.text, n))
+        still = open_holes(self.text)
+        return tuple((n, h) for n, h in enumerate(found, 1) if n in still)
 
     @cached_property
     def port_lines(self) -> list[str]:
