@@ -67,6 +67,7 @@ def folder(tmp_path, monkeypatch):
             (tmp_path / "csrc" / f"{name}{suffix}").write_text(text)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-test-0123456789")
+    monkeypatch.setattr("porter.improve.PortBench", lambda *args: StubBench())  # for speed: it is not about answers
     return tmp_path
 
 
@@ -109,9 +110,8 @@ def test_a_folder_at_once_then_resumed(folder, capsys):
     assert all("hole(" not in (Path("ported") / f"{name}.py").read_text() for name in NAMES)
 
 
-def test_one_that_cannot_be_resumed_does_not_hold_up_the_rest(folder, monkeypatch, capsys):
+def test_one_that_cannot_be_resumed_does_not_hold_up_the_rest(folder, capsys):
     """Its source has changed, another's record is gone: both are named, and what can be finished is."""
-    monkeypatch.setattr("porter.improve.PortBench", lambda *args: StubBench())
     with serving(lambda request, number: Fail(401, "authentication_error")) as served:
         main(["port", "csrc", "--agent", "--jobs", "1", "--arch", "sm_90a", "--base-url", served.url])
     runs = {json.loads(p.read_text())["kernel"]: p.parent for p in Path(".porter/runs").glob("*/run.json")}

@@ -84,7 +84,11 @@ def test_the_prompt_of_each_candidate_is_shown(work, capsys):
 
 @pytest.mark.parametrize(
     ("jobs", "how"),
-    [("1", signal.SIGINT), ("1", signal.SIGKILL), pytest.param("2", signal.SIGINT, marks=pytest.mark.slow)],
+    [
+        ("1", signal.SIGINT),
+        pytest.param("1", signal.SIGKILL, marks=pytest.mark.slow),
+        pytest.param("2", signal.SIGINT, marks=pytest.mark.slow),
+    ],
 )
 def test_stopped_while_the_models_think_then_resumed(work, how, jobs):
     """Ctrl-C leaves no worktree; kill -9 leaves them to the resume. Neither loses a reply or touches the port."""
