@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from porter.agents.messages import Usage
-from porter.agents.prices import dollars, price_of
-from porter.agents.settings import load_settings
+from porter.agents.budget import Spent
+from porter.agents.settings import AgentSettings, load_settings
+from porter.agents.shared_budget import count
 from porter.model import PorterError
 from porter.review.loaded import Loaded
 
@@ -41,19 +41,18 @@ class AgentRun:
 
     path: Path
     kernel: str = ""
-    model: str = ""
+    settings: AgentSettings = field(default_factory=lambda: AgentSettings(model=""))  # model and prices
     attempts: tuple[Attempt, ...] = ()
     ended: str = ""
-    usage: dict[str, int] = field(default_factory=dict)
+    spent: Spent = field(default_factory=Spent)
     seconds: float = 0.0
     fault: str = ""
 
     @property
     def cost(self) -> str:
-        """What the tokens cost by the table of prices; "" for a model that is not in it."""
-        price = price_of(self.model) if self.model else None
-        kinds = {k: v for k, v in self.usage.items() if k in ("input", "output", "cache_read", "cache_write")}
-        return dollars(price.of(Usage(**kinds))) if price is not None and kinds else ""
+        """What the replies cost, each by itself, and what may have been charged; "" for a model without a price."""
+        asked = self.spent.replies or self.spent.maybe_requests
+        return self.spent.cost(self.settings) if asked and self.settings.price else ""
 
     @property
     def name(self) -> str:
@@ -65,16 +64,16 @@ class AgentRun:
         """The run in a few words."""
         attempts = f"{len(self.attempts)} attempt{'s' * (len(self.attempts) != 1)}"
         how = "damaged" if self.fault else self.ended.partition(" ")[0] or "not ended"
-        return "  ".join(part for part in (self.name, self.model, attempts, self.cost, how) if part)
+        return "  ".join(part for part in (self.name, self.settings.model, attempts, self.cost, how) if part)
 
     @property
     def words(self) -> str:
         """All that the record says of the run as a whole, a row each."""
-        tokens = ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in self.usage.items() if n)
+        tokens = ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in self.spent.usage.to_json().items() if n)
         kept = sum(a.state == "kept" for a in self.attempts)
         rows = [
-            f"run {self.name}", self.model and f"model {self.model}", self.ended or "not ended", self.fault,
-            f"{len(self.attempts)} attempts, {kept} kept, {self.seconds:.0f} s",
+            f"run {self.name}", self.settings.model and f"model {self.settings.model}", self.ended or "not ended",
+            self.fault, f"{len(self.attempts)} attempts, {kept} kept, {self.seconds:.0f} s",
             self.cost and f"cost {self.cost}", tokens and f"tokens {tokens}",
         ]  # fmt: skip
         return "\n".join(row for row in rows if row)
@@ -99,7 +98,7 @@ def configured() -> Path:
 
 def read_run(path: Path) -> AgentRun:
     """A record; a torn last line is what a crash leaves and is passed over."""
-    run = AgentRun(path)
+    run = AgentRun(path, settings=AgentSettings(model="", prices=_prices(path.with_name("run.json"))))
     attempts: list[Attempt] = []
     at = Attempt(1, "unfinished")
     since = 0.0
@@ -112,11 +111,12 @@ def read_run(path: Path) -> AgentRun:
             event: dict[str, Any] = json.loads(line)
             kind, now = str(event["event"]), float(event.get("t", 0.0))
             if kind == "start":
-                run = replace(run, kernel=str(event["kernel"]), model=str(event.get("model", "")))
-            elif kind == "reply":
-                used = {k: int(v) for k, v in event["reply"].get("usage", {}).items()}
-                run = replace(run, usage={k: run.usage.get(k, 0) + used.get(k, 0) for k in {**run.usage, **used}})
-                at = replace(at, tokens=at.tokens + sum(used.values()))
+                settings = replace(run.settings, model=str(event.get("model", "")))
+                run = replace(run, kernel=str(event["kernel"]), settings=settings)
+            elif kind in ("reply", "failed"):
+                before = run.spent.usage.total
+                count(run.spent, run.settings, event)
+                at = replace(at, tokens=at.tokens + run.spent.usage.total - before)
             elif kind == "tool":
                 if event.get("name") == "verify" and attempts and not (at.calls or at.tokens):
                     attempts[-1] = _with_call(attempts[-1], event)  # the call that ended it is noted after its end
@@ -137,6 +137,14 @@ def read_run(path: Path) -> AgentRun:
     if at.calls or at.tokens:
         attempts.append(at)
     return replace(run, attempts=tuple(attempts))
+
+
+def _prices(manifest: Path) -> dict[str, Any]:
+    """The prices of the user's own that a run was started with."""
+    try:
+        return dict(json.loads(manifest.read_text(encoding="utf-8"))["settings"]["prices"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
 
 
 def _with_call(at: Attempt, event: dict[str, Any]) -> Attempt:

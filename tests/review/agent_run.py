@@ -12,7 +12,7 @@ SECOND = "return v + v\n"
 def with_run(folder: Path) -> None:
     """Put it beside the ports of a folder."""
     usage = {"input": 1000, "output": 200, "cache_read": 0, "cache_write": 0}
-    reply = {"event": "reply", "reply": {"usage": usage}}
+    reply = {"event": "reply", "reply": {"content": [], "stop": "tool_use", "usage": usage}}
 
     def tool(code: str) -> dict[str, object]:
         return {"event": "tool", "name": "replace_region", "input": {"region": "hole-1", "code": code},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -11,7 +12,7 @@ pytest.importorskip("anthropic", reason="needs the extra `agent`")
 pytest.importorskip("cutlass", reason="needs nvidia-cutlass-dsl")
 
 from porter.cli import main
-from porter.review.attempts import edits_of, runs_about
+from porter.review.attempts import edits_of, read_run, runs_about
 from porter.review.changes import accept, reject
 from porter.review.loaded import load
 from porter.review.words import author_words
@@ -48,3 +49,24 @@ def test_the_edit_of_an_agent_is_shown_and_undone(tmp_path: Path, monkeypatch: p
     undone = next(r for r in loaded.regions if r.hole == 1)
     decision = loaded.decisions[undone.name]
     assert (decision.state, decision.comment, decision.by) == ("rejected", "too clever", "Ada")
+
+
+def test_the_cost_of_a_run_is_that_of_each_reply(tmp_path: Path):
+    """A model whose long prompts cost more, in short ones; an answer that broke off; a price of the user's own."""
+    usage = {"input": 60_000, "output": 0, "cache_read": 0, "cache_write": 0}
+    reply = {"event": "reply", "reply": {"content": [], "stop": "end_turn", "usage": usage}}
+    broken = {"event": "failed", "kind": "connection", "message": "gone", "usage": usage}
+    path = tmp_path / "events.jsonl"
+
+    def cost_of(model: str, *events: dict[str, object]) -> str:
+        rows = [{"event": "start", "kernel": "k", "model": model}, *events]
+        path.write_text("".join(json.dumps({"n": n, "t": 0, **row}) + "\n" for n, row in enumerate(rows)))
+        return read_run(path).cost
+
+    assert cost_of("claude-haiku-5-5", *[reply] * 10) == "$0.06"  # ten times 60,000 tokens at $0.10 a million
+    maybe = "and 1 unanswered request possibly charged ($0.01 known)"
+    assert cost_of("claude-haiku-5-5", reply, broken) == f"$0.01, {maybe}"
+    assert cost_of("mine", reply) == cost_of("claude-haiku-5-5") == ""
+    prices = {"mine": {"input": "10", "output": 1, "cache_write": 1, "cache_read": 1}}
+    (tmp_path / "run.json").write_text(json.dumps({"settings": {"prices": prices}}))
+    assert cost_of("mine", reply) == "$0.60"
