@@ -3,6 +3,7 @@ can be resumed. What the agent made is written in one step, after the verifier a
 
 from __future__ import annotations
 
+import json
 import queue
 import threading
 import time
@@ -34,7 +35,7 @@ from porter.model import Diagnostic, KernelReport, PorterError, Report, Status
 from porter.outputs import Translation, claim_in, make_record, port_paths
 from porter.parallel import port_all
 from porter.pipeline import Run, placed, translate
-from porter.provenance import sha256_text, write_port
+from porter.provenance import read_record, sha256_text, write_port
 from porter.report import Progress, is_verified, silent
 from porter.serial import verdict_to_json
 from porter.source import Span
@@ -292,12 +293,24 @@ def keep(task: Task, outcome: Outcome) -> KernelReport:
     # No text with an open hole is kept: a hole that is filled wrong cannot be told from one that is not.
     module = replace(made.module, text=outcome.text, line_map=outcome.line_map, holes=())
     verdicts = tuple(placed(v, target, target, outcome.line_map) for v in outcome.verdicts)
-    done = replace(made, module=module)
-    record = replace(make_record(done, target, verdicts, config), extra={"agent": result_json(outcome)})
-    start = task.folder.start
-    translated, over = (start.translated, task.folder.base) if start else (made.module.text, None)
-    write_port(target, outcome.text, record, force=config.force, translated=translated, over=over)
+    if not written_already(target, outcome):
+        done = replace(made, module=module)
+        record = replace(make_record(done, target, verdicts, config), extra={"agent": result_json(outcome)})
+        start = task.folder.start
+        translated, over = (start.translated, task.folder.base) if start else (made.module.text, None)
+        write_port(target, outcome.text, record, force=config.force, translated=translated, over=over)
     return KernelReport(made.info.name, made.unit.source, made.instances, str(target), (), verdicts, module.notes, {})
+
+
+def written_already(target: Path, outcome: Outcome) -> bool:
+    """Whether port and record are there as this very run made them: then the record may have newer verdicts by now."""
+    try:
+        record, text = read_record(target), target.read_text(encoding="utf-8")
+    except (PorterError, OSError, UnicodeDecodeError):
+        return False
+    if record is None or text != outcome.text:
+        return False
+    return bool(record.extra.get("agent") == json.loads(json.dumps(result_json(outcome))))
 
 
 def result_json(outcome: Outcome) -> dict[str, Any]:

@@ -56,7 +56,8 @@ class SharedBudget:
     numbers: Any = field(default_factory=itertools.count)
 
     def admit(self, most: Most) -> tuple[int, str]:
-        """(ticket, "") when a request may be sent, else (0, the budget that is used up). Waits while it is not certain.
+        """(ticket, "") when a request may be sent, else (-1, the budget that is used up). Waits while that is not
+        certain.
 
         Raises Cancelled.
         """
@@ -66,7 +67,7 @@ class SharedBudget:
                     raise Cancelled
                 over = self.over()
                 if over:
-                    return 0, over
+                    return -1, over
                 if not self.held or not self.over(*self.held.values()):
                     ticket = next(self.numbers)
                     self.held[ticket] = most

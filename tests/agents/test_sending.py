@@ -8,11 +8,14 @@ import shutil
 import socket
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from porter.cli import main
+from porter.model import Status, Verdict
+from porter.provenance import read_record, update_record
 from tests.agents.messages_server import Fail, Say, call, script, serving, text
 from tests.agents.stub_bench import StubBench
 from tests.agents.test_cheats import DATA, RIGHT
@@ -282,6 +285,22 @@ def test_a_run_that_cannot_be_written_is_no_defect_of_porter(work, capfd, name):
     (run / "kept").rename(run / name)
     assert main(["agent", "resume", run.name]) == 0
     assert Path("ported/vadd4.py").read_text() == port
+
+
+def test_a_finished_run_does_not_undo_what_was_verified_since(work):
+    """`porter verify` has newer answers in the record, from a GPU say; the run is resumed with its batch."""
+    with serving(script(SOLVE)) as served:
+        assert main([*ARGS, "--agent", "--base-url", served.url]) == 0
+    newer = Verdict("performance", Status.PASS, "timed on a GPU")
+    update_record(Path("ported/vadd4.py"), lambda record: replace(record, verdicts=(newer,)))
+    before = Path("ported/vadd4.port.json").read_bytes()
+    (run,) = Path(".porter/runs").iterdir()
+    assert main(["agent", "resume", run.name]) == 0
+    assert Path("ported/vadd4.port.json").read_bytes() == before
+    Path("ported/vadd4.port.json").unlink()
+    Path("ported/vadd4.py").unlink()
+    assert main(["agent", "resume", run.name]) == 0  # what is not there is written again
+    assert read_record(Path("ported/vadd4.py")).extra["agent"]["state"] == "verified"
 
 
 # ---------------------------------------------------------------- another provider
