@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from porter.config import PortConfig, worker_count
+from porter.folders import files_below
 from porter.model import Diagnostic, PorterError
 from porter.source import Span
 
@@ -80,7 +81,7 @@ def find_sources(paths: Sequence[Path]) -> list[Path]:
     found: dict[Path, None] = {}
     for path in paths:
         if path.is_dir():
-            for file in sorted(p for p in path.rglob("*") if p.suffix in ENDINGS and p.is_file()):
+            for file in files_below(path, *ENDINGS):
                 if b"__global__" in file.read_bytes():
                     found[file] = None
         elif path.is_file():

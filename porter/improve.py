@@ -30,6 +30,7 @@ from porter.candidates import Candidates
 from porter.config import PortConfig
 from porter.crash import internal_error
 from porter.edited_start import edited_start, started, with_edited
+from porter.folders import files_below
 from porter.inputs import choose_kernels, find_case, parse
 from porter.model import Diagnostic, KernelReport, PorterError, Report, Status
 from porter.outputs import Translation, claim_in, make_record, port_paths
@@ -365,5 +366,5 @@ def find_files(paths: Sequence[Path]) -> list[Path]:
     """The files named, and the .cu files below the folders named."""
     found: dict[Path, None] = {}
     for path in paths:
-        found |= dict.fromkeys(sorted(path.rglob("*.cu")) if path.is_dir() else [path])
+        found |= dict.fromkeys(files_below(path, ".cu") if path.is_dir() else [path])
     return list(found)

@@ -14,6 +14,7 @@ from porter.atomic import write_atomic, writing_failed
 from porter.baseline import BaselineRun, baseline_run, is_good, with_run
 from porter.case import Case
 from porter.config import PortConfig
+from porter.folders import files_below
 from porter.hole_marks import open_holes
 from porter.model import (
     Diagnostic,
@@ -221,7 +222,7 @@ def find_ports(paths: Sequence[Path]) -> list[Path]:
     for named in paths:
         path = named.with_name(named.name.removesuffix(".port.json") + ".py") if named.suffix == ".json" else named
         if path.is_dir():
-            found |= dict.fromkeys(p for p in sorted(path.rglob("*.py")) if record_path(p).is_file())
+            found |= dict.fromkeys(p for p in files_below(path, ".py") if record_path(p).is_file())
         elif path.is_file():
             found[path] = None
         else:
