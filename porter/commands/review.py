@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
         try:
             write_atomic(Path(args.export), page(load_all(paths)))
         except OSError as error:
-            raise writing_failed(Path(args.export), error) from error
+            raise writing_failed(Path(args.export), error, "give --export another place") from error
         print(f"wrote {args.export}", file=sys.stderr)
         return 0
     if args.plain:

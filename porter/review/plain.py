@@ -84,6 +84,8 @@ def _port(loaded: Loaded, config: PortConfig, ask: Callable[[str], str], say: Ca
                 break
             try:
                 loaded, done = _answer(loaded, region, answer, rest.strip(), config, ask, say)
+            except EOFError:  # at the question for a comment
+                return False
             except PorterError as error:
                 for d in error.diagnostics:
                     say(render(d).plain)

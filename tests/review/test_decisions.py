@@ -380,6 +380,22 @@ def test_plain_ends_with_its_input(port: Path):
 
     assert review_plain([port], PortConfig(), ended, lambda text: None) == 1
 
+    answers = iter(["c"])  # and it ends at the question for the comment
+
+    def ended_later(question: str) -> str:
+        for answer in answers:
+            return answer
+        raise EOFError
+
+    assert review_plain([port], PortConfig(), ended_later, lambda text: None) == 1
+    assert not load(port).decisions
+
+
+def test_a_page_that_cannot_be_written_is_a_message(port: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["review", str(port), "--export", "nowhere/page.html"]) == 2
+    err = capsys.readouterr().err
+    assert "PRT953" in err and "give --export another place" in " ".join(err.split()) and "-o" not in err
+
 
 def test_the_exported_page_stands_alone(folder: Path, port: Path):
     with_verdicts(port)
