@@ -198,6 +198,25 @@ def test_wrong_arguments_are_refused():
         run(corpus.silu_and_mul_per_block_quant, out.to(torch.float8_e4m3fn), x, torch.zeros(4, 1), 32)
     with pytest.raises(ValueError, match="not whole groups"):
         run(corpus.silu_and_mul_per_block_quant, out.to(torch.float8_e4m3fn), x, torch.zeros(4, 1), 128)
+    codes, scales = out.to(torch.float8_e4m3fn), torch.zeros(4, 1)
+    with pytest.raises(ValueError, match="scale has dtype"):
+        run(corpus.silu_and_mul_quant, codes, x, torch.ones(1).half())
+    with pytest.raises(ValueError, match="scale must hold one number"):
+        run(corpus.silu_and_mul_quant, codes, x, torch.ones(2))
+    with pytest.raises(ValueError, match="scales has dtype"):
+        run(corpus.silu_and_mul_per_block_quant, codes, x, scales.double(), 64)
+    with pytest.raises(ValueError, match="scale_ub must hold one number"):
+        run(corpus.silu_and_mul_per_block_quant, codes, x, scales, 64, torch.ones(4))
+
+
+def test_the_largest_scale_may_have_no_dimension():
+    x = random(3, 256)
+    found = []
+    for upper in (torch.tensor([0.01]), torch.tensor(0.01)):
+        out, scales = torch.empty(3, 128, dtype=torch.float8_e4m3fn), torch.zeros(3, 1)
+        run(corpus.silu_and_mul_per_block_quant, out, x, scales, 128, upper)
+        found.append((out.view(torch.uint8), scales))
+    assert found[0][1].max() == 0.01 and all(torch.equal(a, b) for a, b in zip(*found, strict=True))
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,12 @@ from porter.corpus.ops.activation import (
     mul_and_silu,
     relu_squared,
     silu_and_mul,
-    silu_and_mul_per_block_quant,
-    silu_and_mul_quant,
     silu_and_mul_with_clamp,
     swigluoai_and_mul,
+)
+from porter.corpus.ops.activation_quant import (
+    silu_and_mul_per_block_quant,
+    silu_and_mul_quant,
 )
 from porter.corpus.ops.embedding import (
     embedding,

@@ -75,7 +75,7 @@ def swigluoai_and_mul(out: Any, input: Any, alpha: float = 1.702, limit: float =
 
 
 def silu_and_mul_quant(result: Any, input: Any, scale: Any) -> None:
-    """See porter.corpus.ops.activation.silu_and_mul_quant."""
+    """See porter.corpus.ops.activation_quant.silu_and_mul_quant."""
     import torch
 
     gate, up = _halves(input)
@@ -86,7 +86,7 @@ def silu_and_mul_quant(result: Any, input: Any, scale: Any) -> None:
 def silu_and_mul_per_block_quant(
     out: Any, input: Any, scales: Any, group_size: int, scale_ub: Any = None, is_scale_transposed: bool = False
 ) -> None:
-    """See porter.corpus.ops.activation.silu_and_mul_per_block_quant."""
+    """See porter.corpus.ops.activation_quant.silu_and_mul_per_block_quant."""
     gate, up = (half.float() for half in _halves(input))
     y = (gate * gate.sigmoid() * up).reshape(-1, gate.shape[-1] // group_size, group_size)
     fp8 = out.dtype.is_floating_point

@@ -8,7 +8,16 @@ from typing import Any
 
 from porter.corpus.ops import norm_reference as reference
 from porter.corpus.ops.norm import FLOATS, weight_dtype
-from porter.corpus.ops.rows import Spread, access_width, as_rows, check_dtype, row_dimensions, spread_rows
+from porter.corpus.ops.rows import (
+    Spread,
+    access_width,
+    as_rows,
+    check_dtype,
+    check_scalar,
+    flat_scalar,
+    row_dimensions,
+    spread_rows,
+)
 from porter.corpus.runtime.device import Device
 from porter.corpus.runtime.ops import Plan, Unsupported, op, usually
 
@@ -43,17 +52,6 @@ def quantised_rows(
     vec = access_width(length, [t for _, t in operands], [weight])
     spread = spread_rows(device, f"{name} {codes}", dtype, max(rows, 1), max(length, 1), vec, batches, ahead)
     return dtype, weights, rows, vec, spread
-
-
-def check_scalar(name: str, t: Any) -> None:
-    """Raise ValueError unless t holds one float32."""
-    check_dtype(name, t, "f32")
-    if t.numel() != 1:
-        raise ValueError(f"{name} must hold one number, it has shape {tuple(t.shape)}")
-
-
-def _flat(t: Any) -> Any:
-    return None if t is None else t.view(1)
 
 
 def _static_plan(
@@ -185,7 +183,7 @@ def rms_norm_dynamic_per_token_quant(
             )
         return lambda result, input, weight, scale, epsilon, scale_ub, residual: launch(
             as_rows(result, 1), as_rows(input, 1), None if residual is None else as_rows(residual, 1), weight,
-            scale.view(-1, 1), _flat(scale_ub), epsilon, blocks,
+            scale.view(-1, 1), flat_scalar(scale_ub), epsilon, blocks,
         )  # fmt: skip
 
     return kernel, bind
@@ -248,7 +246,7 @@ def rms_norm_per_block_quant(
             )
         return lambda result, input, weight, scale, epsilon, scale_ub, residual, *_: launch(
             as_rows(result, 1), as_rows(input, 1), None if residual is None else as_rows(residual, 1), weight,
-            scales_by_row(scale, rows, groups, is_scale_transposed), _flat(scale_ub), epsilon, blocks,
+            scales_by_row(scale, rows, groups, is_scale_transposed), flat_scalar(scale_ub), epsilon, blocks,
         )  # fmt: skip
 
     return kernel, bind

@@ -206,3 +206,15 @@ def check_dtype(name: str, t: Any, *names: str) -> str:
             f"{name} has dtype {t.dtype}, the kernel takes {', '.join(dtype(n).torch or n for n in names)}"
         )
     return found
+
+
+def check_scalar(name: str, t: Any) -> None:
+    """Raise ValueError unless t holds one float32."""
+    check_dtype(name, t, "f32")
+    if t.numel() != 1:
+        raise ValueError(f"{name} must hold one number, it has shape {tuple(t.shape)}")
+
+
+def flat_scalar(t: Any) -> Any:
+    """The (1,) view of a tensor of one number; None for None."""
+    return None if t is None else t.view(1)
