@@ -2,11 +2,9 @@
 
 from dataclasses import dataclass, replace
 
-import cutlass
 import cutlass.cute as cute
 from cutlass import Float32, Int32
 
-from porter.corpus import lib
 from porter.corpus.kernels.rotary.rotary_fp8 import RotaryFp8
 from porter.corpus.runtime.dtypes import dtype as scalar
 from porter.corpus.runtime.signature import Scalar, Tensor
@@ -88,28 +86,9 @@ class RopeQuantize(RotaryFp8):
         q_scale: Float32,
         k_scale: Float32,
     ):
-        token, head, first = self.place()
-        there = (token < mQ.shape[0]) & (head < self.heads)
-        lib.pdl_launch_dependents()
-        if cutlass.const_expr(self.prefetch):  # noqa: SIM102 (only the second is dynamic)
-            if there:
-                self.ask(mPos, mQ, mK, mCS, token, head, first)
-        lib.pdl_wait()
-        if there:
-            position = mPos[token]
-            steps = range(0, self.heads, self.lanes * self.splits)
-            heads = [self.mine(head, h) for h in steps]
-            loaded = [self.load(self.spot(mQ, mK, token, h, self.element(first))) for h in heads]
-            gC = mCS[position, None].iterator + first
-            cos, sin = self.table(gC), self.table(gC + self.rot // 2)
-            for i in cutlass.range_constexpr(len(heads)):
-                if head + steps[i] < self.heads:
-                    scale = lib.select(heads[i] < self.q_heads, q_scale, k_scale)
-                    spot = self.out_spot(mQO, mKO, token, heads[i], self.element(first))
-                    self.quantise(spot, loaded[i], cos, sin, scale)
-                    self.scale_others(mQNO, mKNO, mQN, mKN, token, heads[i], first // self.pairs, scale)
+        self.work(mQO, mKO, mPos, mQ, mK, mCS, (mQNO, mKNO, mQN, mKN), q_scale, k_scale)
 
-    def scale_others(self, mQNO, mKNO, mQN, mKN, token, head, slot, scale):
+    def scale_rest(self, mQNO, mKNO, mQN, mKN, token, head, slot, scale):
         """The elements of a head that do not turn, spread over its threads."""
         like, n = self.others, self.rest
         count = self.nope // n

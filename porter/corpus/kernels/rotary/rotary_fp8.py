@@ -66,6 +66,11 @@ class RotaryFp8(Rotary):
         q_scale: Float32,
         k_scale: Float32,
     ):
+        self.work(mQO, mKO, mPos, mQ, mK, mCS, (mQO, mKO, mQ, mK), q_scale, k_scale)
+
+    @cute.jit
+    def work(self, mQO, mKO, mPos, mQ, mK, mCS, others: tuple, q_scale, k_scale):
+        """The whole kernel. `others`: results and inputs, of q and k, that hold the elements which do not turn."""
         token, head, first = self.place()
         there = (token < mQ.shape[0]) & (head < self.heads)
         lib.pdl_launch_dependents()
@@ -85,7 +90,7 @@ class RotaryFp8(Rotary):
                     scale = lib.select(heads[i] < self.q_heads, q_scale, k_scale)
                     spot = self.out_spot(mQO, mKO, token, heads[i], self.element(first))
                     self.quantise(spot, loaded[i], cos, sin, scale)
-                    self.scale_rest(mQO, mKO, mQ, mK, token, heads[i], first // self.pairs, scale)
+                    self.scale_rest(*others, token, heads[i], first // self.pairs, scale)
 
     def quantise(self, spot, halves, cos, sin, scale):
         """Turn a thread's pairs and write their codes."""
