@@ -88,13 +88,13 @@ class RopeQuantize(RotaryFp8):
     ):
         self.work(mQO, mKO, mPos, mQ, mK, mCS, (mQNO, mKNO, mQN, mKN), q_scale, k_scale)
 
-    def scale_rest(self, mQNO, mKNO, mQN, mKN, token, head, slot, scale):
+    def scale_rest(self, others, token, head, slot, scale):
         """The elements of a head that do not turn, spread over its threads."""
         like, n = self.others, self.rest
         count = self.nope // n
         for i in range(0, count, self.slots):
             inside = True if i + self.slots <= count else slot + i < count
-            like.scale_some(mQNO, mKNO, mQN, mKN, token, head, (slot + i) * n, inside, scale, mQN.element_type, n)
+            like.scale_some(*others, token, head, (slot + i) * n, inside, scale, others[2].element_type, n)
 
 
 def _of_one_head(t):

@@ -90,7 +90,7 @@ class RotaryFp8(Rotary):
                     scale = lib.select(heads[i] < self.q_heads, q_scale, k_scale)
                     spot = self.out_spot(mQO, mKO, token, heads[i], self.element(first))
                     self.quantise(spot, loaded[i], cos, sin, scale)
-                    self.scale_rest(*others, token, heads[i], first // self.pairs, scale)
+                    self.scale_rest(others, token, heads[i], first // self.pairs, scale)
 
     def quantise(self, spot, halves, cos, sin, scale):
         """Turn a thread's pairs and write their codes."""
@@ -103,7 +103,7 @@ class RotaryFp8(Rotary):
         like = replace(self, q_stride=self.qo_stride, k_stride=self.ko_stride)
         return like.spot(mQO, mKO, token, head, element)
 
-    def scale_rest(self, mQO, mKO, mQ, mK, token, head, slot, scale):
+    def scale_rest(self, others, token, head, slot, scale):
         """The elements of a head before and behind the rotated part, spread over the threads of the head."""
         T, n = cutlass_type(self.dtype), self.rest
         count = (self.head_size - self.rot) // n
@@ -111,7 +111,7 @@ class RotaryFp8(Rotary):
             element = (slot + i) * n
             element = lib.select(element < self.offset, element, element + self.rot)
             inside = True if i + self.slots <= count else slot + i < count
-            self.scale_some(mQO, mKO, mQ, mK, token, head, element, inside, scale, T, n)
+            self.scale_some(*others, token, head, element, inside, scale, T, n)
 
     @cute.jit
     def scale_some(
