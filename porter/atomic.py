@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import tempfile
+import secrets
 from pathlib import Path
 
 from porter.model import Diagnostic, PorterError
@@ -14,28 +14,21 @@ from porter.source import Span
 
 def write_atomic(path: Path, text: str) -> None:
     """Replace `path` by `text` (UTF-8). The folder must exist. Raises OSError; the old file is then untouched."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    name = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
+    # Made with the mode of any new file: to ask for the umask is to set it, for all threads.
+    handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as out:
             out.write(text)
             out.flush()
             os.fsync(out.fileno())
-        os.chmod(name, _mode_for(path))
+        with contextlib.suppress(FileNotFoundError):
+            os.chmod(name, path.stat().st_mode & 0o7777)
         os.replace(name, path)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(name)
         raise
-
-
-def _mode_for(path: Path) -> int:
-    """The mode of the file being replaced, or what open() would have given (mkstemp makes 0600)."""
-    try:
-        return path.stat().st_mode & 0o7777
-    except OSError:
-        umask = os.umask(0)
-        os.umask(umask)
-        return 0o666 & ~umask
 
 
 def writing_failed(path: Path, error: OSError, way: str = "choose another folder with -o") -> PorterError:
