@@ -23,7 +23,8 @@ ELSEWHERE = {
     "norms": {"inverse_rms"},
     "exp_sums": {"join_exp_sums"},
     "cluster": {"inbox", "send", "received"},
-    "packed": {"rows_and_column", "prefetch_bytes", "round_each"},
+    "chunks": {"rows_and_column"},
+    "packed": {"prefetch_bytes", "round_each"},
     "memory": {"shared_address"},
 }
 NOT_PTX = ("choices.", "porter.", "cute.")

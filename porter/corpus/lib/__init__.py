@@ -2,6 +2,7 @@
 
 from porter.corpus.lib.activations import *  # noqa: F403
 from porter.corpus.lib.blocks import *  # noqa: F403
+from porter.corpus.lib.chunks import *  # noqa: F403
 from porter.corpus.lib.cluster import *  # noqa: F403
 from porter.corpus.lib.cluster_reductions import *  # noqa: F403
 from porter.corpus.lib.exp_sums import *  # noqa: F403

@@ -5,7 +5,6 @@ A vector is a tuple of Uint32 words; one of 2 bytes or less is one word whose up
 moves it ahead of `griddepcontrol.wait` (`ACQBULK`), whatever the order in the PTX.
 """
 
-import cutlass
 import cutlass.cute as cute
 from cutlass import BFloat16, Float16, Float32, Int32, Uint16, Uint32
 
@@ -171,18 +170,3 @@ def pack_e4m3(values, clamp=True):
         "mov.b32 $0, {l, h}; }"
     )
     return tuple(pure(four, Uint32, *values[i : i + 4]) for i in range(0, len(values), 4))
-
-
-def rows_and_column(choices, blocks_on=0):
-    """(first row, column) of this thread where `choices.chunks` blocks share `choices.rows` rows and each of
-    `choices.threads` threads takes `choices.vec` columns; Int32. The division is by a constant (`mul.hi.u32`).
-    `blocks_on`: of the block so many on."""
-    block = Uint32(cute.arch.block_idx()[0] + blocks_on)
-    group = block // choices.chunks
-    thread = Int32(block - group * choices.chunks) * choices.threads + cute.arch.thread_idx()[0]
-    return Int32(group) * choices.rows, thread * choices.vec
-
-
-def clamped_row(first, step, mX):
-    """`first + step`, or the last row of mX: a row that may be read (`min.s32`). Row `first` is there."""
-    return first if step == 0 else cutlass.min(first + step, mX.shape[0] - 1)

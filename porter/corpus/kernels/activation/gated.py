@@ -7,6 +7,7 @@ import cutlass.cute as cute
 from cutlass import Float32, Int32
 
 from porter.corpus import lib
+from porter.corpus.lib.chunks import ChunkedRows
 from porter.corpus.runtime.dtypes import cutlass_type
 from porter.corpus.runtime.dtypes import dtype as scalar
 from porter.corpus.runtime.signature import rows_of
@@ -14,7 +15,7 @@ from porter.corpus.runtime.specialisation import Specialisation
 
 
 @dataclass(frozen=True)
-class Gated(Specialisation):
+class Gated(ChunkedRows, Specialisation):
     """Static choices of a gated activation.
 
     act: "silu", "gelu", "gelu_tanh", "fatrelu"; "silu_clamp" and "swigluoai" clamp gate and up to `limit` first. It is
@@ -43,22 +44,9 @@ class Gated(Specialisation):
     ahead: int = 0
 
     @property
-    def threads(self) -> int:
-        return self.block
-
-    @property
-    def chunks(self) -> int:
-        """Blocks that share a row."""
-        return -(-self.d // (self.vec * self.threads))
-
-    @property
     def nbytes(self) -> int:
         """Bytes of a vector."""
         return self.vec * scalar(self.dtype).bytes
-
-    def blocks(self, rows: int) -> int:
-        """Blocks of a launch over so many rows."""
-        return -(-rows // self.rows) * self.chunks
 
     def arguments(self):
         wide = self.nbytes * (2 if self.interleaved else 1)

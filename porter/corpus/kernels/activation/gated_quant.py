@@ -7,6 +7,7 @@ import cutlass.cute as cute
 from cutlass import Float32, Int32
 
 from porter.corpus import lib
+from porter.corpus.lib.chunks import ChunkedRows
 from porter.corpus.runtime.dtypes import cutlass_type
 from porter.corpus.runtime.dtypes import dtype as scalar
 from porter.corpus.runtime.signature import Tensor, rows_of, vector
@@ -14,7 +15,7 @@ from porter.corpus.runtime.specialisation import Specialisation
 
 
 @dataclass(frozen=True)
-class GatedQuant(Specialisation):
+class GatedQuant(ChunkedRows, Specialisation):
     """Static choices of silu_and_mul with quantised output.
 
     group 0: one given scale; the product is rounded to the dtype as silu_and_mul rounds it, then multiplied by
@@ -39,19 +40,6 @@ class GatedQuant(Specialisation):
     pdl: bool = True
     prefetch: bool = False
     stream: bool = True
-
-    @property
-    def threads(self) -> int:
-        return self.block
-
-    @property
-    def chunks(self) -> int:
-        """Blocks that share a row."""
-        return -(-self.d // (self.vec * self.threads))
-
-    def blocks(self, rows: int) -> int:
-        """Blocks of a launch over so many rows."""
-        return -(-rows // self.rows) * self.chunks
 
     def arguments(self):
         wide = min(self.align, self.vec * scalar(self.dtype).bytes)

@@ -7,6 +7,7 @@ import cutlass.cute as cute
 from cutlass import Int32
 
 from porter.corpus import lib
+from porter.corpus.lib.chunks import ChunkedRows
 from porter.corpus.runtime.dtypes import cutlass_type
 from porter.corpus.runtime.dtypes import dtype as scalar
 from porter.corpus.runtime.signature import rows_of
@@ -21,7 +22,7 @@ ACTIVATIONS = {
 
 
 @dataclass(frozen=True)
-class Pointwise(Specialisation):
+class Pointwise(ChunkedRows, Specialisation):
     """Static choices of an activation (a key of ACTIVATIONS).
 
     vec: elements of a thread and row, at most 32 bytes (16 before sm_100).  rows: rows that a thread works on at once.
@@ -38,21 +39,8 @@ class Pointwise(Specialisation):
     prefetch: bool = False
 
     @property
-    def threads(self) -> int:
-        return self.block
-
-    @property
-    def chunks(self) -> int:
-        """Blocks that share a row."""
-        return -(-self.d // (self.vec * self.threads))
-
-    @property
     def nbytes(self) -> int:
         return self.vec * scalar(self.dtype).bytes
-
-    def blocks(self, rows: int) -> int:
-        """Blocks of a launch over so many rows."""
-        return -(-rows // self.rows) * self.chunks
 
     def arguments(self):
         x = rows_of(self.dtype, "T", self.d, self.nbytes)

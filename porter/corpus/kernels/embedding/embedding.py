@@ -7,6 +7,7 @@ import cutlass.cute as cute
 from cutlass import Int32, Int64
 
 from porter.corpus import lib
+from porter.corpus.lib.chunks import ChunkedRows
 from porter.corpus.runtime.dtypes import cutlass_type
 from porter.corpus.runtime.dtypes import dtype as scalar
 from porter.corpus.runtime.signature import Scalar, rows_of, vector
@@ -14,7 +15,7 @@ from porter.corpus.runtime.specialisation import Specialisation
 
 
 @dataclass(frozen=True)
-class Embedding(Specialisation):
+class Embedding(ChunkedRows, Specialisation):
     """Static choices of an embedding.
 
     vec: elements of a thread and token.  rows: tokens that a thread works on at once.
@@ -32,21 +33,8 @@ class Embedding(Specialisation):
     prefetch: bool = False
 
     @property
-    def threads(self) -> int:
-        return self.block
-
-    @property
-    def chunks(self) -> int:
-        """Blocks that share a token."""
-        return -(-self.d // (self.vec * self.threads))
-
-    @property
     def nbytes(self) -> int:
         return self.vec * scalar(self.dtype).bytes
-
-    def blocks(self, tokens: int) -> int:
-        """Blocks of a launch over so many tokens."""
-        return -(-tokens // self.rows) * self.chunks
 
     def arguments(self):
         out, table = (rows_of(self.dtype, rows, self.d, self.nbytes) for rows in ("T", "V"))
