@@ -50,6 +50,14 @@ def combine(a, b, op):
     return smaller(a, b) if op == "min" else larger(a, b)
 
 
+def pairwise(values, join):
+    """`join` of two over a Python list, by pairs: short chains for the scheduler (no instruction of its own)."""
+    while len(values) > 1:
+        pairs = [join(a, b) for a, b in zip(values[::2], values[1::2], strict=False)]
+        values = pairs + values[len(pairs) * 2 :]
+    return values[0]
+
+
 def group_reduce(v, op, width=32):
     """Reduce over groups of `width` lanes (a power of two), in every lane: "sum", "max", "min", or "absmax", the
     largest magnitude (`shfl.sync.bfly.b32`, from width/2 down to 1)."""

@@ -94,7 +94,6 @@ def received(barrier):
     """Wait until all that the `inbox` expects has been sent, and see it (`mbarrier.try_wait.parity` with
     `.acquire.cluster`)."""
     wait = (
-        "{ .reg .pred p; AGAIN: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [$0], 0; "
-        "@!p bra AGAIN; }"
+        "{ .reg .pred p; AGAIN: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [$0], 0; @!p bra AGAIN; }"
     )
     asm(wait, (), [Int32(barrier.toint())], volatile=True)

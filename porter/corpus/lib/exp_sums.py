@@ -8,6 +8,7 @@ import cutlass
 import cutlass.cute as cute
 from cutlass import Float32, Int32
 
+from porter.corpus.lib.blocks import pairwise
 from porter.corpus.lib.cluster import cluster_rank, received, send
 from porter.corpus.lib.floats import exp2_approx_ftz, fmax
 from porter.corpus.lib.integers import select
@@ -20,14 +21,6 @@ _NOTHING = -float("inf")
 def finite_top(top):
     """What to subtract from exponents: `top`, or zero where there are no terms (`selp`)."""
     return select(top == Float32(_NOTHING), Float32(0.0), top)
-
-
-def pairwise(values, combine):
-    """`combine` over a Python list, by pairs: short chains for the scheduler."""
-    while len(values) > 1:
-        pairs = [combine(a, b) for a, b in zip(values[::2], values[1::2], strict=False)]
-        values = pairs + values[len(pairs) * 2 :]
-    return values[0]
 
 
 @cute.jit

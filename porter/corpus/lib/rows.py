@@ -10,7 +10,7 @@ import cutlass
 import cutlass.cute as cute
 from cutlass import Float32, Int32, Int64, Uint16
 
-from porter.corpus.lib.blocks import combine, identity
+from porter.corpus.lib.blocks import combine, identity, pairwise
 from porter.corpus.lib.inline import asm
 from porter.corpus.lib.integers import select
 from porter.corpus.lib.memory import assume_aligned, shared
@@ -163,7 +163,7 @@ class Rows:
             if lane is not None and not self._whole(i):
                 part = select(self.at(i, lane) < self.length, part, identity(Float32, op))
             parts.append(part)
-        return _by_pairs(parts, op)
+        return pairwise(parts, lambda a, b: combine(a, b, op))
 
     @cute.jit
     def store_words(self, gQ: cute.Tensor, lane: Int32, words, inside=True):
@@ -216,7 +216,7 @@ class Rows:
     def _over_warps(self, v, scratch, first, op):
         # every thread reads all partial results (broadcasts): quicker than a second round of shuffles
         values = [type(v)(scratch[first + w]) for w in range(self.warps)]
-        return _by_pairs(values, op)
+        return pairwise(values, lambda a, b: combine(a, b, op))
 
     def _reached(self, i, lane, inside):
         within = True if self._whole(i) else self.at(i, lane) < self.length
@@ -224,13 +224,6 @@ class Rows:
 
     def _whole(self, i):
         return (i + 1) * self.threads * self.vec <= self.length
-
-
-def _by_pairs(values, op):
-    while len(values) > 1:
-        pairs = [combine(a, b, op) for a, b in zip(values[::2], values[1::2], strict=False)]
-        values = pairs + values[len(pairs) * 2 :]
-    return values[0]
 
 
 def _words(dtype, count):

@@ -3,14 +3,10 @@ too."""
 
 import cutlass
 import cutlass.cute as cute
-from cutlass import BFloat16, Float16, Float32, Float64, Int32, Int64, Uint16, Uint32, Uint64
+from cutlass import BFloat16, Float16, Float32, Int32, Int64, Uint16, Uint32
 
 from porter.corpus.lib.inline import asm
 from porter.corpus.lib.warp import as_predicate
-
-
-def _suffix(dtype):
-    return {Float32: "f32", Float64: "f64", Int32: "s32", Uint32: "u32", Int64: "s64", Uint64: "u64"}[dtype]
 
 
 def _state(ptr):
@@ -241,8 +237,7 @@ def grid_sync():
 
     Uses the workspace that the driver gives a cooperative launch (its address is in `%envreg1` and `%envreg2`, the
     barrier word 4 bytes into it), as cooperative groups do: block 0 adds 2^31 - (blocks - 1), the others 1, and all
-    wait
-    for the top bit to flip.
+    wait for the top bit to flip.
     """
     cute.arch.sync_threads()
     tx, ty, tz = cute.arch.thread_idx()

@@ -1,6 +1,7 @@
 """Softmax of rows that are read once and stay in registers: of a few threads up to a cluster of blocks."""
 
 from dataclasses import dataclass
+from operator import add
 
 import cutlass
 import cutlass.cute as cute
@@ -14,10 +15,6 @@ from porter.corpus.runtime.signature import rows_of, vector
 from porter.corpus.runtime.specialisation import Specialisation
 
 LOG2E = 1.4426950408889634
-
-
-def _add(a, b):
-    return a + b
 
 
 @dataclass(frozen=True)
@@ -98,7 +95,7 @@ class Softmax(Specialisation):
         top = lib.warp_max(self.largest(words) * scale, width)
         base = lib.finite_top(top)
         exps = [[lib.exp2_approx_ftz(lib.fma(x, scale, -base)) for x in self.values(w)] for w in words]
-        total = lib.warp_sum(lib.pairwise([lib.pairwise(e, _add) for e in exps], _add), width)
+        total = lib.warp_sum(lib.pairwise([lib.pairwise(e, add) for e in exps], add), width)
         whole = top
         if cutlass.const_expr(rows.warps > 1):
             whole, total = lib.join_exp_sums(top, total, self.threads // 32, self.cluster, box)
