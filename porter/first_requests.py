@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 from porter.agent_bench import PortBench, subject_of
 from porter.agents.desk import Desk, Subject
@@ -21,25 +23,54 @@ from porter.candidates import Baseline, CandidateBench
 from porter.config import PortConfig
 from porter.edited_start import edited_start, started
 from porter.inputs import choose_kernels, known_case, parse
+from porter.model import KernelInfo, PorterError
 from porter.outputs import Translation, claim_in, port_paths
 from porter.pipeline import Run, translate
 
+if TYPE_CHECKING:
+    from porter.frontend.parse import ParsedUnit
+
+T = TypeVar("T")
+
 
 def prompts_of(
-    paths: Sequence[Path], config: PortConfig, settings: AgentSettings, modes: Sequence[bool] = (False,)
+    paths: Sequence[Path],
+    config: PortConfig,
+    settings: AgentSettings,
+    modes: Sequence[bool],
+    refused: Callable[[PorterError], None],
 ) -> Iterator[tuple[str, bytes]]:
-    """(URL, body) of the first request for each kernel that needs the agent; `modes` as of porter.improve."""
+    """(URL, body) of the first request for each kernel that needs the agent; `modes` as of porter.improve. What a file
+    or kernel raises goes to `refused`, and the others follow."""
     provider = connect(settings.provider, Connection("", settings.base_url))
+
+    def guarded(work: Callable[[], Iterable[T]]) -> Iterator[T]:
+        try:
+            yield from work()
+        except PorterError as error:
+            refused(error)
+
     for path in paths:
-        unit = parse(path, config)
-        kernels = choose_kernels(unit, config)
-        ports = port_paths(unit, kernels, config.output, claim_in({}))
-        for info in kernels:
-            case = known_case(unit, info, config)
-            if case is not None:  # without one a run drafts it and sends nothing
-                made, target = translate(unit, info, case, config, Run(info.name)), ports[info.span]
-                for request in first_requests(made, target, config, settings, modes):
-                    yield provider.wire(request)
+        for unit, info, target in guarded(partial(_kernels, path, config)):
+            for request in guarded(partial(_of_kernel, unit, info, target, config, settings, modes)):
+                yield provider.wire(request)
+
+
+def _kernels(path: Path, config: PortConfig) -> list[tuple[ParsedUnit, KernelInfo, Path]]:
+    """The kernels of a file, each with the port that it has."""
+    unit = parse(path, config)
+    kernels = choose_kernels(unit, config)
+    ports = port_paths(unit, kernels, config.output, claim_in({}))
+    return [(unit, info, ports[info.span]) for info in kernels]
+
+
+def _of_kernel(
+    unit: ParsedUnit, info: KernelInfo, target: Path, config: PortConfig, settings: AgentSettings, modes: Sequence[bool]
+) -> Iterator[ModelRequest]:
+    case = known_case(unit, info, config)
+    if case is not None:  # without one a run drafts it and sends nothing
+        made = translate(unit, info, case, config, Run(info.name))
+        yield from first_requests(made, target, config, settings, modes)
 
 
 def first_requests(

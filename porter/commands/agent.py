@@ -97,7 +97,7 @@ def port_with_agent(args: argparse.Namespace, config: PortConfig) -> int:
     from porter.improve import find_files, improve_files
     from porter.parallel import port_all
     from porter.progress import watching
-    from porter.report import console, print_run
+    from porter.report import console, print_diagnostics, print_run
 
     if not config.verify:
         args.parser.error("--agent needs the verifier: leave --no-verify out")
@@ -108,13 +108,14 @@ def port_with_agent(args: argparse.Namespace, config: PortConfig) -> int:
         from porter.agents.prompts import as_text
         from porter.first_requests import prompts_of
 
-        shown = False
-        for url, body in prompts_of(files, config, settings, modes):
+        shown, refused = False, list[PorterError]()
+        for url, body in prompts_of(files, config, settings, modes, refused.append):
             sys.stdout.write(body.decode() + "\n" if args.output_format == "json" else as_text(url, body))
             shown = True
-        if not shown:
+        print_diagnostics(tuple(d for error in refused for d in error.diagnostics), console(sys.stderr, args.color))
+        if not shown and not refused:
             print("nothing would be sent: no kernel with a case needs the agent", file=sys.stderr)
-        return 0
+        return 2 if refused else 0
     key, missing = key_of(settings)
     err = console(sys.stderr, args.color)
     if not key:

@@ -83,6 +83,13 @@ def test_show_prompt_is_empty_where_nothing_would_be_sent(work, monkeypatch, cap
     assert capfd.readouterr().out == "" and sorted(p.name for p in work.iterdir()) == ["vadd4.cu"]
 
 
+def test_a_file_without_a_kernel_does_not_hide_the_prompts_of_the_others(work, capfd):
+    Path("a.cu").write_text("int host;\n")
+    assert main(["port", ".", "--arch", "sm_90a", "--agent", "--show-prompt"]) == 2
+    out, err = capfd.readouterr()
+    assert out.count("POST ") == 1 and "PRT001" in err and "a.cu" in err
+
+
 def test_the_prefix_is_the_same_bytes_for_every_kernel_and_process(work, monkeypatch, capfd):
     """tools and system come before the messages in the prompt; both stand at the end of the body."""
     for name in ("goto_loop", "packed_add_u8", "row_sum_tree"):
