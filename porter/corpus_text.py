@@ -12,12 +12,14 @@ from porter.python_syntax import module_tree
 
 @dataclass(frozen=True)
 class CorpusEntry:
-    """A public function or class of the corpus. `module` is dotted, `source` its whole text."""
+    """A public function or class of the corpus. `module` is dotted, `source` its whole text; `summary` is the first
+    line of its documentation, `paragraph` the first paragraph, on one line."""
 
     name: str
     module: str
     signature: str
     summary: str
+    paragraph: str
     source: str
 
 
@@ -44,6 +46,8 @@ def _entries(text: str, module: str) -> list[CorpusEntry]:
         signature = (
             f"{node.name}({ast.unparse(node.args)})" if isinstance(node, ast.FunctionDef) else f"class {node.name}"
         )
-        summary = (ast.get_docstring(node) or "").split("\n")[0]
-        found.append(CorpusEntry(node.name, module, signature, summary, "".join(lines[first - 1 : node.end_lineno])))
+        documentation = ast.get_docstring(node) or ""
+        summary, paragraph = documentation.split("\n")[0], " ".join(documentation.split("\n\n")[0].split())
+        source = "".join(lines[first - 1 : node.end_lineno])
+        found.append(CorpusEntry(node.name, module, signature, summary, paragraph, source))
     return found

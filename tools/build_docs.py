@@ -119,7 +119,16 @@ Call an operation once for every size before it is captured in a CUDA graph: the
 Tensors without memory (`FakeTensorMode`) are for `torch.ops.porter.NAME`; torch.compile and torch.export see to that.
 
 With programmatic dependent launch a kernel may start before the previous one has finished. It waits for it before it
-reads or writes anything; only `prefetch` instructions, which fetch no value, stand before.
+reads or writes what it works on; only `prefetch` instructions, which fetch no value, stand before. To know what to ask
+for, `embedding` and the rotary operations look at indices and positions there (`ld.relaxed.gpu`), and read them again
+after the wait.
+"""
+
+
+LIBRARY = """Work in two phases over all blocks is one cooperative launch with `grid_barrier` inside, or two launches.
+`porter.corpus.runtime.two_phases` helps to decide, on the host: `resident_blocks` says how many blocks of a kernel run
+at once on a device, `one_launch` whether the barrier costs less than a second launch and reading again what blocks
+keep.
 """
 
 
@@ -128,13 +137,13 @@ def corpus_page() -> str:
     head = "# The corpus\n\n`porter corpus show NAME` prints the source of a function or kernel.\n\n"
     parts = [NOTE, head, OPERATIONS]
     parts += [f"\n### {schema.partition('(')[0]}\n\n`{schema}`\n\n{text}\n" for schema, text in corpus_ops()]
-    parts.append("\n# Kernels and library\n")
+    parts.append(f"\n# Kernels and library\n\n{LIBRARY}")
     module = ""
     for entry in corpus_entries():
         if entry.module != module:
             module = entry.module
             parts.append(f"\n## {module}\n\n")
-        parts.append(f"- `{entry.signature}`" + (f": {entry.summary}\n" if entry.summary else "\n"))
+        parts.append(f"- `{entry.signature}`" + (f": {entry.paragraph}\n" if entry.paragraph else "\n"))
     return "".join(parts)
 
 

@@ -10,6 +10,7 @@ pytest.importorskip("cutlass")
 import torch
 
 from porter import corpus
+from porter.corpus.ops import softmax_reference as reference
 from porter.corpus.ops.softmax import spread_softmax
 from porter.corpus.runtime import tuning
 from porter.corpus.runtime.device import Device
@@ -49,6 +50,16 @@ def test_dtypes_and_temperature(dtype):
     temperature = torch.tensor([1.0, 0.5, 3.0])
     check(x, torch.empty_like(x), temperature)
     check(x, torch.empty(3, 1030), temperature)
+
+
+@pytest.mark.parametrize("shape", [(6,), (6, 1), (2, 3)])
+def test_shapes_of_temperatures(shape):
+    """One a row, in any shape: for the kernel and for torch's operators."""
+    x, temperature = random(2, 3, 40, dtype=torch.float32), torch.linspace(0.5, 3.0, 6).view(shape)
+    out, want = torch.empty_like(x), torch.empty_like(x)
+    run(corpus.softmax, out, x, temperature)
+    reference.softmax(want, x, temperature)
+    torch.testing.assert_close(out, want, rtol=4e-6, atol=0.0)
 
 
 def test_in_place_with_strided_rows():

@@ -1,4 +1,4 @@
-"""Softmax, top-k and embedding written with torch's operators: fallbacks, and what the tests compare to."""
+"""Softmax and top-k written with torch's operators: fallbacks, and what the tests compare to."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ def softmax(out: Any, input: Any, temperature: Any = None) -> None:
     """See porter.corpus.ops.softmax.softmax."""
     x = input.float()
     if temperature is not None:
-        x = x / temperature.unsqueeze(-1)
+        x = x / temperature.reshape(*x.shape[:-1], 1)
     out.copy_(x.softmax(-1))
 
 
