@@ -54,6 +54,8 @@ def _encode(spec: Any, value: Any, buffers: dict[int, ptx.Buffer]) -> Any:
     place = buffers[start].at(value.storage_offset() * value.element_size())
     for length, want in zip(value.shape, spec.shape, strict=True):
         assert isinstance(want, str) or length == want, (tuple(value.shape), spec)
+    for length, stride, want in zip(value.shape, value.stride(), spec.stride, strict=True):
+        assert want is None or length <= 1 or stride == want, (value.stride(), spec)
     lengths = [n for n, want in zip(value.shape, spec.shape, strict=True) if isinstance(want, str)]
     strides = [s for s, want in zip(value.stride(), spec.stride, strict=True) if want is None]
     packed = [sum(n << (32 * i) for i, n in enumerate(lengths[at : at + 2])) for at in range(0, len(lengths), 2)]

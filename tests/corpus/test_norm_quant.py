@@ -127,6 +127,20 @@ def test_per_block(arch, codes, group, transposed, residual):
     assert r is None or torch.equal(r, want_r)
 
 
+def test_per_block_of_as_many_rows_as_groups():
+    """Whether square scales lie transposed is told from their strides."""
+    x, w = random(4, 512), random(512, seed=2)
+    found = []
+    for scale in (torch.zeros(4, 4), torch.zeros(4, 4).t()):
+        codes, want, wanted = torch.zeros(4, 512, dtype=E4M3), torch.zeros(4, 512, dtype=E4M3), torch.zeros_like(scale)
+        run(corpus.rms_norm_per_block_quant, codes, x, w, scale, EPS, None, None, 128, True)
+        reference.rms_norm_per_block_quant(want, x, w, wanted, EPS, None, None, 128, True)
+        codes_agree(codes, want)
+        assert wanted.stride() == scale.stride() and torch.equal(scale, wanted)
+        found.append(scale)
+    assert torch.equal(found[0].t(), found[1]) and not torch.equal(*found)
+
+
 @pytest.mark.parametrize("codes", [E4M3, torch.int8])
 def test_per_token_of_infinities_and_nans(codes):
     """As CUDA's clamps leave them: fp8 codes of NaN are 448, a NaN does not count for the scale."""

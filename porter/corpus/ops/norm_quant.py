@@ -220,7 +220,8 @@ def rms_norm_per_block_quant(
         raise ValueError(f"group_size is 64 or 128 and divides the {length} elements of a row, not {group_size}")
     dtype, weights, rows, vec, spread = quantised_rows(device, name, result, input, weight, residual, codes)
     groups = length // group_size
-    if scales_by_row(scale, rows, groups, is_scale_transposed) is None:
+    by_row = scales_by_row(scale, rows, groups, is_scale_transposed)
+    if by_row is None:
         raise ValueError(
             f"scale has shape {tuple(scale.shape)} and strides {scale.stride()}, the kernel writes ({rows}, {groups})"
             f"{' with rows next to each other' if is_scale_transposed else ''}"
@@ -237,7 +238,7 @@ def rms_norm_per_block_quant(
         residual is not None, scale_ub is not None, device.pdl, spread.prefetch,
     )  # fmt: skip
     blocks = -(-rows // spread.rows)
-    direct = input.dim() == 2 and tuple(scale.shape) == (rows, groups) and scale_ub is None
+    direct = input.dim() == 2 and by_row is scale and scale_ub is None
 
     def bind(launch: Callable[..., None]) -> Callable[..., None]:
         if direct:

@@ -136,7 +136,7 @@ def rms_norm_per_block_quant(
     groups = norm.view(-1, norm.shape[-1] // group_size, group_size)
     found = dynamic_scale(groups, scale_ub, result.dtype)
     by_row = found.squeeze(-1)
-    swap = is_scale_transposed and scale.shape != by_row.shape
+    swap = is_scale_transposed and scale.shape == by_row.t().shape and scale.stride(-1) == 1
     scale.copy_(by_row.t() if swap else by_row.view(scale.shape))
     codes = groups / found if result.dtype.is_floating_point else groups * (1.0 / found)
     result.copy_(_codes(codes, result.dtype).view(result.shape))
