@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.text import Text
 
 from porter.model import Diagnostic, Severity
+from porter.source import lines_of
 
 CODE_STYLE = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.NOTE: "bold cyan"}
 TAB = "    "
@@ -66,6 +67,6 @@ def source_line(file: str, line: int) -> str | None:
 @lru_cache(maxsize=64)
 def _lines(file: str) -> tuple[str, ...]:
     try:
-        return tuple(Path(file).read_text(encoding="utf-8", errors="replace").splitlines())
+        return tuple(lines_of(Path(file).read_text(encoding="utf-8", errors="replace")))
     except OSError:
         return ()

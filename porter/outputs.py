@@ -30,7 +30,7 @@ from porter.model import (
 )
 from porter.patterns.catalogue import assumptions_of
 from porter.provenance import PortRecord, read_record, record_path, relative, sha256_text, tool_versions
-from porter.source import Span
+from porter.source import Span, lines_of
 
 if TYPE_CHECKING:
     from porter.frontend.parse import ParsedUnit
@@ -122,7 +122,7 @@ def hole_messages(module: PortedModule, port: str) -> list[Diagnostic]:
 
 def hole_line(module: PortedModule, hole: Hole, number: int) -> int:
     """The port line that stands for a hole: its marker, else the line mapped to its span, else 1."""
-    for line, text in enumerate(module.text.splitlines(), 1):
+    for line, text in enumerate(lines_of(module.text), 1):
         if number in open_holes(text):
             return line
     return next((e.line for e in module.line_map if e.span == hole.span), 1)

@@ -38,7 +38,7 @@ from porter.serial import (
     verdict_from_json,
     verdict_to_json,
 )
-from porter.source import NO_SPAN, Span
+from porter.source import NO_SPAN, Span, lines_of
 
 SCHEMA = 1
 LOCK_SECONDS = 120.0
@@ -76,7 +76,7 @@ def sha256_text(text: str) -> str:
 
 
 def line_hashes(text: str) -> tuple[str, ...]:
-    return tuple(f"{zlib.crc32(line.strip().encode()):08x}" for line in text.splitlines())
+    return tuple(f"{zlib.crc32(line.strip().encode()):08x}" for line in lines_of(text))
 
 
 def record_path(port: Path) -> Path:

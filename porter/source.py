@@ -29,6 +29,11 @@ class Span:
 NO_SPAN = Span("", 0, 0)
 
 
+def lines_of(text: str) -> list[str]:
+    """The lines as clang and Python's parser count them. str.splitlines ends one at a form feed or U+2028 too."""
+    return text.removesuffix("\n").split("\n") if text else []
+
+
 @dataclass(frozen=True)
 class Source:
     """One .cu/.cuh file as read from disk (or from memory when `text` is given)."""
@@ -44,7 +49,7 @@ class Source:
 
     @cached_property
     def lines(self) -> list[str]:
-        return self.text.splitlines()
+        return lines_of(self.text)
 
     @cached_property
     def sha256(self) -> str:

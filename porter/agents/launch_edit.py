@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from porter import expr
-from porter.agents.regions import Draft, EditRefused, lines_of
+from porter.agents.regions import Draft, EditRefused
 from porter.expr import ExprError
 from porter.python_syntax import expression_tree, module_tree
+from porter.source import lines_of
 
 FUNCTION = "launch_config"
 REGION = "launch"

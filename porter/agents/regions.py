@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from porter.hole_marks import open_holes
 from porter.python_syntax import module_tree
+from porter.source import lines_of
 
 HELPERS = "helpers"
 MOST = 60_000  # characters of a region
@@ -63,11 +64,6 @@ class Draft:
     @property
     def open_holes(self) -> tuple[int, ...]:
         return open_holes(self.text)
-
-
-def lines_of(text: str) -> list[str]:
-    """The lines as Python counts them: str.splitlines ends one at a form feed or U+2028 too, within a comment say."""
-    return text.removesuffix("\n").split("\n") if text else []
 
 
 def draft_of(text: str, every_body: bool) -> Draft:

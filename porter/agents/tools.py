@@ -20,8 +20,9 @@ from porter.agents.launch_edit import launch_of, with_launch
 from porter.agents.messages import Block
 from porter.agents.places import said
 from porter.agents.ranking import speed_of
-from porter.agents.regions import EditRefused, lines_of, replace_code
+from porter.agents.regions import EditRefused, replace_code
 from porter.model import Status, Verdict
+from porter.source import lines_of
 
 MOST = 12_000  # characters of an answer
 Tool = Callable[..., str]

@@ -20,7 +20,7 @@ from porter.python_syntax import module_tree
 from porter.review.decisions import drop_draft, reviewer, save
 from porter.review.loaded import Loaded, load
 from porter.review.regions import Region
-from porter.source import NO_SPAN, Span
+from porter.source import NO_SPAN, Span, lines_of
 
 REJECTED = "PRT963"  # the code of holes that a person made
 
@@ -102,7 +102,7 @@ def earlier_lines(loaded: Loaded, region: Region, config: PortConfig | None = No
     if loaded.source_changed and loaded.ported_cuda is None:
         raise _refused(loaded, region, "the source has changed: what porter emitted is not known", "port it anew")
     made = translated(loaded, config)
-    emitted, present = made.module.text.splitlines(), loaded.port_lines
+    emitted, present = lines_of(made.module.text), loaded.port_lines
     first, last = region.first, region.last
     blocks = [
         op for op in difflib.SequenceMatcher(None, emitted, present, autojunk=False).get_opcodes()
@@ -137,7 +137,7 @@ def _as_hole(loaded: Loaded, region: Region, comment: str) -> tuple[Hole, list[s
     narrow = min((e.span for e in entries), key=lambda s: (s.end_line - s.line, s.line), default=NO_SPAN)
     own = _own(region, entries)
     cuda = sorted({n for e in entries for n in _lines_of(e.span) if n in own})
-    source = (loaded.ported_cuda or loaded.cuda or "").splitlines()
+    source = lines_of(loaded.ported_cuda or loaded.cuda or "")
     if entries and not loaded.is_source(entries[0].span):
         source = list(loaded.headers[entries[0].span.file])
     cuda = [n for n in cuda if n <= len(source)]

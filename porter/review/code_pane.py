@@ -16,6 +16,8 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from porter.review.bindings import bindings
+from porter.review.words import visible
+from porter.source import lines_of
 
 MARKED = Style(bold=True)
 PLAIN = Style()
@@ -29,7 +31,7 @@ def highlighted(text: str, language: str, colours: bool = True) -> list[Row]:
     """The lines of a text in the colours of its language ("python", "cuda"); without them, bold and dim are left."""
     theme = Syntax.get_theme("ansi_dark")
     rows: list[Row] = [[]]
-    for kind, value in get_lexer_by_name(language, stripnl=False, tabsize=4).get_tokens(text):
+    for kind, value in get_lexer_by_name(language, stripnl=False, tabsize=4).get_tokens(visible(text)):
         style = theme.get_style_for_token(kind)
         style = style if colours else style.without_color  # as greys some could not be read
         for number, piece in enumerate(value.split("\n")):
@@ -37,13 +39,7 @@ def highlighted(text: str, language: str, colours: bool = True) -> list[Row]:
                 rows.append([])
             if piece:
                 rows[-1].append(Segment(piece, style))
-    lines = text.splitlines()
-    # Form feeds and the like end a line for Python and for the line map, but not for the lexer: then without colours.
-    return (
-        rows[: len(lines)]
-        if text.count("\n") + (not text.endswith("\n")) == len(lines)
-        else [[Segment(x, PLAIN)] for x in lines]
-    )
+    return rows[: len(lines_of(text))]
 
 
 class CodePane(ScrollView, can_focus=True):
@@ -71,7 +67,7 @@ class CodePane(ScrollView, can_focus=True):
     def show(self, text: str, language: str) -> None:
         """Another text; the cursor stays on its line as far as there is one."""
         self.rows = highlighted(text, language, not self.app.no_color)
-        self.plain = text.splitlines()
+        self.plain = lines_of(text)
         self.digits = max(len(str(len(self.rows))), 3)
         width = max((len(line) for line in self.plain), default=0)
         self.virtual_size = Size(width + self.head_width, len(self.rows))

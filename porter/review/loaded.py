@@ -17,7 +17,7 @@ from porter.outputs import find_ports, recorded
 from porter.provenance import PortRecord, line_hashes, reanchor, sha256_text
 from porter.review.decisions import Decision, assign, decisions_of, digest
 from porter.review.regions import Region, regions_of
-from porter.source import Span
+from porter.source import Span, lines_of
 
 REVISIONS = 100  # of the source that are looked through for the text that was ported
 
@@ -71,7 +71,7 @@ class Loaded:
 
     @cached_property
     def port_lines(self) -> list[str]:
-        return self.text.splitlines()
+        return lines_of(self.text)
 
     @property
     def shown_cuda(self) -> str:
@@ -80,14 +80,14 @@ class Loaded:
 
     @cached_property
     def cuda_lines(self) -> list[str]:
-        return self.shown_cuda.splitlines()
+        return lines_of(self.shown_cuda)
 
     @cached_property
     def moved_lines(self) -> dict[int, int]:
         """Line of the source as ported -> its line now; lines that are gone are missing. Empty when nothing changed."""
         if not self.source_changed or self.ported_cuda is None:
             return {}
-        matcher = difflib.SequenceMatcher(None, self.ported_cuda.splitlines(), self.cuda_lines, autojunk=False)
+        matcher = difflib.SequenceMatcher(None, lines_of(self.ported_cuda), self.cuda_lines, autojunk=False)
         return {a + k + 1: b + k + 1 for a, b, n in matcher.get_matching_blocks() for k in range(n)}
 
     def cuda_now(self, region: Region) -> tuple[int, ...]:
@@ -258,7 +258,7 @@ def load(port: Path) -> Loaded:
     for file in dict.fromkeys(name for r in regions for name, _ in r.elsewhere):
         path = Path(os.path.normpath(port.parent / file))
         try:
-            headers[file] = tuple(path.read_text(encoding="utf-8").splitlines())
+            headers[file] = tuple(lines_of(path.read_text(encoding="utf-8")))
         except (OSError, UnicodeDecodeError) as error:
             headers[file] = ()
             faults.append(_missing_source(path, error))

@@ -17,6 +17,7 @@ from porter.review.words import (
     decision_words,
     region_place,
     verdict_words,
+    visible,
 )
 
 STYLE = """
@@ -92,5 +93,5 @@ def _lines(lines: Sequence[str], numbers: Sequence[int]) -> str:
     for at, n in enumerate(numbers):
         if at and numbers[at - 1] != n - 1:
             rows.append('<span class="n">      ⋮</span>')
-        rows.append(f'<span class="n">{n:5} </span>{escape(lines[n - 1])}')
+        rows.append(f'<span class="n">{n:5} </span>{escape(visible(lines[n - 1]))}')
     return f"<pre>{chr(10).join(rows)}</pre>"

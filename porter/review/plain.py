@@ -15,7 +15,7 @@ from porter.review.editor import edited_text
 from porter.review.loaded import Loaded, load, load_all
 from porter.review.regions import Region
 from porter.review.verifying import verify
-from porter.review.words import about_rows, pattern_words, patterns_in
+from porter.review.words import about_rows, pattern_words, patterns_in, visible
 
 QUESTION = "[a]ccept [r]eject [c]omment [e]dit [x]plain wh[y] [w]ithdraw [n]ext [p]revious [q]uit? "
 
@@ -169,4 +169,4 @@ def shown(loaded: Loaded, region: Region) -> str:
     rows = [title, f"  {author}"]
     rows += [f"  {file or 'CUDA'} {n:5} | {text}" for file, n, text in loaded.cuda_rows(region)]
     rows += [f"  port {n:5} | {loaded.port_lines[n - 1]}" for n in range(region.first, region.last + 1)]
-    return "\n".join([*rows, *(f"  {row}" for row in about)])
+    return visible("\n".join([*rows, *(f"  {row}" for row in about)]))

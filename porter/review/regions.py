@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from porter.model import LineMapEntry, patterns_of
 from porter.python_syntax import module_tree
-from porter.source import Span
+from porter.source import Span, lines_of
 
 LONG = 12  # lines of a compound statement above which its head and the parts of its body are regions of their own
 GROUP = 8  # lines of simple statements that are decided on together
@@ -43,7 +43,7 @@ def regions_of(text: str, line_map: Sequence[LineMapEntry], source: str = "") ->
 
     A port that is not Python (somebody is editing it) falls into its paragraphs, of which none can become a hole.
     """
-    lines = text.splitlines()
+    lines = lines_of(text)
     by_line = {e.line: e for e in line_map}
     try:
         parts = list(_of_module(module_tree(text), by_line))

@@ -23,6 +23,7 @@ from porter.review.regions import Region
 from porter.review.shown import KeyLine, OnePortScreen
 from porter.review.three_way import ThreeWayScreen
 from porter.review.words import SIGN, about_rows, checks_words
+from porter.source import lines_of
 
 
 class ReviewScreen(OnePortScreen):
@@ -91,7 +92,7 @@ class ReviewScreen(OnePortScreen):
         """Have the left pane show the source (""), or a file that it includes."""
         p, self.file = self.loaded, file
         text = p.text_of(file)
-        if self.cuda_pane.plain != text.splitlines():
+        if self.cuda_pane.plain != lines_of(text):
             self.cuda_pane.show(text, "cuda")
         gone = not file and p.cuda is None and p.ported_cuda is not None
         name = Path(file).name if file else p.cuda_path.name

@@ -14,6 +14,7 @@ from porter.model import LineMapEntry
 from porter.review.bindings import bindings
 from porter.review.code_pane import CodePane
 from porter.review.shown import KeyLine, OnePortScreen
+from porter.source import lines_of
 
 
 def changed_lines(old: list[str], new: list[str]) -> tuple[set[int], set[int]]:
@@ -84,7 +85,7 @@ class ThreeWayScreen(OnePortScreen):
     def fill(self) -> None:
         p = self.loaded
         old, new, port = self.panes
-        before = (p.ported_cuda or "").splitlines()
+        before = lines_of(p.ported_cuda or "")
         words = "- gone   + new   ~ port lines that came from changed CUDA   tab: the next text"
         if p.ported_cuda is None:
             words = "the ported text is neither in the record nor in git: only the CUDA as it is now is shown"
