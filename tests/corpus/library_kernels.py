@@ -11,24 +11,39 @@ from porter.corpus.runtime.signature import Tensor
 from porter.corpus.runtime.specialisation import Specialisation
 
 
+class OnTwoTensors(Specialisation):
+    """Base of kernels of a result and an input, or of two results: `block` threads, clusters of `blocks` blocks."""
+
+    block: int = 32
+    blocks: int = 1
+    cooperative: bool = False
+
+    @property
+    def threads(self):
+        return self.block
+
+    @property
+    def cluster(self):
+        return self.blocks
+
+    @cute.jit
+    def __call__(self, mO: cute.Tensor, mX: cute.Tensor, blocks: Int32, stream):
+        self.kernel(mO, mX).launch(
+            grid=(blocks, 1, 1), block=(self.threads, 1, 1), cluster=(self.cluster, 1, 1), stream=stream,
+            cooperative=self.cooperative,
+        )  # fmt: skip
+
+
 @dataclass(frozen=True)
-class OnFloats(Specialisation):
+class OnFloats(OnTwoTensors):
     """A function of eight floats a thread: floats (threads, 8) to words (threads, 8)."""
 
     what: str
     hardware: bool = False
     block: int = 32
 
-    @property
-    def threads(self):
-        return self.block
-
     def arguments(self):
         return Tensor("u32", ("T", 8), (8, 1), 16), Tensor("f32", ("T", 8), (8, 1), 16)
-
-    @cute.jit
-    def __call__(self, mO: cute.Tensor, mX: cute.Tensor, blocks: Int32, stream):
-        self.kernel(mO, mX).launch(grid=(blocks, 1, 1), block=(self.threads, 1, 1), stream=stream)
 
     @cute.kernel
     def kernel(self, mO: cute.Tensor, mX: cute.Tensor):
@@ -56,7 +71,7 @@ class OnFloats(Specialisation):
 
 
 @dataclass(frozen=True)
-class Reduction(Specialisation):
+class Reduction(OnTwoTensors):
     """A reduction of a float a thread: over groups of `width` lanes, or over the cluster when `width` is 0."""
 
     op: str
@@ -64,22 +79,8 @@ class Reduction(Specialisation):
     block: int = 64
     blocks: int = 1
 
-    @property
-    def threads(self):
-        return self.block
-
-    @property
-    def cluster(self):
-        return self.blocks
-
     def arguments(self):
         return Tensor("f32", ("T",), (1,), 4), Tensor("f32", ("T",), (1,), 4)
-
-    @cute.jit
-    def __call__(self, mO: cute.Tensor, mX: cute.Tensor, blocks: Int32, stream):
-        self.kernel(mO, mX).launch(
-            grid=(blocks, 1, 1), block=(self.threads, 1, 1), cluster=(self.cluster, 1, 1), stream=stream
-        )
 
     @cute.kernel
     def kernel(self, mO: cute.Tensor, mX: cute.Tensor):
@@ -92,7 +93,7 @@ class Reduction(Specialisation):
 
 
 @dataclass(frozen=True)
-class TopOfGroup(Specialisation):
+class TopOfGroup(OnTwoTensors):
     """The k largest of groups of `width` lanes with `each` floats a lane: indices (groups, k)."""
 
     k: int
@@ -100,16 +101,8 @@ class TopOfGroup(Specialisation):
     each: int
     block: int = 64
 
-    @property
-    def threads(self):
-        return self.block
-
     def arguments(self):
         return Tensor("i32", ("G", self.k), (self.k, 1), 4), Tensor("f32", ("G", self.width * self.each), (None, 1), 4)
-
-    @cute.jit
-    def __call__(self, mO: cute.Tensor, mX: cute.Tensor, blocks: Int32, stream):
-        self.kernel(mO, mX).launch(grid=(blocks, 1, 1), block=(self.threads, 1, 1), stream=stream)
 
     @cute.kernel
     def kernel(self, mO: cute.Tensor, mX: cute.Tensor):
@@ -125,21 +118,13 @@ class TopOfGroup(Specialisation):
 
 
 @dataclass(frozen=True)
-class TwoPhases(Specialisation):
+class TwoPhases(OnTwoTensors):
     """Each block adds its number to a sum, all meet, each writes the sum: sums (blocks), counter and total (2)."""
 
-    block: int = 32
-
-    @property
-    def threads(self):
-        return self.block
+    cooperative: bool = True
 
     def arguments(self):
         return Tensor("i32", ("B",), (1,), 4), Tensor("i32", (2,), (1,), 8)
-
-    @cute.jit
-    def __call__(self, mO: cute.Tensor, mS: cute.Tensor, blocks: Int32, stream):
-        self.kernel(mO, mS).launch(grid=(blocks, 1, 1), block=(self.threads, 1, 1), stream=stream, cooperative=True)
 
     @cute.kernel
     def kernel(self, mO: cute.Tensor, mS: cute.Tensor):
@@ -152,22 +137,14 @@ class TwoPhases(Specialisation):
 
 
 @dataclass(frozen=True)
-class WideCopy(Specialisation):
+class WideCopy(OnTwoTensors):
     """Copies 32 bytes a thread, in one access where the architecture has it."""
 
     inside: bool = False
     block: int = 32
 
-    @property
-    def threads(self):
-        return self.block
-
     def arguments(self):
         return Tensor("u32", ("T", 8), (8, 1), 32), Tensor("u32", ("T", 8), (8, 1), 32)
-
-    @cute.jit
-    def __call__(self, mO: cute.Tensor, mX: cute.Tensor, blocks: Int32, stream):
-        self.kernel(mO, mX).launch(grid=(blocks, 1, 1), block=(self.threads, 1, 1), stream=stream)
 
     @cute.kernel
     def kernel(self, mO: cute.Tensor, mX: cute.Tensor):
@@ -179,22 +156,14 @@ class WideCopy(Specialisation):
 
 
 @dataclass(frozen=True)
-class Handover(Specialisation):
+class Handover(OnTwoTensors):
     """Block 0 writes a number twice with a flag between, block 1 waits for the flag and reads twice with a load of the
     flag between: the compiler may neither drop the first store nor the second load."""
 
     scope: str = "gpu"
 
-    @property
-    def threads(self):
-        return 32
-
     def arguments(self):
         return Tensor("i32", (4,), (1,), 16), Tensor("i32", (2,), (1,), 8)
-
-    @cute.jit
-    def __call__(self, mX: cute.Tensor, mFlag: cute.Tensor, blocks: Int32, stream):
-        self.kernel(mX, mFlag).launch(grid=(blocks, 1, 1), block=(self.threads, 1, 1), stream=stream)
 
     @cute.kernel
     def kernel(self, mX: cute.Tensor, mFlag: cute.Tensor):
