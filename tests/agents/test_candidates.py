@@ -265,7 +265,7 @@ def test_a_request_waits_while_the_budget_is_not_certain():
     thread.join(5)
     assert answers[0][1] == "" and budget.spent.usd == Decimal("0.04")
     budget.settle(second, {"event": "failed", "kind": "connection", "usage": {"input": 250_000}})
-    assert budget.admit(Most(Decimal(0), 0)) == (0, "the budget of $1.00 is used up")
+    assert budget.admit(Most(Decimal(0), 0)) == (-1, "the budget of $1.00 is used up")  # no ticket: 0 is the first's
     budget.stop.set()
     with pytest.raises(Cancelled):
         budget.admit(Most(Decimal(0), 0))
