@@ -48,3 +48,45 @@ def test_a_vocabulary_of_more_than_2_to_the_31_elements():
     assert sweep.emulated("sm_90a")(corpus.embedding, out, indices, weight)
     embedding_reference.embedding(want, indices, weight)
     assert torch.equal(out, want)
+
+
+def heads_far_apart(t):
+    """(T, heads, D) as a transpose of (heads, T, D), the heads that far apart."""
+    return far(t.transpose(0, 1).contiguous()).transpose(0, 1)
+
+
+def heads(count, seed, dtype=torch.bfloat16):
+    return torch.randn(2, count, 64, generator=torch.Generator().manual_seed(seed)).to(dtype)
+
+
+TABLE, POSITIONS, WEIGHT = torch.randn(9, 64).bfloat16(), torch.tensor([3, 8]), torch.randn(64).bfloat16()
+CODES = torch.float8_e4m3fn
+WITH_HEADS = {
+    "qk_norm": (lambda q, k: (q, k, WEIGHT, WEIGHT, 1e-6), 1),
+    "rotary_embedding": (lambda q, k: (POSITIONS, q, k, 64, TABLE, True), 0),
+    "rotary_embedding_fp8": (
+        lambda q, k: (heads_like(q), heads_like(k), POSITIONS, q, k, 64, TABLE, True), 0,
+    ),
+    "rope_quantize_fp8": (
+        lambda q, k: (q, k, q, k, TABLE, POSITIONS, True, 1.0, 1.0, *(heads_like(t) for t in (q, k, q, k))), 0,
+    ),
+}  # fmt: skip
+
+
+def heads_like(t):
+    """e4m3 zeros laid out as t is."""
+    zeros = torch.zeros(t.shape, dtype=CODES)
+    return heads_far_apart(zeros) if t.stride(1) == FAR else zeros
+
+
+@pytest.mark.parametrize("name", WITH_HEADS)
+def test_heads_far_apart(name):
+    """Offsets of heads, as of rows, are 64-bit."""
+    make, units = WITH_HEADS[name]
+    q, k = heads(3, 1), heads(4, 2)
+    op, got, want = getattr(corpus, name), make(heads_far_apart(q), heads_far_apart(k)), make(q, k)
+    assert sweep.emulated("sm_90a")(op, *got)
+    op.op.fallback(*op.op.bind(want, {}))
+    for a, b in zip(got, want, strict=True):
+        if isinstance(a, torch.Tensor) and a.stride() != b.stride():
+            assert ulps(a.contiguous(), b).max() <= units

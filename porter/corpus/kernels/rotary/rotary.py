@@ -159,12 +159,16 @@ class Rotary(Specialisation):
     def spot(self, mQ, mK, token, head, element):
         """Pointer to an element of a head of q, or of k behind them."""
         T = mQ.element_type
-        where = lib.address(self.token_of(mQ, token) + (head * self.q_stride + element))
+        where = lib.address(self.token_of(mQ, token) + (self.to_head(head, self.q_stride) + element))
         if self.k_heads:
             head = head - self.q_heads
-            key = self.token_of(mK, token) + (head * self.k_stride + element)
+            key = self.token_of(mK, token) + (self.to_head(head, self.k_stride) + element)
             where = lib.select(head < 0, where, lib.address(key))
         return cute.make_ptr(T, where, cute.AddressSpace.gmem, assumed_align=max(1, T.width // 8))
+
+    def to_head(self, head, stride):
+        """Elements from a token's first head to another, in 64 bits where 32 may not hold them."""
+        return (Int64(head) if self.heads * stride + self.head_size >= 1 << 31 else head) * stride
 
     def token_of(self, mQ, token):
         """Pointer to the heads of a token."""
