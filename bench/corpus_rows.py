@@ -24,7 +24,8 @@ Shape = tuple[int, ...]
 class Workload:
     """One kernel. `compiled` computes the result from torch operators, as torch.compile is given it.
 
-    tolerance: largest error of an output against the reference, over the reference's largest value. close: shapes at
+    tolerance: largest error of an output against the reference, over the reference's largest value; an e4m3 code beside
+    the reference's is an eighth off. close: shapes at
     which torch.compile was within 10 % of the best peer when all were timed; elsewhere compiling it costs more GPU time
     than it tells.
     """
@@ -237,18 +238,18 @@ WORKLOADS: tuple[Workload, ...] = (
              close=_shapes((1, 64), (8192, 64), (1, 128), (8192, 128), (1, 256))),
     Workload("silu_and_mul", _GATED, gated_inputs, silu_and_mul, ("x",), lambda t, d: 6 * t * d,
              close=_shapes(*[s for s in _GATED if s not in ((1024, 14336), (8192, 14336))])),
-    Workload("per_token_fp8", _NORM, quant_inputs, token_fp8, ("x",), lambda t, h: 3 * t * h + 4 * t, 0.1,
+    Workload("per_token_fp8", _NORM, quant_inputs, token_fp8, ("x",), lambda t, h: 3 * t * h + 4 * t, 0.13,
              _shapes((1, 4096), (8192, 4096), (128, 7168))),
     Workload("per_token_group128_fp8", _NORM, quant_inputs, group_fp8, ("x",),
-             lambda t, h: 3 * t * h + t * h // 32, 0.1,
+             lambda t, h: 3 * t * h + t * h // 32, 0.13,
              _shapes((1, 4096), (16, 4096), (1024, 4096), (8192, 4096), (1, 7168), (16, 7168), (128, 7168))),
     Workload("rms_norm_static_fp8", _NORM, quant_inputs, norm_static_fp8, ("x", "w", "scale"),
              lambda t, h: 3 * t * h + 2 * h, 0.1),
     Workload("rms_norm_per_token_fp8", _NORM, quant_inputs, norm_token_fp8, ("x", "w"),
-             lambda t, h: 3 * t * h + 2 * h + 4 * t, 0.1,
+             lambda t, h: 3 * t * h + 2 * h + 4 * t, 0.13,
              _shapes(*[s for s in _NORM if s not in ((1024, 7168), (8192, 7168))])),
     Workload("silu_mul_group128_fp8", _FEW, gated_inputs, silu_group_fp8, ("x",),
-             lambda t, d: 5 * t * d + t * d // 32, 0.1, frozenset(_FEW)),
+             lambda t, d: 5 * t * d + t * d // 32, 0.13, frozenset(_FEW)),
     Workload("rotary 32+8x128", ((1,), (128,), (8192,)), rotary_inputs, rotary, ("p", "q", "k", "cache"),
              lambda t: 4 * t * 40 * 128 + t * 256, close=_shapes((1,), (128,), (8192,))),
     Workload("softmax", ((4096, 4096), (1024, 32768), (256, 131072)), softmax_inputs, softmax, ("x",),

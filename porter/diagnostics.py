@@ -60,13 +60,16 @@ def is_word(char: str) -> bool:
 
 
 def source_line(file: str, line: int) -> str | None:
-    rows = _lines(file)
+    path = Path(file).absolute()
+    try:
+        now = path.stat()
+        rows = _lines(path, now.st_mtime_ns, now.st_size)
+    except OSError:
+        return None
     return rows[line - 1] if 1 <= line <= len(rows) else None
 
 
 @lru_cache(maxsize=64)
-def _lines(file: str) -> tuple[str, ...]:
-    try:
-        return tuple(lines_of(Path(file).read_text(encoding="utf-8", errors="replace")))
-    except OSError:
-        return ()
+def _lines(path: Path, changed: int, size: int) -> tuple[str, ...]:
+    # `changed` and `size` tell a file that was edited while the review is open, `path` one in another working folder
+    return tuple(lines_of(path.read_text(encoding="utf-8", errors="replace")))

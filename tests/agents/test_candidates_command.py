@@ -21,6 +21,7 @@ from tests.agents.messages_server import Say, call, serving
 from tests.agents.test_candidates import number_of, turn_of
 from tests.agents.test_real_verifier import RIGHT, TASK, fill
 from tests.agents.test_work_places import git
+from tests.cli.conftest import default_sigint
 
 pytest.importorskip("cutlass", reason="needs nvidia-cutlass-dsl")
 
@@ -107,8 +108,9 @@ def test_stopped_while_the_models_think_then_resumed(work, how, jobs):
         started = command(served.url, "--candidates", "2", "--jobs", jobs)
         started[2:2] = ["second.cu"] if jobs == "2" else []
         child = subprocess.Popen(
-            [sys.executable, "-m", "porter.cli", *started], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+            [sys.executable, "-m", "porter.cli", *started], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            preexec_fn=default_sigint,
+        )  # fmt: skip
         assert reached.wait(120)
         records = [r for r in Path(".porter/runs").glob("*/candidate-1.jsonl")]
         end = time.monotonic() + 60

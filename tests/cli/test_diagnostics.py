@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-from porter.diagnostics import excerpt, render
+from porter.diagnostics import excerpt, render, source_line
 from porter.model import Diagnostic
 from porter.report import console, print_diagnostics
 from porter.source import Span
@@ -60,3 +60,14 @@ def test_messages_may_hold_what_looks_like_markup() -> None:
     out = io.StringIO()
     print_diagnostics((Diagnostic("PRT001", "smem[0] [bold]"),), console(out, "never"))
     assert out.getvalue().startswith("PRT001 smem[0] [bold]")
+
+
+def test_the_line_shown_is_the_one_that_stands_there_now(tmp_path: Path, monkeypatch) -> None:
+    """A review stays open while the source is edited, and working folders have files of one name."""
+    for folder, text in (("a", "int first;"), ("b", "int other;"), ("b", "int edited;")):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / "k.cu").write_text(text + "\n")
+        monkeypatch.chdir(tmp_path / folder)
+        assert source_line("k.cu", 1) == text
+    (tmp_path / "b/k.cu").unlink()
+    assert source_line("k.cu", 1) is None
