@@ -244,7 +244,7 @@ WORKLOADS: tuple[Workload, ...] = (
              lambda t, h: 3 * t * h + t * h // 32, 0.13,
              _shapes((1, 4096), (16, 4096), (1024, 4096), (8192, 4096), (1, 7168), (16, 7168), (128, 7168))),
     Workload("rms_norm_static_fp8", _NORM, quant_inputs, norm_static_fp8, ("x", "w", "scale"),
-             lambda t, h: 3 * t * h + 2 * h, 0.1),
+             lambda t, h: 3 * t * h + 2 * h, 0.13),
     Workload("rms_norm_per_token_fp8", _NORM, quant_inputs, norm_token_fp8, ("x", "w"),
              lambda t, h: 3 * t * h + 2 * h + 4 * t, 0.13,
              _shapes(*[s for s in _NORM if s not in ((1024, 7168), (8192, 7168))])),
