@@ -7,7 +7,8 @@ from typing import Any
 import torch
 
 from tests.corpus import float64
-from tests.corpus.numerics import CODES, E4M3, KINDS, Inputs, Op, Output
+from tests.corpus.inputs import CODES, E4M3, KINDS, Inputs
+from tests.corpus.numerics import Op, Output
 
 WIDTHS = (64, 96, 128, 576, 768, 769, 1536, 2048, 2880, 4096, 5125, 7168, 13824, 14336)
 FEW_WIDTHS = (64, 96, 769, 2880, 7168)

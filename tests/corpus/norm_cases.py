@@ -7,7 +7,8 @@ from typing import Any
 import torch
 
 from tests.corpus import float64
-from tests.corpus.numerics import CODES, E4M3, KINDS, Inputs, Op, Output
+from tests.corpus.inputs import CODES, E4M3, KINDS, Inputs
+from tests.corpus.numerics import Op, Output
 
 EPS = 1e-6
 HIDDEN = (64, 96, 128, 576, 768, 769, 1536, 2048, 2880, 4096, 5120, 5125, 7168, 8192, 16384, 32768)

@@ -10,7 +10,8 @@ import torch
 
 from porter.corpus.runtime.device import device_of
 from porter.corpus.runtime.ops import Unsupported
-from tests.corpus.numerics import Inputs, Op, Row, Tally, cases, name_of
+from tests.corpus.inputs import Inputs
+from tests.corpus.numerics import Op, Row, Tally, cases, name_of
 
 TOKENS = (0, 1, 2, 3, 7, 16, 31, 64, 127, 128, 129, 256, 1024, 4096, 8192)
 FEW = (1, 7, 129)  # with every kind of numbers, and in every variant

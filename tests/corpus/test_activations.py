@@ -17,6 +17,7 @@ from porter.corpus.runtime import tuning
 from porter.corpus.runtime.device import Device
 from porter.corpus.runtime.specialisation import compiled
 from tests.corpus.emulated import run
+from tests.corpus.numerics import ulps
 
 ARCHS = ("sm_90a", "sm_100a")
 # name, arguments after (out, input)
@@ -35,14 +36,6 @@ LOOSE = {"gelu_and_mul", "gelu_tanh_and_mul", "silu_and_mul_with_clamp", "swiglu
 
 def random(*shape, dtype=torch.bfloat16, seed=1, scale=3.0):
     return (torch.randn(*shape, generator=torch.Generator().manual_seed(seed)) * scale).to(dtype)
-
-
-def ulps(a, b):
-    """Distance in units of the last place of two 16-bit or 8-bit float tensors."""
-    bits = {2: torch.int16, 1: torch.int8, 4: torch.int32}[a.element_size()]
-    a, b = a.contiguous().view(bits).long(), b.contiguous().view(bits).long()
-    low = -(1 << (8 * bits.itemsize - 1))
-    return (torch.where(a < 0, low - a, a) - torch.where(b < 0, low - b, b)).abs()
 
 
 @pytest.mark.parametrize("arch", ARCHS)

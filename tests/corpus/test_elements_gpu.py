@@ -12,7 +12,8 @@ from torch.nn import functional as F
 
 from porter import corpus
 from tests.corpus.element_cases import ELEMENTS, HALVES, ONCE, WIDTHS
-from tests.corpus.numerics import E4M3, ulps
+from tests.corpus.inputs import E4M3
+from tests.corpus.numerics import ulps
 from tests.corpus.on_gpu import TOKENS, grid, label, repeat, sweep
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")]

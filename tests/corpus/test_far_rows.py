@@ -13,7 +13,8 @@ import torch
 from porter import corpus
 from porter.corpus.ops import embedding_reference
 from tests.corpus import sweep
-from tests.corpus.numerics import Inputs, ulps
+from tests.corpus.inputs import Inputs
+from tests.corpus.numerics import ulps
 
 FAR = (1 << 30) + 64  # elements; the third row is past 2^31
 NEAR = {"rms_norm_dynamic_per_token_quant": {3}}  # scales of one a row are contiguous, as vLLM has them

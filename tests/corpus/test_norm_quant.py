@@ -13,7 +13,8 @@ from porter import corpus
 from porter.corpus.ops import norm_reference as reference
 from porter.corpus.runtime import tuning
 from tests.corpus.emulated import run
-from tests.corpus.test_norms import EPS, random, ulps
+from tests.corpus.numerics import ulps
+from tests.corpus.test_norms import EPS, random
 
 E4M3 = torch.float8_e4m3fn
 

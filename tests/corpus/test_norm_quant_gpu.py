@@ -11,8 +11,9 @@ import torch
 
 from porter import corpus
 from porter.corpus.ops import norm_reference as reference
+from tests.corpus.inputs import E4M3
 from tests.corpus.norm_cases import EPS, NORMS
-from tests.corpus.numerics import E4M3, ulps
+from tests.corpus.numerics import ulps
 from tests.corpus.on_gpu import grid, label, sweep
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")]

@@ -13,6 +13,7 @@ from porter import corpus
 from porter.corpus.ops import norm_reference as reference
 from porter.corpus.runtime import tuning
 from tests.corpus.emulated import run
+from tests.corpus.numerics import ulps
 
 ARCHS = ("sm_90a", "sm_100a")
 EPS = 1e-6
@@ -20,14 +21,6 @@ EPS = 1e-6
 
 def random(*shape, dtype=torch.bfloat16, seed=1):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
-
-
-def ulps(a, b):
-    """Distance in units of the last place of two tensors of one 16-bit or 32-bit float type."""
-    bits = {2: torch.int16, 4: torch.int32, 1: torch.int8}[a.element_size()]
-    a, b = a.contiguous().view(bits).long(), b.contiguous().view(bits).long()
-    low = -(1 << (8 * bits.itemsize - 1))
-    return (torch.where(a < 0, low - a, a) - torch.where(b < 0, low - b, b)).abs()
 
 
 def agree(got, want, exact=0.999, units=1):

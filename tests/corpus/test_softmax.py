@@ -15,7 +15,8 @@ from porter.corpus.ops.softmax import spread_softmax
 from porter.corpus.runtime import tuning
 from porter.corpus.runtime.device import Device
 from tests.corpus.emulated import run
-from tests.corpus.test_activations import random, ulps
+from tests.corpus.numerics import ulps
+from tests.corpus.test_activations import random
 
 ARCHS = ("sm_90a", "sm_100a")
 
