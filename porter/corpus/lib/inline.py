@@ -1,4 +1,4 @@
-"""Inline PTX: values that the compiler may share, move or drop (`pure`), and statements that may stay in place (`asm`)."""
+"""Inline PTX: values that the compiler may share, move or drop (`pure`), and statements like CUDA's `asm`."""
 
 from cutlass import Float32, Float64, Int16, Int32, Int64, Uint16, Uint32, Uint64
 from cutlass._mlir.dialects import llvm
