@@ -172,7 +172,7 @@ def finish(report: Any, args: argparse.Namespace) -> int:
         try:
             write_atomic(Path(args.html), page(report))
         except OSError as error:
-            raise writing_failed(Path(args.html), error) from error
+            raise writing_failed(Path(args.html), error, "give --html another place") from error
     if args.output_format in ("full", "json"):
         print_run(report, args.output_format, args.color)
         return int(report.exit_code)

@@ -221,7 +221,7 @@ def _write(loaded: Loaded, text: str, change: Callable[[PortRecord], PortRecord]
     try:
         write_atomic(loaded.path, text)
     except OSError as error:
-        raise writing_failed(loaded.path, error) from error
+        raise writing_failed(loaded.path, error, "make the file writable, then decide again") from error
 
 
 def _saved(loaded: Loaded, region: Region, state: str, comment: str) -> Loaded:

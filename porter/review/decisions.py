@@ -140,7 +140,7 @@ def save_draft(port: Path, region: str, text: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(path, f"{region}\n{text}")
     except OSError as error:
-        raise writing_failed(path, error) from error
+        raise writing_failed(path, error, "make the folder writable, then save again") from error
 
 
 def read_draft(port: Path, region: str) -> str | None:
