@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import subprocess
 import tempfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from porter.verify.ptxas import ptxas_version
-from porter.verify.toolkit import nvidia_roots
+from porter.verify.ptxas import newest_tool
 
 MISSING = "nvdisasm is not installed: `pip install nvidia-cuda-nvdisasm`, or `porter[review]`"
 
@@ -29,11 +26,7 @@ class Instruction:
 @cache
 def find_nvdisasm() -> Path | None:
     """The newest nvdisasm among pip's packages and PATH, or None."""
-    found = [f for root in nvidia_roots() if (f := root / "bin" / "nvdisasm").is_file() and os.access(f, os.X_OK)]
-    on_path = shutil.which("nvdisasm")
-    if on_path:
-        found.append(Path(on_path))
-    return max(found, key=ptxas_version, default=None)  # both tools say their release alike
+    return newest_tool("nvdisasm")
 
 
 def disassemble(cubin: bytes, entry: str = "") -> tuple[Instruction, ...]:

@@ -33,8 +33,13 @@ class Assembled:
 @cache
 def find_ptxas() -> Path | None:
     """The newest ptxas among pip's packages and PATH, or None."""
-    found = [f for root in nvidia_roots() if (f := root / "bin" / "ptxas").is_file() and os.access(f, os.X_OK)]
-    on_path = shutil.which("ptxas")
+    return newest_tool("ptxas")
+
+
+def newest_tool(name: str) -> Path | None:
+    """The newest of a toolkit's programs that say their release as ptxas does, among pip's packages and PATH."""
+    found = [f for root in nvidia_roots() if (f := root / "bin" / name).is_file() and os.access(f, os.X_OK)]
+    on_path = shutil.which(name)
     if on_path:
         found.append(Path(on_path))
     return max(found, key=ptxas_version, default=None)

@@ -5,34 +5,23 @@ from __future__ import annotations
 import pytest
 
 from porter import ir
-from porter.case import load_case
 from porter.emit import plan as planning
 from porter.emit.module import emit_module
 from porter.emit.plan import PlanOptions, make_plan
-from porter.frontend.instances import specialise
-from porter.frontend.lower import lower_kernel
-from porter.frontend.parse import ParseOptions, parse_source
 from porter.model import patterns_of
 from porter.patterns.catalogue import all_patterns, assumptions_of
 from porter.patterns.inline import must_inline
 from porter.patterns.library import CG
 from porter.patterns.marks import leaves_in, own_nodes
 from porter.patterns.tables.intrinsics import LOADS, STORES
-from porter.source import Source
-from tests.emit.test_ports import ALL, ROOT
+from tests.emit.test_ports import ALL
+from tests.emit.test_ports import lowered as from_front_end
 
 
 @pytest.fixture(scope="module", params=ALL)
 def lowered(request):
     """(instances as the front end gives them, what planning needs beside them, the plan, the port)."""
-    path = ROOT / f"{request.param}.cu"
-    source = Source.read(path)
-    case = load_case(path.with_suffix(".case.toml"))
-    unit = parse_source(source, ParseOptions())
-    info = next(k for k in unit.kernels if k.name == case.kernel)
-    instances = tuple(i.instance for i in case.instances)
-    whole, cursors = specialise(source, ParseOptions(), [(info, i) for i in instances])
-    kernels = [lower_kernel(whole, cursors[info.qualified_name, i], info, i) for i in instances]
+    source, case, info, instances, kernels = from_front_end(request.param)
     rest = (info, case, PlanOptions(False, source, instances))
     plan = make_plan(kernels, *rest)
     return kernels, rest, plan, emit_module(plan)

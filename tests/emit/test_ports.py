@@ -21,7 +21,8 @@ ROOT = Path(__file__).parents[2] / "reference_kernels"
 ALL = sorted(str(p.relative_to(ROOT).with_suffix("")) for p in ROOT.glob("*/*.cu"))
 
 
-def port(name, *, standalone=False):
+def lowered(name):
+    """(source, case, kernel's info, instances, their kernels as the front end gives them) of a reference kernel."""
     path = ROOT / f"{name}.cu"
     source = Source.read(path)
     case = load_case(path.with_suffix(".case.toml"))
@@ -30,6 +31,11 @@ def port(name, *, standalone=False):
     instances = tuple(i.instance for i in case.instances)
     whole, cursors = specialise(source, ParseOptions(), [(info, i) for i in instances])
     kernels = [lower_kernel(whole, cursors[info.qualified_name, i], info, i) for i in instances]
+    return source, case, info, instances, kernels
+
+
+def port(name, *, standalone=False):
+    source, case, info, instances, kernels = lowered(name)
     options = PlanOptions(standalone, source, instances)
     return emit_module(make_plan(kernels, info, case, options)), info, instances, source
 

@@ -121,19 +121,16 @@ class Rows:
         wanted = {"none": [], "weight": [(mW, True)], "all": [(mW, True), *((g, inside) for g in gXs)]}[what]
         for gX, valid in wanted:
             if gX is not None:
-                self._prefetch(gX, lane, valid)
-
-    def ask(self, gX, lane, inside):
-        """Ask for one row in L2, as `prefetch`."""
-        self._prefetch(gX, lane, inside)
+                self.ask(gX, lane, valid)
 
     def ask_ahead(self, mX, numbers, ahead, total, lane):
         """Ask for the rows that lie `ahead` rows on, where there are such, in L2, as `prefetch`."""
         for n in numbers:
-            self._prefetch(self.of(mX, n + ahead), lane, n + ahead < total)
+            self.ask(self.of(mX, n + ahead), lane, n + ahead < total)
 
     @cute.jit
-    def _prefetch(self, gX: cute.Tensor, lane: Int32, inside):
+    def ask(self, gX: cute.Tensor, lane: Int32, inside):
+        """Ask for one row in L2, as `prefetch`."""
         width = gX.element_type.width
         if cutlass.const_expr(self.vec * width >= 128 and self.length * width % 128 == 0):
             wanted = (lane == 0) if inside is True else (lane == 0) & inside
