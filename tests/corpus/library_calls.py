@@ -206,6 +206,7 @@ CALLS = {
     "nanosleep": lambda v: lib.nanosleep(20),
     "pdl_wait": lambda v: lib.pdl_wait(),
     "pdl_launch_dependents": lambda v: lib.pdl_launch_dependents(),
+    "leading": lambda v: Int32(lib.leading(5)),
     "grid_sync": lambda v: lib.grid_sync(),
     "shfl_xor": lambda v: lib.shfl_xor(v.x, 4),
     "shfl_down": lambda v: lib.shfl_down(v.x, 4),

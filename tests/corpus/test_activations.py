@@ -213,9 +213,9 @@ def test_the_largest_scale_may_have_no_dimension():
 
 
 @pytest.mark.parametrize(
-    "choice", [{"threads": 64, "ahead": 4, "stream": False}, {"threads": 32, "rows": 2, "ahead": 3}]
+    "choice", [{"threads": 64, "lead": 4, "stream": False}, {"threads": 32, "rows": 2, "lead": 3}]
 )
-def test_a_block_may_ask_for_the_input_of_another(choice):
+def test_only_the_first_blocks_may_ask(choice):
     x = random(9, 2 * 328 * 2)
     out, want = torch.empty(9, 656).bfloat16(), torch.empty(9, 656).bfloat16()
     with tuning.forced(choice):

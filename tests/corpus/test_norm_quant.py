@@ -63,10 +63,10 @@ def test_static_fp8_with_residual(profile):
 
 
 @pytest.mark.parametrize("residual", [False, True])
-def test_static_fp8_of_several_rows_in_flight(residual):
+def test_static_fp8_that_asks_for_rows(residual):
     x, r, w, scale = random(9, 1536), random(9, 1536, seed=2), random(1536, seed=3), torch.tensor([0.02])
     out, want, want_r = torch.zeros(9, 1536, dtype=E4M3), torch.zeros(9, 1536, dtype=E4M3), r.clone()
-    with tuning.forced({"threads": 96, "rows": 1, "batch": 4}):
+    with tuning.forced({"threads": 96, "rows": 1, "prefetch": "rows", "lead": 3, "ahead": 2}):
         if residual:
             run(corpus.fused_add_rms_norm_static_fp8_quant, out, x, r, w, scale, EPS)
             reference.fused_add_rms_norm_static_fp8_quant(want, x, want_r, w, scale, EPS)

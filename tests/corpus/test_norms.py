@@ -42,27 +42,28 @@ def exact_rms_norm(x, w, eps=EPS, bias=0.0):
     return y if w is None else y * (w.double() + bias)
 
 
-@pytest.mark.parametrize(("tokens", "threads", "rows", "batch"), [(5, 64, 1, 2), (3, 32, 2, 4), (9, 96, 1, 4)])
-def test_rms_norm_of_several_rows_in_flight(tokens, threads, rows, batch):
+@pytest.mark.parametrize(("tokens", "threads", "rows"), [(5, 64, 2), (3, 32, 4), (9, 96, 1)])
+def test_rms_norm_of_several_rows_a_block(tokens, threads, rows):
     """The last block has fewer rows than it has room for."""
     x, w = random(tokens, 1536), random(1536)
     out, want = torch.empty_like(x), torch.empty_like(x)
-    with tuning.forced({"threads": threads, "rows": rows, "batch": batch}):
+    with tuning.forced({"threads": threads, "rows": rows}):
         run(corpus.rms_norm, out, x, w, EPS)
     reference.rms_norm(want, x, w, EPS)
     agree(out, want)
     a, r, want_a, want_r = x.clone(), x.clone(), x.clone(), x.clone()
-    with tuning.forced({"threads": threads, "rows": rows, "batch": batch}):
+    with tuning.forced({"threads": threads, "rows": rows}):
         run(corpus.fused_add_rms_norm, a, r, w, EPS)
     reference.fused_add_rms_norm(want_a, want_r, w, EPS)
     agree(a, want_a)
     assert torch.equal(r, want_r)
 
 
-def test_rms_norm_that_asks_for_rows_ahead():
+@pytest.mark.parametrize("choice", [{"ahead": 8}, {"prefetch": "rows", "lead": 5}, {"prefetch": "all", "lead": 2}])
+def test_rms_norm_that_asks_for_rows(choice):
     x, w = random(21, 1536), random(1536)
     out, want = torch.empty_like(x), torch.empty_like(x)
-    with tuning.forced({"threads": 64, "ahead": 8, "batch": 2}):
+    with tuning.forced({"threads": 64, **choice}):
         run(corpus.rms_norm, out, x, w, EPS)
     reference.rms_norm(want, x, w, EPS)
     agree(out, want)
@@ -144,7 +145,7 @@ def test_qk_norm_of_packed_qkv(arch, head, tokens):
     assert torch.equal(packed[:, 11 * head :], want[:, 11 * head :])
 
 
-@pytest.mark.parametrize("choice", [{"batch": 4}, {"batch": 1, "ahead": 3}, {"batch": 2, "ahead": 2}])
+@pytest.mark.parametrize("choice", [{"batch": 4}, {"batch": 1, "ahead": 3}, {"batch": 2, "ahead": 2, "lead": 4}])
 def test_qk_norm_with_several_rows_in_flight(choice):
     q, k = random(600, 8, 128), random(600, 2, 128, seed=4)
     want_q, want_k, wq, wk = q.clone(), k.clone(), random(128, seed=3), random(128, seed=5)

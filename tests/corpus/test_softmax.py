@@ -106,7 +106,10 @@ def test_how_rows_are_spread():
     assert spread(100000, 128) == (16, 32, 1)
 
 
-@pytest.mark.parametrize("choice", [{"keep": False}, {"ahead": 2}, {"threads": 32, "rows": 4}, {"cluster": 2}])
+@pytest.mark.parametrize(
+    "choice",
+    [{"keep": False}, {"ahead": 2}, {"prefetch": True, "lead": 4}, {"threads": 32, "rows": 4}, {"cluster": 2}],
+)
 def test_other_choices_give_the_same(choice):
     x = random(9, 512)
     out, other = torch.empty_like(x), torch.empty_like(x)

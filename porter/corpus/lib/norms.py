@@ -10,15 +10,10 @@ def inverse_rms(rows, x, eps, scratch):
     """1 / sqrt(mean(x^2) + eps) of each row, Float32. x: float32 values (vec, accesses) of this thread, zeros beyond
     the row. `div.rn.f32` by the length (exactly so: `mul.f32` for powers of two), then `rsqrt.approx.f32`, as
     `rsqrtf(sum / n + eps)` in CUDA."""
-    return inverse_rms_each(rows, [x], eps, scratch)[0]
-
-
-def inverse_rms_each(rows, xs, eps, scratch):
-    """`inverse_rms` of several rows with one barrier for all; `scratch` of as many copies."""
-    totals = rows.reduce_each([rows.fold(x * x) for x in xs], scratch)
+    total = rows.reduce(rows.fold(x * x), scratch)
     if cutlass.const_expr(rows.length & (rows.length - 1) == 0):
-        return [rsqrt(total * (1.0 / rows.length) + eps) for total in totals]
-    return [rsqrt(div_rn(total, Float32(rows.length)) + eps) for total in totals]
+        return rsqrt(total * (1.0 / rows.length) + eps)
+    return rsqrt(div_rn(total, Float32(rows.length)) + eps)
 
 
 def add_residual(rows, tXrX, tXrR, gR, lane, inside, rounded, T):
@@ -32,11 +27,6 @@ def add_residual(rows, tXrX, tXrR, gR, lane, inside, rounded, T):
     tXrR.store(h.to(T))
     rows.store(gR, lane, tXrR, inside)
     return tXrR.load().to(Float32) if cutlass.const_expr(rounded) else h
-
-
-def sums_of(rows, tXrX, tXrR, gR, lane, inside, rounded, T):
-    """Float32 values of several rows, plus their residuals where there are some (see `add_residual`)."""
-    return [add_residual(rows, x, r, g, lane, i, rounded, T) for x, r, g, i in zip(tXrX, tXrR, gR, inside, strict=True)]
 
 
 def weighted(y, tXrW, bias, rounding, T, out=None):

@@ -15,6 +15,7 @@ from porter.corpus.lib.inline import asm
 from porter.corpus.lib.integers import select
 from porter.corpus.lib.memory import assume_aligned, shared
 from porter.corpus.lib.packed import prefetch_bytes, store_words
+from porter.corpus.lib.sync import leading
 from porter.corpus.lib.warp import shfl_xor
 
 
@@ -53,12 +54,11 @@ class Rows:
             return Int32(0), tidx
         return tidx // self.threads, tidx % self.threads
 
-    def numbers(self, batch, total):
-        """(`batch` rows that this thread works on, whether each is below `total`: True where a block has one row)."""
-        row_in_block, _ = self.place()
-        first = cute.arch.block_idx()[0] * (batch * self.rows) + row_in_block
-        numbers = [first + b * self.rows for b in range(batch)]
-        return numbers, [True if batch * self.rows == 1 else n < total for n in numbers]
+    def mine(self, total):
+        """(row of this thread, lane within it, whether it is below `total`: True where a block has one row), Int32."""
+        row_in_block, lane = self.place()
+        row = cute.arch.block_idx()[0] * self.rows + row_in_block
+        return row, lane, True if self.rows == 1 else row < total
 
     def of(self, mX: cute.Tensor, row: Int32):
         """Row `row` of a (T, H) tensor; of a (T, inner, H) tensor that of its first two dimensions taken as one.
@@ -67,14 +67,6 @@ class Rows:
             return mX[row, None]
         inner = cute.size(mX, mode=[1])
         return mX[row // inner, row % inner, None]
-
-    def each(self, mX, numbers):
-        """`of` for several rows; None for each where there is no tensor."""
-        return [None if mX is None else self.of(mX, n) for n in numbers]
-
-    def load_each(self, gX, lane, inside):
-        """`load` of several rows; None where there is none."""
-        return [None if g is None else self.load(g, lane, i) for g, i in zip(gX, inside, strict=True)]
 
     def load(self, gX, lane, inside=True):
         """This thread's part of a row of global memory; zeros beyond its end, and if not `inside` (a row that is none).
@@ -96,8 +88,8 @@ class Rows:
 
     def load_early(self, mW, lane, prefetch="none"):
         """`load` of a weight (None where there is none) while the row is on its way, if that takes few registers (at
-        most two accesses) or there are few blocks, which is when something is prefetched; else None."""
-        early = mW is not None and (self.accesses <= 2 or prefetch != "none")
+        most two accesses) or there are few blocks, which is when it is prefetched; else None."""
+        early = mW is not None and (self.accesses <= 2 or prefetch in ("weight", "all"))
         return self.load(mW, lane) if early else None
 
     def load_late(self, mW, lane, tXrW):
@@ -114,19 +106,23 @@ class Rows:
             elif self._reached(i, lane, inside):
                 store_vector(gX.iterator + self.at(i, lane), tXrX[None, i].iterator, self.vec)
 
-    def prefetch(self, what, gXs, mW, lane, inside=True):
-        """Ask for the weight ("weight") or also for rows ("all") in the L2 cache. No value is read, so this may stand
-        before `pdl_wait`. One `cp.async.bulk.prefetch.L2` a row, of one thread, where the row is a whole number of 16
-        bytes and aligned to them; else one `prefetch.global.L2` for 128 bytes."""
-        wanted = {"none": [], "weight": [(mW, True)], "all": [(mW, True), *((g, inside) for g in gXs)]}[what]
-        for gX, valid in wanted:
-            if gX is not None:
-                self.ask(gX, lane, valid)
+    def prefetch(self, what, gXs, mW, lane, inside, lead=0):
+        """Ask for the "weight", for "rows", for both ("all") or "none" in the L2 cache; for rows in the first `lead`
+        blocks only, if that is not 0. No value is read, so this may stand before `pdl_wait`. One
+        `cp.async.bulk.prefetch.L2` a row, of one thread, where the row is a whole number of 16 bytes and aligned to
+        them; else one `prefetch.global.L2` for 128 bytes."""
+        if mW is not None and what in ("weight", "all"):
+            self.ask(mW, lane, True)
+        if what in ("rows", "all"):
+            early = leading(lead)
+            there = inside if early is True else early if inside is True else early & inside
+            for gX in gXs:
+                if gX is not None:
+                    self.ask(gX, lane, there)
 
-    def ask_ahead(self, mX, numbers, ahead, total, lane):
-        """Ask for the rows that lie `ahead` rows on, where there are such, in L2, as `prefetch`."""
-        for n in numbers:
-            self.ask(self.of(mX, n + ahead), lane, n + ahead < total)
+    def ask_ahead(self, mX, row, total, lane):
+        """Ask for row `row`, where there is such a row of `total`, in L2, as `prefetch`."""
+        self.ask(self.of(mX, row), lane, row < total)
 
     @cute.jit
     def ask(self, gX: cute.Tensor, lane: Int32, inside):
@@ -175,40 +171,32 @@ class Rows:
         """Element of the row at which access i of a lane starts."""
         return (lane + i * self.threads) * self.vec
 
-    def scratch(self, dtype=Float32, copies=1):
-        """Shared memory for `reduce`: one value a warp, `copies` times, up to a whole number of 16-byte reads."""
-        return shared(dtype, -(-self.warps * self.rows * copies // 4) * 4)
+    def scratch(self, dtype=Float32):
+        """Shared memory for `reduce`: one value a warp, up to a whole number of 16-byte reads."""
+        return shared(dtype, -(-self.warps * self.rows // 4) * 4)
 
-    def reduce(self, v, scratch: cute.Pointer, op="sum"):
+    @cute.jit
+    def reduce(self, v, scratch: cute.Pointer, op: cutlass.Constexpr = "sum"):
         """Reduce `v` over the threads of each row; every thread gets its row's result, the same bits in each.
 
         Within a warp by xor shuffles from 16 down to 1, then over the warps by halves. One `bar.sync` when a row has
         several warps, none otherwise; a second use of the same scratch needs a barrier in between.
         """
-        return self.reduce_each([v], scratch, op)[0]
-
-    @cute.jit
-    def reduce_each(self, values: list, scratch: cute.Pointer, op: cutlass.Constexpr = "sum"):
-        """`reduce` of several values with one barrier for all; `scratch` of as many copies."""
         offset = min(self.threads, 32) // 2
         while cutlass.const_expr(offset > 0):
-            values = [combine(v, shfl_xor(v, offset), op) for v in values]
+            v = combine(v, shfl_xor(v, offset), op)
             offset //= 2
         if cutlass.const_expr(self.warps > 1):
             tidx = cute.arch.thread_idx()[0]
-            warp = tidx // 32
-            each = self.warps * self.rows
-            used = each * len(values)
+            warp, used = tidx // 32, self.warps * self.rows
             if tidx % 32 == 0:
-                for i in cutlass.range_constexpr(len(values)):
-                    scratch[i * each + warp] = values[i]
+                scratch[warp] = v
             if cutlass.const_expr(used % 4 != 0):  # noqa: SIM102 (the compiler reads four values at once)
                 if tidx < 4 - used % 4:
-                    scratch[used + tidx] = type(values[0])(0)
+                    scratch[used + tidx] = type(v)(0)
             cute.arch.sync_threads()
-            first = (warp // self.warps) * self.warps if self.rows > 1 else Int32(0)
-            values = [self._over_warps(v, scratch, i * each + first, op) for i, v in enumerate(values)]
-        return values
+            v = self._over_warps(v, scratch, (warp // self.warps) * self.warps if self.rows > 1 else Int32(0), op)
+        return v
 
     def _over_warps(self, v, scratch, first, op):
         # every thread reads all partial results (broadcasts): quicker than a second round of shuffles

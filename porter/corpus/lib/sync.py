@@ -231,6 +231,15 @@ def pdl_launch_dependents():
     cute.arch.griddepcontrol_launch_dependents()
 
 
+def leading(blocks):
+    """Whether this block is one of the first `blocks` (`setp.lt`); 0 stands for all blocks: True, no instruction.
+
+    The first blocks start while the previous kernel ends and leaves memory idle: what they ask for in L2 then is there
+    when `pdl_wait` lets them go on. A block that starts later loads as soon as it could ask.
+    """
+    return True if blocks == 0 else cute.arch.block_idx()[0] < blocks
+
+
 @cute.jit
 def grid_sync():
     """`cooperative_groups::this_grid().sync()`: all blocks of a cooperative launch meet.

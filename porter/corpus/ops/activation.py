@@ -45,10 +45,10 @@ def _gated(device: Device, result: Any, input: Any, **choices: Any) -> Plan:
         vec = min(access_width(d, [result]), access_width(2 * d, [input]) // 2)
         if vec == 0:
             raise Unsupported("input is not aligned to a pair of gate and up")
-    spread = spread_elements(device, "silu_and_mul", dtype, rows, d, vec, vec * input.element_size() % 16 == 0)
+    spread = spread_elements(device, "silu_and_mul", dtype, rows, d, vec)
     kernel = Gated(
         dtype, d, vec, spread.threads, spread.rows, pdl=device.pdl, prefetch=spread.prefetch, stream=spread.stream,
-        ahead=spread.ahead, **choices,
+        lead=spread.lead, **choices,
     )  # fmt: skip
     blocks = kernel.blocks(rows)
     direct = input.dim() == 2
@@ -161,7 +161,9 @@ def _pointwise(device: Device, act: str, out: Any, input: Any) -> Plan:
         return None
     vec = access_width(d, [out, input], most=widest_access(device, rows))
     spread = spread_elements(device, "relu_squared", dtype, rows, d, vec)
-    kernel = Pointwise(act, dtype, d, vec, spread.threads, spread.rows, device.pdl, spread.prefetch)
+    kernel = Pointwise(
+        act, dtype, d, vec, spread.threads, spread.rows, device.pdl, spread.prefetch, spread.stream, spread.lead
+    )
     blocks, direct = kernel.blocks(rows), input.dim() == 2
 
     def bind(launch: Callable[..., None]) -> Callable[..., None]:

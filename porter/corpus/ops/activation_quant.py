@@ -107,6 +107,6 @@ def _quantised(
     spread = spread_elements(device, name, dtype, rows, d, vec)
     kernel = GatedQuant(
         dtype, d, vec, spread.threads, spread.rows, group, codes, transposed, bounded, *aligned, device.pdl,
-        spread.prefetch, spread.stream,
+        spread.prefetch, spread.stream, spread.lead,
     )  # fmt: skip
     return kernel, kernel.blocks(rows)

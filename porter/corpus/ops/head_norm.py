@@ -10,7 +10,7 @@ from porter.corpus.ops.norm import FLOATS, rounding
 from porter.corpus.ops.rows import access_width, as_heads, check_dtype, check_vector
 from porter.corpus.runtime.device import Device
 from porter.corpus.runtime.ops import Plan, Unsupported, op, usually
-from porter.corpus.runtime.tuning import choose
+from porter.corpus.runtime.tuning import Choice, choose
 
 
 @op(
@@ -46,12 +46,12 @@ def qk_norm(
     if q_heads == 0 or k_heads == 0:
         raise Unsupported("q or k has no heads")
     vec = access_width(length, [heads_q, heads_k], [q_weight, k_weight])
-    threads, per_block, batch, ahead = spread_heads(device, dtype, tokens * (q_heads + k_heads), length, vec)
+    spread = spread_heads(device, dtype, tokens * (q_heads + k_heads), length, vec)
     kernel = QkNorm(
-        dtype, q_heads, k_heads, Rows(length, vec, threads, per_block), weight, batch, weight_bias, rounding(profile),
-        device.pdl, ahead,
+        dtype, q_heads, k_heads, Rows(length, vec, spread["threads"], spread["rows"]), weight, spread["batch"],
+        weight_bias, rounding(profile), device.pdl, spread["ahead"], spread["prefetch"], spread["lead"],
     )  # fmt: skip
-    blocks = -(-tokens * (q_heads + k_heads) // (per_block * batch))
+    blocks = -(-tokens * (q_heads + k_heads) // (spread["rows"] * spread["batch"]))
     direct = q.dim() == 3 and k.dim() == 3
 
     def bind(launch: Callable[..., None]) -> Callable[..., None]:
@@ -66,9 +66,9 @@ def qk_norm(
     return kernel, bind
 
 
-def spread_heads(device: Device, dtype: str, rows: int, length: int, vec: int) -> tuple[int, int, int, int]:
-    """(threads of a row, rows of a block at once, rows a thread has in flight, blocks that one asks ahead for), a row
-    within a warp."""
+def spread_heads(device: Device, dtype: str, rows: int, length: int, vec: int) -> Choice:
+    """The tuning table's choice or a rule, a row within a warp: threads of a row ("threads"), rows of a block at once
+    ("rows"), rows that a thread has in flight ("batch"); "ahead", "prefetch", "lead" as QkNorm."""
     vectors = -(-length // vec)
     threads = min(32, vectors & -vectors)  # no idle lanes: the largest power of two that divides the row
     if -(-vectors // threads) > 8:
@@ -77,11 +77,16 @@ def spread_heads(device: Device, dtype: str, rows: int, length: int, vec: int) -
     if accesses > 8:
         raise Unsupported(f"heads of {length} elements in accesses of {vec} do not fit into a warp's registers")
     per_warp = 32 // threads
-    default = {"threads": threads, "rows": 8 * per_warp, "batch": max(1, 4 // accesses), "ahead": 0}
+    default: dict[str, Any] = {"threads": threads, "rows": 8 * per_warp, "batch": max(1, 4 // accesses), "ahead": 0}
     if rows <= 64 * per_warp * device.sm_count:
         default |= {"rows": per_warp if rows <= 4 * per_warp * device.sm_count else 4 * per_warp, "batch": 1}
 
-    def candidates() -> list[dict[str, int]]:
+    def lead(c: Choice) -> int:
+        return device.lead(-(-rows // (c["rows"] * c["batch"])), c["threads"] * c["rows"])
+
+    default |= {"prefetch": True, "lead": lead(default)}
+
+    def candidates() -> list[dict[str, Any]]:
         lanes = [t for t in (threads // 2, threads, 2 * threads) if 1 <= t <= 32 and vectors <= 8 * t]
         found = [
             {"threads": t, "rows": warps * 32 // t, "batch": b}
@@ -89,13 +94,12 @@ def spread_heads(device: Device, dtype: str, rows: int, length: int, vec: int) -
             for warps in (1, 2, 4, 8)
             for b in (1, 2, 4)
         ]
-        # blocks that run at once, if registers allow
-        at_once = [(c, device.sm_count * 2048 // (c["threads"] * c["rows"])) for c in found]
-        many = [(c, n) for c, n in at_once if c["batch"] <= 2 and rows > 4 * n * c["rows"] * c["batch"]]
-        return found + [c | {"ahead": n // part} for c, n in many for part in (1, 2)]
+        asked = [c | {"prefetch": True, "lead": lead(c)} for c in found]
+        at_once = [(c, device.blocks_at_once(c["threads"] * c["rows"])) for c in asked if c["batch"] == 1]
+        ahead = [c | {"ahead": n // part} for c, n in at_once if rows > 4 * n * c["rows"] for part in (1, 2)]
+        return [c | {"prefetch": False, "lead": 0} for c in found] + asked + ahead
 
-    found = choose(device, "qk_norm", f"{dtype}x{vec} {length}", rows, default, candidates)
-    return found["threads"], found["rows"], found["batch"], found["ahead"]
+    return choose(device, "qk_norm", f"{dtype}x{vec} {length}", rows, default, candidates)
 
 
 def _qk_norm_rope(
@@ -130,16 +134,24 @@ def _qk_norm_rope(
     if accesses > 16 or (not is_neox and vec < 2):
         raise Unsupported(f"heads of {head_dim} elements in accesses of {vec} do not fit into a warp's registers")
     rows, per_warp = tokens * heads, 32 // threads
-    default = {"rows": 8 * per_warp, "batch": 2 if accesses <= 2 else 1}
+    default: dict[str, Any] = {"rows": 8 * per_warp, "batch": 2 if accesses <= 2 else 1}
     if rows <= 64 * per_warp * device.sm_count:
         default = {"rows": per_warp if rows <= 4 * per_warp * device.sm_count else 4 * per_warp, "batch": 1}
-    found = choose(
-        device, "qk_norm_rope", f"{dtype}x{vec} {head_dim} {rot}", rows, default,
-        lambda: [{"rows": w * per_warp, "batch": b} for w in (1, 2, 4, 8) for b in (1, 2, 4) if b * accesses <= 8],
-    )  # fmt: skip
+
+    def lead(c: Choice) -> int:
+        return device.lead(-(-rows // (c["rows"] * c["batch"])), c["rows"] * threads)
+
+    default |= {"prefetch": True, "lead": lead(default)}
+
+    def candidates() -> list[dict[str, Any]]:
+        found = [{"rows": w * per_warp, "batch": b} for w in (1, 2, 4, 8) for b in (1, 2, 4) if b * accesses <= 8]
+        plain = [c | {"prefetch": p, "lead": 0} for c in found for p in (False, True)]
+        return plain + [c | {"prefetch": True, "lead": lead(c)} for c in found if lead(c)]
+
+    found = choose(device, "qk_norm_rope", f"{dtype}x{vec} {head_dim} {rot}", rows, default, candidates)
     kernel = QkNormRope(
         dtype, cache, num_heads_q, num_heads_k, num_heads_v, Rows(head_dim, vec, threads, found["rows"]), rot, is_neox,
-        found["batch"], device.pdl,
+        found["batch"], device.pdl, found["prefetch"], found["lead"],
     )  # fmt: skip
     blocks = -(-rows // (found["rows"] * found["batch"]))
     return (

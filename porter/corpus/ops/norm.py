@@ -66,13 +66,13 @@ def rms_norm(
     if rows == 0 or length == 0:
         return None
     vec = access_width(length, [input, result], [weight])
-    spread = spread_rows(device, "rms_norm", dtype, rows, length, vec, batches=(1, 2, 4), ahead=True)
+    spread = spread_rows(device, "rms_norm", dtype, rows, length, vec, ahead=True)
     kernel = RmsNorm(
         dtype, Rows(length, vec, spread.threads, spread.rows), weights,
-        weight_bias, rounding(profile), inner, device.pdl, prefetch=spread.prefetch, batch=spread.batch,
-        ahead=spread.ahead,
+        weight_bias, rounding(profile), inner, device.pdl, prefetch=spread.prefetch,
+        ahead=spread.ahead, lead=spread.lead,
     )  # fmt: skip
-    blocks = -(-rows // (spread.rows * spread.batch))
+    blocks = -(-rows // spread.rows)
 
     direct = input.dim() == (2 if inner == 1 else 3)
 
@@ -113,13 +113,13 @@ def fused_add_rms_norm(
     if rows == 0 or length == 0:
         return None
     vec = access_width(length, [input, residual], [weight])
-    spread = spread_rows(device, "fused_add_rms_norm", dtype, rows, length, vec, batches=(1, 2, 4), ahead=True)
+    spread = spread_rows(device, "fused_add_rms_norm", dtype, rows, length, vec, ahead=True)
     kernel = FusedAddRmsNorm(
         dtype, Rows(length, vec, spread.threads, spread.rows), weights,
         weight_bias, "unrounded" if profile == "flashinfer" else "rounded", rounding(profile), device.pdl,
-        prefetch=spread.prefetch, batch=spread.batch, ahead=spread.ahead,
+        prefetch=spread.prefetch, ahead=spread.ahead, lead=spread.lead,
     )  # fmt: skip
-    blocks, direct = -(-rows // (spread.rows * spread.batch)), input.dim() == 2
+    blocks, direct = -(-rows // spread.rows), input.dim() == 2
 
     def bind(launch: Callable[..., None]) -> Callable[..., None]:
         if direct:
@@ -154,7 +154,7 @@ def layer_norm(device: Device, result: Any, input: Any, weight: Any, bias: Any, 
     spread, blocks = shape.spread, shape.blocks
     kernel = LayerNorm(
         shape.dtype, Rows(shape.length, shape.vec, spread.threads, spread.rows), weights, biases, device.pdl,
-        spread.prefetch,
+        spread.prefetch, spread.lead,
     )  # fmt: skip
 
     def bind(launch: Callable[..., None]) -> Callable[..., None]:
@@ -198,6 +198,7 @@ def rms_norm_gated(
     kernel = GatedRmsNorm(
         shape.dtype, Rows(shape.length, shape.vec, spread.threads, spread.rows), weights,
         "after" if norm_before_gate else "before", activations[activation], device.pdl, spread.prefetch,
+        spread.lead,
     )  # fmt: skip
 
     def bind(launch: Callable[..., None]) -> Callable[..., None]:
@@ -231,7 +232,7 @@ def rms_norm_silu(device: Device, result: Any, input: Any, weight: Any, epsilon:
     spread, blocks = shape.spread, shape.blocks
     kernel = GatedRmsNorm(
         shape.dtype, Rows(shape.length, shape.vec, spread.threads, spread.rows), weights, "self", "silu", device.pdl,
-        spread.prefetch,
+        spread.prefetch, spread.lead,
     )  # fmt: skip
 
     def bind(launch: Callable[..., None]) -> Callable[..., None]:

@@ -30,7 +30,6 @@ def quantised_rows(
     weight: Any,
     residual: Any,
     codes: str,
-    batches: tuple[int, ...] = (1,),
     ahead: bool = False,
 ) -> tuple[str, str, int, int, Spread]:
     """What the plans share: (dtype, weight's dtype, rows, elements of an access, spread). Raises ValueError for
@@ -50,7 +49,7 @@ def quantised_rows(
     if weights is None:
         raise ValueError("weight is None")
     vec = access_width(length, [t for _, t in operands], [weight])
-    spread = spread_rows(device, f"{name} {codes}", dtype, max(rows, 1), max(length, 1), vec, batches, ahead)
+    spread = spread_rows(device, f"{name} {codes}", dtype, max(rows, 1), max(length, 1), vec, ahead)
     return dtype, weights, rows, vec, spread
 
 
@@ -65,7 +64,7 @@ def _static_plan(
     check_dtype("result", result, "e4m3")
     check_scalar("scale", scale)
     dtype, weights, rows, vec, spread = quantised_rows(
-        device, name, result, input, weight, residual, "e4m3", (1, 2, 4), ahead=True
+        device, name, result, input, weight, residual, "e4m3", ahead=True
     )
     if rows == 0 or input.shape[-1] == 0:
         return None
@@ -73,9 +72,9 @@ def _static_plan(
     kernel = RmsNormStaticFp8(
         dtype, Rows(input.shape[-1], vec, spread.threads, spread.rows), weights,
         None if residual is None else "unrounded" if exact else "rounded", "none" if exact else "single", device.pdl,
-        spread.prefetch, spread.batch, spread.ahead,
+        spread.prefetch, spread.ahead, spread.lead,
     )  # fmt: skip
-    return kernel, -(-rows // (spread.rows * spread.batch))
+    return kernel, -(-rows // spread.rows)
 
 
 @op(
@@ -171,7 +170,7 @@ def rms_norm_dynamic_per_token_quant(
         return None
     kernel = RmsNormPerToken(
         dtype, Rows(input.shape[-1], vec, spread.threads, spread.rows), weights, codes, residual is not None,
-        scale_ub is not None, device.pdl, spread.prefetch,
+        scale_ub is not None, device.pdl, spread.prefetch, spread.lead,
     )  # fmt: skip
     blocks = -(-rows // spread.rows)
     direct = input.dim() == 2 and scale.dim() == 2 and scale_ub is None
@@ -235,7 +234,7 @@ def rms_norm_per_block_quant(
         spread = replace(spread, threads=lanes, rows=max(1, spread.rows * spread.threads // lanes))
     kernel = RmsNormPerBlock(
         dtype, Rows(length, vec, spread.threads, spread.rows), weights, group_size, codes, is_scale_transposed,
-        residual is not None, scale_ub is not None, device.pdl, spread.prefetch,
+        residual is not None, scale_ub is not None, device.pdl, spread.prefetch, spread.lead,
     )  # fmt: skip
     blocks = -(-rows // spread.rows)
     direct = input.dim() == 2 and by_row is scale and scale_ub is None

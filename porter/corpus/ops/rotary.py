@@ -219,7 +219,7 @@ def aligned_elements(views: Sequence[Any], offsets: Sequence[int]) -> int:
 
 def spread_heads(device: Device, dtype: str, tokens: int, heads: int, slots: int) -> Choice:
     """The tuning table's choice or a rule: threads that share the heads of a token in a block ("lanes"), blocks of a
-    token ("splits"), tokens of a block ("tokens"), "prefetch".
+    token ("splits"), tokens of a block ("tokens"), "prefetch", "lead".
 
     One head a thread; blocks of about 64 threads when there are few tokens, of 256 otherwise. (Fitted to what the tuner
     found on an H200: more heads a thread, with one read of the angles for all of them, were slower.)
@@ -228,10 +228,12 @@ def spread_heads(device: Device, dtype: str, tokens: int, heads: int, slots: int
     def choice(each: int, threads: int, several: int, prefetch: bool) -> dict[str, Any]:
         groups = -(-heads // each)  # threads that share the heads of a token
         lanes = max(1, min(groups, threads // slots))
-        return {"lanes": lanes, "splits": -(-groups // lanes), "tokens": several, "prefetch": prefetch}
+        splits = -(-groups // lanes)
+        lead = device.lead(-(-tokens // several) * splits, several * lanes * slots) if prefetch else 0
+        return {"lanes": lanes, "splits": splits, "tokens": several, "prefetch": prefetch, "lead": lead}
 
     def candidates() -> list[dict[str, Any]]:
-        return [
+        found = [
             choice(each, threads, several, prefetch)
             for each in (1, 2, 4, 5, 8, 10)
             for threads in (64, 128, 256, 512)
@@ -239,6 +241,7 @@ def spread_heads(device: Device, dtype: str, tokens: int, heads: int, slots: int
             if several * min(threads, slots * -(-heads // each)) <= 512 and (several == 1 or tokens > device.sm_count)
             for prefetch in (False, True)
         ]
+        return found + [c | {"lead": 0} for c in found if c["lead"]]
 
     threads = 64 if tokens * 2 <= device.sm_count else 256
     default = choice(1, threads, 2 if tokens > 4 * device.sm_count else 1, True)

@@ -116,14 +116,14 @@ def threads_of_row(length: int, vec: int, accesses: int) -> int:
 @dataclass(frozen=True)
 class Spread:
     """How rows are spread over threads. prefetch: what is asked for in L2 while the previous kernel still runs: "none",
-    "weight", or "all", the rows too. batch: rows that a thread has in flight one after the other. ahead: how many rows
-    on a block asks for one in L2 while it waits for its own."""
+    "weight", "rows" or "all"; rows in the first `lead` blocks, or in all if that is 0. ahead: how many rows on a block
+    asks for one in L2 while it waits for its own."""
 
     threads: int
     rows: int
     prefetch: str
-    batch: int = 1
     ahead: int = 0
+    lead: int = 0
 
 
 def spread_rows(
@@ -133,13 +133,13 @@ def spread_rows(
     rows: int,
     length: int,
     vec: int,
-    batches: Sequence[int] = (1,),
     ahead: bool = False,
 ) -> Spread:
     """The tuning table's choice, or: few rows get as many threads as leave two accesses each, many rows about six warps
-    of up to four accesses, which is what the tuner found on an H200.
+    of up to four accesses, which is what the tuner found on an H200; more blocks than run at once let those that start
+    early ask for their rows.
 
-    `batches`: what the kernel can do besides a batch of one; `ahead`: whether it can ask for rows ahead.
+    `ahead`: whether the kernel can ask for rows ahead.
     """
     few = rows <= device.sm_count
     vectors = -(-length // vec)
@@ -149,45 +149,39 @@ def spread_rows(
     per_block = max(1, 32 // threads)
     while per_block * threads < 128 and threads <= 32 and rows > per_block * 2 * device.sm_count:
         per_block *= 2
-    default: dict[str, Any] = {"threads": threads, "rows": per_block, "prefetch": "all" if few else "none"}
-    if len(batches) > 1:
-        default["batch"] = 1
+    lead = device.lead(-(-rows // per_block), threads * per_block)
+    prefetch = "all" if few else "rows" if lead else "none"
+    default: dict[str, Any] = {"threads": threads, "rows": per_block, "prefetch": prefetch, "lead": lead}
     if ahead:
         default["ahead"] = 0
     question = f"{dtype}x{vec} {length}"
     return Spread(
-        **choose(device, op, question, rows, default, lambda: _candidates(device, rows, length, vec, batches, ahead))
+        **choose(device, op, question, rows, default, lambda: _candidates(device, rows, length, vec, ahead))
     )
 
 
-def _candidates(
-    device: Device, rows: int, length: int, vec: int, batches: Sequence[int], ahead: bool
-) -> list[dict[str, Any]]:
-    spreads: dict[tuple[int, int], None] = {}
+def _candidates(device: Device, rows: int, length: int, vec: int, ahead: bool) -> list[dict[str, Any]]:
+    several = rows >= 4 * device.sm_count
+    found: list[dict[str, Any]] = []
     for accesses in (1, 2, 3, 4, 5, 6, 7, 8):
         try:
             threads = threads_of_row(length, vec, accesses)
         except Unsupported:
             continue
-        smallest = max(1, 32 // threads)
-        more = [n * smallest for n in (2, 4, 8) if n * smallest * threads <= 512 and rows >= n * device.sm_count]
-        spreads |= {(threads, r): None for r in (smallest, *more)}
-    prefetches = ("none", "weight", "all")
-    found: list[dict[str, Any]] = [{"threads": t, "rows": r, "prefetch": p} for t, r in spreads for p in prefetches]
-    if len(batches) == 1:
-        return found
-    several = [
-        {"threads": t, "rows": r, "prefetch": "none", "batch": b}
-        for t, r in spreads
-        for b in batches
-        if b > 1 and rows >= 4 * b * r * device.sm_count and b * -(-length // (vec * t)) <= _MOST_ACCESSES
-    ]
-    found = [c | {"batch": 1} for c in found] + several
-    if ahead and rows >= 4 * device.sm_count:
-        plain = [c for c in found if c["prefetch"] == "none" and c["batch"] == 1]
-        alone = [c for c in plain if c["rows"] == max(1, 32 // c["threads"])]
-        found += [c | {"ahead": n * device.sm_count} for c in alone for n in (2, 3, 5, 8) if n * device.sm_count < rows]
-    return found
+        alone = max(1, 32 // threads)
+        most = 8 if threads <= 64 else 1  # times as many rows a block, where they are short
+        for per_block in (n * alone for n in (1, 2, 4, 8) if n <= most and (n == 1 or rows >= n * device.sm_count)):
+            here = {"threads": threads, "rows": per_block}
+            lead = {"prefetch": "rows", "lead": device.blocks_at_once(threads * per_block) // 2}
+            if not several:
+                found += [here | {"prefetch": p, "lead": 0} for p in ("none", "weight", "all")]
+                continue
+            asked = [{"prefetch": "none", "lead": 0}, lead]
+            found += [here | a for a in asked]
+            if ahead and per_block == alone:
+                aheads = [n * device.sm_count for n in (2, 3, 5, 8) if n * device.sm_count < rows]
+                found += [here | a | {"ahead": n} for n in aheads for a in asked]
+    return list({tuple(c.items()): c for c in found}.values())
 
 
 def check_vector(name: str, t: Any, length: int) -> None:

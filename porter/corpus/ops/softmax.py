@@ -50,7 +50,7 @@ def softmax(device: Device, out: Any, input: Any, temperature: Any) -> Plan:
     kernel = Softmax(
         dtype, out_dtype, Rows(length, vec, choice["threads"] * cluster, per_block), cluster, temperature is not None,
         choice["keep"], device.pdl, choice["prefetch"], choice["ahead"],
-        choice["stream"],
+        choice["stream"], choice["lead"],
     )  # fmt: skip
     blocks = -(-rows // per_block) * cluster
     direct = input.dim() == 2 and (temperature is None or temperature.dim() == 1)
@@ -67,8 +67,8 @@ def softmax(device: Device, out: Any, input: Any, temperature: Any) -> Plan:
 
 def spread_softmax(device: Device, dtype: str, rows: int, length: int, vec: int, words: int) -> Choice:
     """The tuning table's choice or a rule for rows held in registers, `words` of them an access: threads of a row in
-    a block ("threads"), rows of a block ("rows"), blocks of a row ("cluster"); "keep", "prefetch", "ahead", "stream" as
-    Softmax.
+    a block ("threads"), rows of a block ("rows"), blocks of a row ("cluster"); "keep", "prefetch", "ahead", "stream",
+    "lead" as Softmax.
 
     Short rows share warps and blocks. Others take four to eight accesses a thread. When there are fewer rows than
     multiprocessors, a long row spreads over a cluster of small blocks. (Rules fitted to what the tuner found on an
@@ -82,10 +82,11 @@ def spread_softmax(device: Device, dtype: str, rows: int, length: int, vec: int,
     def choice(threads: int, per_block: int, cluster: int, keep: bool | None = None) -> dict[str, Any]:
         accesses = -(-vectors // (threads * cluster))
         keep = accesses * vec <= 32 if keep is None else keep
-        prefetch = few or accesses <= 4 or threads * cluster <= 128
+        lead = device.lead(-(-rows // per_block) * cluster, threads * per_block)
+        prefetch = few or lead > 0 or accesses <= 4 or threads * cluster <= 128
         return {
             "threads": threads, "rows": per_block, "cluster": cluster, "keep": keep, "prefetch": prefetch, "ahead": 0,
-            "stream": True,
+            "stream": not lead, "lead": lead,
         }  # fmt: skip
 
     def candidates() -> list[dict[str, Any]]:
@@ -97,10 +98,12 @@ def spread_softmax(device: Device, dtype: str, rows: int, length: int, vec: int,
                 accesses = -(-vectors // (threads * cluster))
                 if (1 if few else 2) <= accesses <= min(most, 8 * cluster) and accesses * vec <= 64:
                     found += [choice(threads, 1, cluster, keep) for keep in (False, True)]
-        found = [{**c, "prefetch": p} for c in found for p in (False, True)]
+        plain = [{**c, "prefetch": p, "lead": 0} for c in found for p in (False, True)]
+        found = plain + [c for c in found if c["lead"]]
         if rows > 4 * device.sm_count and vectors > 32:
             aheads = [device.sm_count * n for n in (1, 2, 8) if device.sm_count * n < rows // 2]
             found += [{**c, "ahead": n} for c in found for n in aheads]
+            return [{**c, "stream": False} for c in found]
         return found + [{**c, "stream": False} for c in found]
 
     if vectors <= 32:

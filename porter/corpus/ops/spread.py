@@ -14,22 +14,21 @@ _BLOCKS = (224, 256, 192, 160, 128)  # preferred first where several waste the s
 @dataclass(frozen=True)
 class Elements:
     """How element-wise work is spread: threads of a block, rows that a thread works on at once, whether the input is
-    asked for in L2 before the previous kernel has finished, whether its loads leave nothing in L1, and how many blocks
-    on a block asks for another's input in L2."""
+    asked for in L2 before the previous kernel has finished, whether its loads leave nothing in L1, and how many blocks,
+    the first, ask (0: all)."""
 
     threads: int
     rows: int
     prefetch: bool
     stream: bool
-    ahead: int = 0
+    lead: int = 0
 
 
-def spread_elements(
-    device: Device, op: str, dtype: str, rows: int, length: int, vec: int, ahead: bool = False
-) -> Elements:
+def spread_elements(device: Device, op: str, dtype: str, rows: int, length: int, vec: int) -> Elements:
     """The tuning table's choice for rows of `length` elements, `vec` a thread, or a rule: the block size that leaves
     the fewest threads of a row without work, and two rows a thread where all of them then run at once. (Fitted to what
-    the tuner found on an H200; smaller blocks for little work start later.) `ahead`: whether the kernel can ask ahead.
+    the tuner found on an H200; smaller blocks for little work start later.) Where not all blocks run at once, half of
+    those that do ask for their input, and loads pass through L1.
     """
     vectors = -(-length // vec)
     share = -(-rows * vectors // device.sm_count)
@@ -37,21 +36,21 @@ def spread_elements(
     threads = min(sizes, key=lambda threads: -(-vectors // threads) * threads)
     threads = min(threads, max(32, 1 << (vectors - 1).bit_length()))
     several = 2 if rows >= 64 and 200 <= share <= 2000 else 1
-    default = {"threads": threads, "rows": several, "prefetch": True, "stream": True}
-    if ahead:
-        default["ahead"] = 0
+
+    def blocks(threads: int, several: int) -> int:
+        return -(-vectors // threads) * -(-rows // several)
+
+    lead = device.lead(blocks(threads, several), threads)
+    default = {"threads": threads, "rows": several, "prefetch": True, "stream": not lead, "lead": lead}
 
     def candidates() -> list[dict[str, Any]]:
-        blocks = [t for t in (32, 64, 128, 192, 224, 256, 512, 1024) if t == 32 or t < 2 * vectors]
-        several = [n for n in (1, 2, 4) if rows >= n * 32 or n == 1]
+        sizes = [t for t in (32, 64, 128, 192, 224, 256, 512, 1024) if t == 32 or t < 2 * vectors]
         found = [
-            {"threads": t, "rows": n, "prefetch": p, "stream": s}
-            for t in blocks for n in several for p in (False, True) for s in (False, True)
+            {"threads": t, "rows": n, "prefetch": p, "stream": s, "lead": 0}
+            for t in sizes for n in (1, 2, 4) if rows >= n * 32 or n == 1
+            for p in (False, True) for s in (False, True)
         ]  # fmt: skip
-        if not ahead:
-            return found
-        at_once = {t: device.sm_count * (2048 // t) for t in blocks}  # blocks that run, if registers allow
-        many = [c for c in found if -(-vectors // c["threads"]) * rows > 4 * at_once[c["threads"]] * c["rows"]]
-        return found + [c | {"ahead": at_once[c["threads"]] // n} for c in many for n in (1, 2) if not c["prefetch"]]
+        asking = [(c, device.lead(blocks(c["threads"], c["rows"]), c["threads"])) for c in found if c["prefetch"]]
+        return found + [c | {"lead": lead} for c, lead in asking if lead]
 
     return Elements(**choose(device, op, f"{dtype}x{vec} {length}", rows, default, candidates))

@@ -29,6 +29,17 @@ class Device:
         (`griddepcontrol`); from sm_90 on, unless PORTER_PDL=0."""
         return self.capability >= 90 and os.environ.get("PORTER_PDL", "1") != "0"
 
+    def blocks_at_once(self, threads: int) -> int:
+        """Blocks of so many threads that run at once: 2048 threads and 32 blocks an SM (sm_90, sm_100), if registers
+        and shared memory allow."""
+        return self.sm_count * max(1, min(32, 2048 // threads))
+
+    def lead(self, blocks: int, threads: int) -> int:
+        """How many of `blocks` ask for their input before the previous kernel has finished: half of those that run at
+        once, as the tuner found on an H200; 0, which stands for all, where all run at once."""
+        at_once = self.blocks_at_once(threads)
+        return at_once // 2 if blocks > at_once else 0
+
 
 def device_of(tensor: Any) -> Device:
     """The device that a CUDA tensor is on."""

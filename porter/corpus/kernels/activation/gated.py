@@ -22,8 +22,8 @@ class Gated(ChunkedRows, Specialisation):
     rounded to the dtype before the product, except in "swigluoai" and with `once` (one rounding).
     vec: outputs of a thread and row, at most 32 bytes (16 before sm_100).  rows: rows that a thread works on at once.
     second: the second half is the gate.
-    prefetch: the input is asked for in L2 before the previous kernel has finished.  stream: loads leave nothing in L1.
-    ahead: a block asks for the input of the block so many on in L2 while it waits for its own, as RmsNorm for rows.
+    prefetch: the input is asked for in L2 before the previous kernel has finished, by the first `lead` blocks (0: all).
+    stream: loads leave nothing in L1.
     """
 
     dtype: str
@@ -41,7 +41,7 @@ class Gated(ChunkedRows, Specialisation):
     pdl: bool = True
     prefetch: bool = False
     stream: bool = True
-    ahead: int = 0
+    lead: int = 0
 
     @property
     def nbytes(self) -> int:
@@ -67,36 +67,23 @@ class Gated(ChunkedRows, Specialisation):
         first, col = lib.rows_and_column(self)
         lib.pdl_launch_dependents()
         if cutlass.const_expr(self.prefetch):
-            self.ask(mX, first, col)
+            self.ask(mX, first, col, lib.leading(self.lead))
         lib.pdl_wait()
         if col < self.d:
             tXrX = [self.load(mX, lib.clamped_row(first, r, mX), col) for r in range(self.rows)]
-            if cutlass.const_expr(self.ahead > 0):
-                self.ask_ahead(mX)
             for r in cutlass.range_constexpr(self.rows):
                 y = self.combine(*tXrX[r])
                 if cutlass.const_expr(r == 0) or first + r < mX.shape[0]:
                     lib.store_words(mO[first + r, None].iterator + col, y, self.nbytes, self.nbytes)
 
-    def ask(self, mX, first, col):
+    def ask(self, mX, first, col, early):
         """Prefetch what this thread and its neighbours will load."""
         wide, parts = (2 * self.nbytes, (2 * col,)) if self.interleaved else (self.nbytes, (col, col + self.d))
-        wanted = lib.first_in_line(wide) & (col < self.d)
+        wanted = lib.first_in_line(wide) & (col < self.d) & early
         for r in range(self.rows):
             gX = mX[lib.clamped_row(first, r, mX), None].iterator
             for part in parts:
                 lib.prefetch_line(gX + part, wanted)
-
-    def ask_ahead(self, mX):
-        """Prefetch what the block `ahead` blocks on will load, one instruction of one thread for each part of a row."""
-        first, col = lib.rows_and_column(self, self.ahead)
-        size = scalar(self.dtype).bytes * (2 if self.interleaved else 1)
-        nbytes = cutlass.min(self.d - col, self.vec * self.threads) * size
-        wanted = (cute.arch.thread_idx()[0] == 0) & (first < mX.shape[0])
-        for r in range(self.rows):
-            gX = mX[lib.clamped_row(first, r, mX), None].iterator
-            for part in (2 * col,) if self.interleaved else (col, col + self.d):
-                lib.prefetch_bytes(gX + part, nbytes, wanted)
 
     def load(self, mX, row, col):
         """(gate, up) of one row at a column, as vectors."""

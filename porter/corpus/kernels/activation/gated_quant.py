@@ -23,7 +23,7 @@ class GatedQuant(ChunkedRows, Specialisation):
     float32 and is divided by the scale. transposed: the scales of one group are neighbours in memory.
     codes: "e4m3", with groups also "i8".  bounded: there is a largest scale.
     align, out_align: bytes of an access at most.
-    prefetch: the input is asked for in L2 before the previous kernel has finished.  stream: loads leave nothing in L1.
+    prefetch, lead, stream: as for Gated.
     """
 
     dtype: str
@@ -40,6 +40,7 @@ class GatedQuant(ChunkedRows, Specialisation):
     pdl: bool = True
     prefetch: bool = False
     stream: bool = True
+    lead: int = 0
 
     def arguments(self):
         wide = min(self.align, self.vec * scalar(self.dtype).bytes)
@@ -72,10 +73,11 @@ class GatedQuant(ChunkedRows, Specialisation):
         column = cutlass.min(col, self.d - self.vec)  # all lanes take part in the shuffles
         lib.pdl_launch_dependents()
         if cutlass.const_expr(self.prefetch):
+            wanted = lib.first_in_line(nbytes) & inside & lib.leading(self.lead)
             for r in cutlass.range_constexpr(self.rows):
                 gX = mX[lib.clamped_row(first, r, mX), None].iterator + column
                 for half in cutlass.range_constexpr(2):
-                    lib.prefetch_line(gX + half * self.d, lib.first_in_line(nbytes) & inside)
+                    lib.prefetch_line(gX + half * self.d, wanted)
         lib.pdl_wait()
 
         given = None

@@ -31,6 +31,7 @@ class Embedding(ChunkedRows, Specialisation):
     rows: int = 1
     pdl: bool = True
     prefetch: bool = False
+    lead: int = 0
 
     @property
     def nbytes(self) -> int:
@@ -63,10 +64,11 @@ class Embedding(ChunkedRows, Specialisation):
         column = cutlass.min(col, self.d - self.vec)
         lib.pdl_launch_dependents()
         if cutlass.const_expr(self.prefetch):
+            wanted = lib.first_in_line(self.nbytes) & inside & lib.leading(self.lead)
             for r in cutlass.range_constexpr(self.rows):
                 guess = lib.peek(mI.iterator + lib.clamped_row(token, r, mO), cutlass_type(self.index))
                 gW, held = self.row(mW, first, count, guess)
-                lib.prefetch_line(gW + column, lib.first_in_line(self.nbytes) & inside & held)
+                lib.prefetch_line(gW + column, wanted & held)
         lib.pdl_wait()
         loaded = []
         for r in cutlass.range_constexpr(self.rows):

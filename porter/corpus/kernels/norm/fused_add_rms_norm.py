@@ -7,7 +7,7 @@ import cutlass.cute as cute
 from cutlass import Float32, Int32
 
 from porter.corpus import lib
-from porter.corpus.lib.norms import inverse_rms_each, sums_of, weighted
+from porter.corpus.lib.norms import add_residual, inverse_rms, weighted
 from porter.corpus.lib.rows import Rows
 from porter.corpus.runtime.dtypes import cutlass_type
 from porter.corpus.runtime.dtypes import dtype as scalar
@@ -20,7 +20,7 @@ class FusedAddRmsNorm(Specialisation):
     """Static choices of an RMS norm with a residual.
 
     sum: "rounded" normalises the sum as it is stored, in the tensors' type; "unrounded" the sum in float32.
-    rounding, prefetch, batch, ahead: as for RmsNorm.
+    rounding, prefetch, ahead, lead: as for RmsNorm.
     """
 
     dtype: str
@@ -31,8 +31,8 @@ class FusedAddRmsNorm(Specialisation):
     rounding: str = "single"
     pdl: bool = True
     prefetch: str = "none"
-    batch: int = 1
     ahead: int = 0
+    lead: int = 0
 
     @property
     def threads(self) -> int:
@@ -60,22 +60,20 @@ class FusedAddRmsNorm(Specialisation):
     @cute.kernel
     def kernel(self, mX: cute.Tensor, mR: cute.Tensor, mW: cute.Tensor | None, eps: Float32):
         rows, T = self.rows, cutlass_type(self.dtype)
-        scratch = rows.scratch(copies=self.batch)
-        _, lane = rows.place()
-        numbers, inside = rows.numbers(self.batch, mX.shape[0])
-        gX, gR = rows.each(mX, numbers), rows.each(mR, numbers)
+        scratch = rows.scratch()
+        row, lane, inside = rows.mine(mX.shape[0])
+        gX, gR = rows.of(mX, row), rows.of(mR, row)
         lib.pdl_launch_dependents()
-        rows.prefetch(self.prefetch, [gX[0], gR[0]], mW, lane, inside[0])
+        rows.prefetch(self.prefetch, [gX, gR], mW, lane, inside, self.lead)
         lib.pdl_wait()
 
-        tXrX, tXrR = rows.load_each(gX, lane, inside), rows.load_each(gR, lane, inside)
+        tXrX, tXrR = rows.load(gX, lane, inside), rows.load(gR, lane, inside)
         tXrW = rows.load_early(mW, lane, self.prefetch)
         if cutlass.const_expr(self.ahead > 0):
-            rows.ask_ahead(mX, numbers, self.ahead, mX.shape[0], lane)
-            rows.ask_ahead(mR, numbers, self.ahead, mX.shape[0], lane)
-        sums = sums_of(rows, tXrX, tXrR, gR, lane, inside, self.sum == "rounded", T)
+            rows.ask_ahead(mX, row + self.ahead, mX.shape[0], lane)
+            rows.ask_ahead(mR, row + self.ahead, mX.shape[0], lane)
+        h = add_residual(rows, tXrX, tXrR, gR, lane, inside, self.sum == "rounded", T)
         tXrW = rows.load_late(mW, lane, tXrW)
-        scales = inverse_rms_each(rows, sums, eps, scratch)
-        for b in cutlass.range_constexpr(self.batch):
-            tXrX[b].store(weighted(sums[b] * scales[b], tXrW, self.weight_bias, self.rounding, T))
-            rows.store(gX[b], lane, tXrX[b], inside[b])
+        y = h * inverse_rms(rows, h, eps, scratch)
+        tXrX.store(weighted(y, tXrW, self.weight_bias, self.rounding, T))
+        rows.store(gX, lane, tXrX, inside)

@@ -17,7 +17,7 @@ from porter.corpus.runtime.specialisation import Specialisation
 @dataclass(frozen=True)
 class LayerNorm(Specialisation):
     """Static choices. The variance is the mean of the squared deviations, from the row in registers: two reductions,
-    one read. weight, bias: their dtype, or None where there is none."""
+    one read. weight, bias: their dtype, or None where there is none. prefetch, lead: as for RmsNorm."""
 
     dtype: str
     rows: Rows
@@ -25,6 +25,7 @@ class LayerNorm(Specialisation):
     bias: str | None
     pdl: bool = True
     prefetch: str = "none"
+    lead: int = 0
 
     @property
     def threads(self) -> int:
@@ -57,12 +58,10 @@ class LayerNorm(Specialisation):
     def kernel(self, mO: cute.Tensor, mX: cute.Tensor, mW: cute.Tensor | None, mB: cute.Tensor | None, eps: Float32):
         rows = self.rows
         sums, squares = rows.scratch(), rows.scratch()
-        row_in_block, lane = rows.place()
-        row = cute.arch.block_idx()[0] * rows.rows + row_in_block
-        inside = row < mX.shape[0] if cutlass.const_expr(rows.rows > 1) else True
+        row, lane, inside = rows.mine(mX.shape[0])
         gX, gO = rows.of(mX, row), rows.of(mO, row)
         lib.pdl_launch_dependents()
-        rows.prefetch(self.prefetch, [gX], mW, lane, inside)
+        rows.prefetch(self.prefetch, [gX], mW, lane, inside, self.lead)
         lib.pdl_wait()
 
         tXrX = rows.load(gX, lane, inside)

@@ -22,6 +22,7 @@ class QkNorm(Specialisation):
     rows: a row takes part of a warp (half a warp at D = 128 in 16-bit types), so there is no barrier.
     batch: rows that a thread has in flight; its weights are loaded once.
     ahead: a block asks for the rows of the block so many on in L2 while it waits for its own.
+    prefetch: rows are asked for in L2 before the previous kernel has finished, by the first `lead` blocks (0: all).
     """
 
     dtype: str
@@ -34,6 +35,8 @@ class QkNorm(Specialisation):
     rounding: str = "single"
     pdl: bool = True
     ahead: int = 0
+    prefetch: bool = False
+    lead: int = 0
 
     @property
     def threads(self) -> int:
@@ -67,6 +70,8 @@ class QkNorm(Specialisation):
         row_in_block, lane = rows.place()
         first = cute.arch.block_idx()[0] * (self.batch * rows.rows) + row_in_block
         lib.pdl_launch_dependents()
+        if cutlass.const_expr(self.prefetch):
+            self.ask(mQ, mK, first, lib.leading(self.lead))
         lib.pdl_wait()
 
         loaded = []
@@ -75,15 +80,20 @@ class QkNorm(Specialisation):
             loaded.append((gX, rows.load(gX, lane, inside), inside, is_q))
         weights = self.weights(mWq, mWk, lane, [is_q for *_, is_q in loaded])
         if cutlass.const_expr(self.ahead > 0):
-            for i in cutlass.range_constexpr(self.batch):
-                gX, inside, _ = self.place(mQ, mK, first + (self.ahead * self.batch + i) * rows.rows)
-                rows.ask(gX, lane, inside)
+            self.ask(mQ, mK, first + self.ahead * self.batch * rows.rows, True)
         for i in cutlass.range_constexpr(self.batch):
             gX, tXrX, inside, _ = loaded[i]
             x = tXrX.load().to(Float32)
             y = x * inverse_rms(rows, x, eps, None)
             tXrX.store(weighted(y, weights[i], self.weight_bias, self.rounding, T))
             rows.store(gX, lane, tXrX, inside)
+
+    def ask(self, mQ, mK, first, wanted):
+        """Prefetch what a thread whose first row is `first` will load, with its neighbours."""
+        _, lane = self.rows.place()
+        for i in range(self.batch):
+            gX, inside, _ = self.place(mQ, mK, first + i * self.rows.rows)
+            self.rows.ask(gX, lane, inside & wanted)
 
     def place(self, mQ, mK, row):
         """(row `row` as a (D,) tensor, whether there is such a row, whether it is a head of q)."""

@@ -22,6 +22,7 @@ class QkNormRope(Specialisation):
     rows: spread so that a thread holds both elements of every pair. With neox (pairs i and i + rot/2) its accesses meet
     rot/2 exactly; else (pairs 2i, 2i + 1) an access holds whole pairs.  rot: rotated elements, the first of a head.
     batch: rows that a thread has in flight.  v_heads: heads behind q and k that stay as they are.
+    prefetch, lead: as for QkNorm; angles are not asked for.
     """
 
     dtype: str
@@ -34,6 +35,8 @@ class QkNormRope(Specialisation):
     neox: bool = True
     batch: int = 1
     pdl: bool = True
+    prefetch: bool = False
+    lead: int = 0
 
     @property
     def threads(self) -> int:
@@ -79,19 +82,17 @@ class QkNormRope(Specialisation):
         eps: Float32,
     ):
         rows, T = self.rows, cutlass_type(self.dtype)
-        heads = self.q_heads + self.k_heads
         row_in_block, lane = rows.place()
         first = cute.arch.block_idx()[0] * (self.batch * rows.rows) + row_in_block
         lib.pdl_launch_dependents()
+        places = [self.place(mX, first + i * rows.rows) for i in range(self.batch)]
+        if cutlass.const_expr(self.prefetch):
+            for gX, inside, _, _ in places:
+                rows.ask(gX, lane, inside & lib.leading(self.lead))
         lib.pdl_wait()
 
         loaded = []
-        for i in cutlass.range_constexpr(self.batch):
-            row = Uint32(first + i * rows.rows)
-            token, head = Int32(row // heads), Int32(row % heads)
-            inside = token < mX.shape[0]
-            token = lib.select(inside, token, Int32(0))
-            gX = cute.make_tensor(mX[token, None].iterator + head * rows.length, cute.make_layout(rows.length))
+        for gX, inside, head, token in places:
             loaded.append((gX, rows.load(gX, lane, inside), inside, head < self.q_heads, mPos[token]))
         tXrWq, tXrWk = rows.load(mWq, lane), rows.load(mWk, lane)
         tXrW = cute.make_rmem_tensor_like(tXrWq)
@@ -108,6 +109,15 @@ class QkNormRope(Specialisation):
                 for e in cutlass.range_constexpr(rows.vec):
                     tXrX[e, j] = T(rotated[j][e])
             rows.store(gX, lane, tXrX, inside)
+
+    def place(self, mX, row):
+        """(row `row` as a (D,) tensor, whether there is such a row, its head, its token: 0 if there is none)."""
+        row, heads = Uint32(row), self.q_heads + self.k_heads
+        token, head = Int32(row // heads), Int32(row % heads)
+        inside = token < mX.shape[0]
+        token = lib.select(inside, token, Int32(0))
+        length = self.rows.length
+        return cute.make_tensor(mX[token, None].iterator + head * length, cute.make_layout(length)), inside, head, token
 
     def table(self, gC, lane):
         """Cosines and sines of this thread's pairs, Float32: lists of one list for each access that holds firsts."""

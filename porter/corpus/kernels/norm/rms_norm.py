@@ -7,7 +7,7 @@ import cutlass.cute as cute
 from cutlass import Float32, Int32
 
 from porter.corpus import lib
-from porter.corpus.lib.norms import inverse_rms_each, weighted
+from porter.corpus.lib.norms import inverse_rms, weighted
 from porter.corpus.lib.rows import Rows
 from porter.corpus.runtime.dtypes import cutlass_type
 from porter.corpus.runtime.dtypes import dtype as scalar
@@ -21,9 +21,9 @@ class RmsNorm(Specialisation):
 
     rounding: "single" rounds the product of x, 1/rms and weight once; "double" rounds before the weight and after it.
     inner: 1, or the length of a second leading dimension with a stride of its own (heads of packed tensors).
-    prefetch: what is asked for in L2 before the previous kernel has finished: "none", "weight" or "all".
+    prefetch: what is asked for in L2 before the previous kernel has finished: "none", "weight", "rows" or "all".
+    lead: so many blocks, the first, ask for rows (0: all blocks); as many as start before that kernel has finished.
     ahead: a block asks for the row so many rows on in L2 while it waits for its own: about as many as run at once.
-    batch: rows that a thread has in flight; its weights are loaded once, one barrier serves all.
     """
 
     dtype: str
@@ -34,8 +34,8 @@ class RmsNorm(Specialisation):
     inner: int = 1
     pdl: bool = True
     prefetch: str = "none"
-    batch: int = 1
     ahead: int = 0
+    lead: int = 0
 
     @property
     def threads(self) -> int:
@@ -63,22 +63,20 @@ class RmsNorm(Specialisation):
 
     @cute.kernel
     def kernel(self, mO: cute.Tensor, mX: cute.Tensor, mW: cute.Tensor | None, eps: Float32):
-        rows, T = self.rows, cutlass_type(self.dtype)
-        scratch = rows.scratch(copies=self.batch)
-        _, lane = rows.place()
-        numbers, inside = rows.numbers(self.batch, mX.shape[0] * self.inner)
-        gX = rows.each(mX, numbers)
+        rows, total = self.rows, mX.shape[0] * self.inner
+        scratch = rows.scratch()
+        row, lane, inside = rows.mine(total)
+        gX = rows.of(mX, row)
         lib.pdl_launch_dependents()
-        rows.prefetch(self.prefetch, gX[:1], mW, lane, inside[0])
+        rows.prefetch(self.prefetch, [gX], mW, lane, inside, self.lead)
         lib.pdl_wait()
 
-        loaded = rows.load_each(gX, lane, inside)
+        tXrX = rows.load(gX, lane, inside)
         tXrW = rows.load_early(mW, lane, self.prefetch)
         if cutlass.const_expr(self.ahead > 0):
-            rows.ask_ahead(mX, numbers, self.ahead, mX.shape[0] * self.inner, lane)
-        xs = [tXrX.load().to(Float32) for tXrX in loaded]
+            rows.ask_ahead(mX, row + self.ahead, total, lane)
+        x = tXrX.load().to(Float32)
         tXrW = rows.load_late(mW, lane, tXrW)
-        scales = inverse_rms_each(rows, xs, eps, scratch)
-        for b in cutlass.range_constexpr(self.batch):
-            loaded[b].store(weighted(xs[b] * scales[b], tXrW, self.weight_bias, self.rounding, T))
-            rows.store(rows.of(mO, numbers[b]), lane, loaded[b], inside[b])
+        y = x * inverse_rms(rows, x, eps, scratch)
+        tXrX.store(weighted(y, tXrW, self.weight_bias, self.rounding, cutlass_type(self.dtype)))
+        rows.store(rows.of(mO, row), lane, tXrX, inside)

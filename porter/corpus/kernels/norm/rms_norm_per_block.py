@@ -20,7 +20,7 @@ class RmsNormPerBlock(Specialisation):
     """Static choices. codes: "e4m3" or "i8".  group: elements that share a scale; their threads are in one warp.
 
     As RmsNormPerToken, a scale for each group, and codes of both types are norm * (1 / scale).
-    transposed: the scales of one group, not of one row, are neighbours in memory.
+    transposed: the scales of one group, not of one row, are neighbours in memory.  prefetch, lead: as for RmsNorm.
     """
 
     dtype: str
@@ -33,6 +33,7 @@ class RmsNormPerBlock(Specialisation):
     bounded: bool = False
     pdl: bool = True
     prefetch: str = "none"
+    lead: int = 0
 
     @property
     def threads(self) -> int:
@@ -76,13 +77,11 @@ class RmsNormPerBlock(Specialisation):
     ):
         rows, T = self.rows, cutlass_type(self.dtype)
         scratch = rows.scratch()
-        row_in_block, lane = rows.place()
-        row = cute.arch.block_idx()[0] * rows.rows + row_in_block
-        inside = row < mX.shape[0] if cutlass.const_expr(rows.rows > 1) else True
+        row, lane, inside = rows.mine(mX.shape[0])
         gX, gQ = rows.of(mX, row), rows.of(mQ, row)
         gR = None if cutlass.const_expr(mR is None) else rows.of(mR, row)
         lib.pdl_launch_dependents()
-        rows.prefetch(self.prefetch, [gX, gR], mW, lane, inside)
+        rows.prefetch(self.prefetch, [gX, gR], mW, lane, inside, self.lead)
         lib.pdl_wait()
 
         tXrX = rows.load(gX, lane, inside)

@@ -22,6 +22,7 @@ class RmsNormPerToken(Specialisation):
     The norm is rounded to the input's type before the weight is applied and after. e4m3 codes are norm / scale with
     scale = max(min(max |norm|, bound) / 448, 1 / (448 * 512)); int8 codes norm * (1 / scale) with a scale of at least
     float32's epsilon. residual: the sum is normalised before it is rounded. bounded: there is a bound.
+    prefetch, lead: as for RmsNorm.
     """
 
     dtype: str
@@ -32,6 +33,7 @@ class RmsNormPerToken(Specialisation):
     bounded: bool = False
     pdl: bool = True
     prefetch: str = "none"
+    lead: int = 0
 
     @property
     def threads(self) -> int:
@@ -75,13 +77,11 @@ class RmsNormPerToken(Specialisation):
     ):
         rows, T = self.rows, cutlass_type(self.dtype)
         sums, maxima = rows.scratch(), rows.scratch()
-        row_in_block, lane = rows.place()
-        row = cute.arch.block_idx()[0] * rows.rows + row_in_block
-        inside = row < mX.shape[0] if cutlass.const_expr(rows.rows > 1) else True
+        row, lane, inside = rows.mine(mX.shape[0])
         gX, gQ = rows.of(mX, row), rows.of(mQ, row)
         gR = None if cutlass.const_expr(mR is None) else rows.of(mR, row)
         lib.pdl_launch_dependents()
-        rows.prefetch(self.prefetch, [gX, gR], mW, lane, inside)
+        rows.prefetch(self.prefetch, [gX, gR], mW, lane, inside, self.lead)
         lib.pdl_wait()
 
         tXrX = rows.load(gX, lane, inside)

@@ -7,7 +7,7 @@ import cutlass.cute as cute
 from cutlass import Float32, Int32
 
 from porter.corpus import lib
-from porter.corpus.lib.norms import inverse_rms_each, sums_of, weighted
+from porter.corpus.lib.norms import add_residual, inverse_rms, weighted
 from porter.corpus.lib.rows import Rows
 from porter.corpus.runtime.dtypes import cutlass_type
 from porter.corpus.runtime.dtypes import dtype as scalar
@@ -20,7 +20,7 @@ class RmsNormStaticFp8(Specialisation):
     """Static choices.
 
     residual: None, or "rounded" or "unrounded" as the `sum` of FusedAddRmsNorm; the input is then left as it is.
-    batch, ahead: as for RmsNorm.
+    prefetch, ahead, lead: as for RmsNorm.
     rounding: of the norm before it is multiplied by 1 / scale: "single" and "double" to the input's type, "none" not.
     """
 
@@ -31,8 +31,8 @@ class RmsNormStaticFp8(Specialisation):
     rounding: str = "single"
     pdl: bool = True
     prefetch: str = "none"
-    batch: int = 1
     ahead: int = 0
+    lead: int = 0
 
     @property
     def threads(self) -> int:
@@ -63,28 +63,26 @@ class RmsNormStaticFp8(Specialisation):
     @cute.kernel
     def kernel(self, mQ, mX: cute.Tensor, mR: cute.Tensor | None, mW: cute.Tensor, mS: cute.Tensor, eps: Float32):
         rows, T = self.rows, cutlass_type(self.dtype)
-        scratch = rows.scratch(copies=self.batch)
-        _, lane = rows.place()
-        numbers, inside = rows.numbers(self.batch, mX.shape[0])
-        gX, gR = rows.each(mX, numbers), rows.each(mR, numbers)
+        scratch = rows.scratch()
+        row, lane, inside = rows.mine(mX.shape[0])
+        gX, gR = rows.of(mX, row), None if cutlass.const_expr(mR is None) else rows.of(mR, row)
         lib.pdl_launch_dependents()
-        rows.prefetch(self.prefetch, [gX[0], gR[0]], mW, lane, inside[0])
+        rows.prefetch(self.prefetch, [gX, gR], mW, lane, inside, self.lead)
         lib.pdl_wait()
 
-        tXrX, tXrR = rows.load_each(gX, lane, inside), rows.load_each(gR, lane, inside)
+        tXrX = rows.load(gX, lane, inside)
+        tXrR = None if cutlass.const_expr(mR is None) else rows.load(gR, lane, inside)
         tXrW = rows.load_early(mW, lane, self.prefetch)
         if cutlass.const_expr(self.ahead > 0):
-            rows.ask_ahead(mX, numbers, self.ahead, mX.shape[0], lane)
+            rows.ask_ahead(mX, row + self.ahead, mX.shape[0], lane)
             if cutlass.const_expr(mR is not None):
-                rows.ask_ahead(mR, numbers, self.ahead, mX.shape[0], lane)
+                rows.ask_ahead(mR, row + self.ahead, mX.shape[0], lane)
         (scale,) = lib.load_words(mS.iterator, 4, lib.CACHED)
-        sums = sums_of(rows, tXrX, tXrR, gR, lane, inside, self.residual == "rounded", T)
+        h = add_residual(rows, tXrX, tXrR, gR, lane, inside, self.residual == "rounded", T)
         inverse = lib.rcp_rn(scale.bitcast(Float32))
         tXrW = rows.load_late(mW, lane, tXrW)
-        scales = inverse_rms_each(rows, sums, eps, scratch)
+        y = h * inverse_rms(rows, h, eps, scratch)
         N = Float32 if cutlass.const_expr(self.rounding == "none") else T
-        for b in cutlass.range_constexpr(self.batch):
-            norm = weighted(sums[b] * scales[b], tXrW, 0, self.rounding, T, Float32)
-            norms = [lib.round_each(access, N) for access in rows.split(norm)]
-            codes = [lib.pack_e4m3([v * inverse for v in access]) for access in norms]
-            rows.store_words(rows.of(mQ, numbers[b]), lane, codes, inside[b])
+        norms = [lib.round_each(access, N) for access in rows.split(weighted(y, tXrW, 0, self.rounding, T, Float32))]
+        codes = [lib.pack_e4m3([v * inverse for v in access]) for access in norms]
+        rows.store_words(rows.of(mQ, row), lane, codes, inside)

@@ -44,6 +44,7 @@ class Rotary(Specialisation):
     flat: bool = False
     pdl: bool = True
     prefetch: bool = False
+    lead: int = 0
 
     @property
     def slots(self) -> int:
@@ -107,7 +108,7 @@ class Rotary(Specialisation):
         there = (token < mQ.shape[0]) & (head < self.heads)
         lib.pdl_launch_dependents()
         if cutlass.const_expr(self.prefetch):  # noqa: SIM102 (only the second is dynamic)
-            if there:
+            if there & lib.leading(self.lead):
                 self.ask(mPos, mQ, mK, mCS, token, head, first)
         lib.pdl_wait()
         if there:

@@ -75,7 +75,7 @@ class RotaryFp8(Rotary):
         there = (token < mQ.shape[0]) & (head < self.heads)
         lib.pdl_launch_dependents()
         if cutlass.const_expr(self.prefetch):  # noqa: SIM102 (only the second is dynamic)
-            if there:
+            if there & lib.leading(self.lead):
                 self.ask(mPos, mQ, mK, mCS, token, head, first)
         lib.pdl_wait()
         if there:

@@ -23,7 +23,7 @@ class Softmax(Specialisation):
 
     rows: how a row is spread; its threads are those of all `blocks_a_row` blocks, which are a cluster.
     keep: the exponentials stay in registers as float32, else they are computed twice from the input.
-    prefetch: the input is asked for in L2 before the previous kernel has finished.
+    prefetch: the input is asked for in L2 before the previous kernel has finished, by the first `lead` blocks (0: all).
     ahead: a block asks for the row so many rows on in L2 while it waits for its own: about as many as run at once, so
     that the block which takes its place finds its row there.
     stream: the loads leave nothing in L1.
@@ -39,6 +39,7 @@ class Softmax(Specialisation):
     prefetch: bool = False
     ahead: int = 0
     stream: bool = True
+    lead: int = 0
 
     @property
     def threads(self) -> int:
@@ -80,7 +81,7 @@ class Softmax(Specialisation):
         row = cutlass.min(row, mX.shape[0] - 1)
         lib.pdl_launch_dependents()
         if cutlass.const_expr(self.prefetch):
-            self.ask(mX[row, None].iterator, lane, there)
+            self.ask(mX[row, None].iterator, lane, lib.leading(self.lead) & there)
         if cutlass.const_expr(self.cluster > 1):
             lib.cluster_wait()  # no block sends to another one before that runs
         lib.pdl_wait()
