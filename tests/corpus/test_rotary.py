@@ -155,3 +155,16 @@ def test_heads_in_two_parts_are_refused_where_they_do_not_fit():
         run(corpus.rope_quantize_fp8, q, k, None, None, table, positions, True, 1.0, 1.0, q, outs[1])
     q, k, positions, *outs = (t[:0] for t in (q, k, positions, *outs))
     assert run(corpus.rope_quantize_fp8, q, k, None, None, table, positions, True, 1.0, 1.0, *outs) == []
+
+
+@pytest.mark.parametrize(
+    ("neox", "dtype", "cache"), [(True, "bf16", "f32"), (False, "bf16", "bf16"), (False, "f32", "f32")]
+)
+def test_every_line_of_heads_and_angles_is_asked_for_once(neox, dtype, cache):
+    from porter.corpus.kernels.rotary.rotary import Rotary
+    from porter.corpus.runtime.dtypes import dtype as scalar
+
+    kernel = Rotary(dtype, cache, 8, 2, 128, 128, 128, 128, pairs=4, lanes=2, neox=neox)
+    for size in (scalar(dtype).bytes * (1 if neox else 2), scalar(cache).bytes):
+        asking = [pair for pair in range(0, 64, 4) if kernel.first_in_line(pair, size)]
+        assert [pair * size for pair in asking] == list(range(0, 64 * size, 128))
