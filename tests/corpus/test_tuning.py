@@ -91,11 +91,20 @@ def test_every_entry_of_the_tables_answers_a_plan_of_the_op():
     """An entry under a name or key that no plan asks for would never be used."""
     from porter.corpus.ops.workloads import WORKLOADS
 
-    asked = set()
+    asked = {}
     for name, workload in WORKLOADS.items():
         for dims in workload.dims if workload.tuned else ():
             _, question = tune.plan_choice(tune.Case(name, tuple(dims.items()), 16, "bf16"), H200, {})
-            asked.add((question.op, question.key))
+            asked[question.op, question.key] = set(question.default)
     for table in tuning.FOLDER.glob("*.json"):
-        stored = {(e.op, e.key) for e in tuning.read(table)[1]}
-        assert stored and stored <= asked, stored - asked
+        entries = tuning.read(table)[1]
+        assert entries and all(e.choice.keys() <= asked[e.op, e.key] for e in entries)
+
+
+def test_float16_shares_what_was_found_for_bfloat16(tables):
+    tuning.write(tables / "nvidia_h200.json", H200, {}, [entry(16, 64)])
+    f16, f32 = (tune.Case("rms_norm", (("hidden", 4096),), 16, dtype) for dtype in ("f16", "f32"))
+    from porter.corpus.runtime.ops import OPS
+
+    assert OPS["rms_norm"].plan(H200, *f16.arguments("meta"))[0].rows.threads == 64
+    assert OPS["rms_norm"].plan(H200, *f32.arguments("meta"))[0].rows.threads != 64

@@ -113,7 +113,7 @@ def fused_add_rms_norm(
     if rows == 0 or length == 0:
         return None
     vec = access_width(length, [input, residual], [weight])
-    spread = spread_rows(device, "fused_add_rms_norm", dtype, rows, length, vec, ahead=True)
+    spread = spread_rows(device, "fused_add_rms_norm", dtype, rows, length, vec, ahead=True, wanted=1024, most=1)
     kernel = FusedAddRmsNorm(
         dtype, Rows(length, vec, spread.threads, spread.rows), weights,
         weight_bias, "unrounded" if profile == "flashinfer" else "rounded", rounding(profile), device.pdl,

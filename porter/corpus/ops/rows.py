@@ -134,26 +134,29 @@ def spread_rows(
     length: int,
     vec: int,
     ahead: bool = False,
+    wanted: int = 180,
+    most: int = 4,
 ) -> Spread:
-    """The tuning table's choice, or: few rows get as many threads as leave two accesses each, many rows about six warps
-    of up to four accesses, which is what the tuner found on an H200; more blocks than run at once let those that start
-    early ask for their rows.
+    """The tuning table's choice, or: few rows get as many threads as leave two accesses each; many rows about `wanted`
+    threads of up to `most` accesses, and the blocks that start early ask for their rows. (Fitted to what the tuner
+    found on an H200: six warps, less where codes are written, one access where there are two inputs.)
 
     `ahead`: whether the kernel can ask for rows ahead.
     """
     few = rows <= device.sm_count
     vectors = -(-length // vec)
-    threads = threads_of_row(length, vec, min(2, -(-vectors // 256)) if few else min(4, max(1, round(vectors / 180))))
+    accesses = min(2, -(-vectors // 256)) if few else min(most, max(1, round(vectors / wanted)))
+    threads = threads_of_row(length, vec, accesses)
     if vectors <= 128 and not few:  # a warp and less: fewer lanes leave each more to do
         threads = threads_of_row(length, vec, 4)
     per_block = max(1, 32 // threads)
     while per_block * threads < 128 and threads <= 32 and rows > per_block * 2 * device.sm_count:
         per_block *= 2
-    lead = device.lead(-(-rows // per_block), threads * per_block)
-    prefetch = "all" if few else "rows" if lead else "none"
-    default: dict[str, Any] = {"threads": threads, "rows": per_block, "prefetch": prefetch, "lead": lead}
+    default: dict[str, Any] = {"threads": threads, "rows": per_block, "prefetch": "all", "lead": 0}
+    if not few:
+        default |= {"prefetch": "rows", "lead": device.blocks_at_once(threads * per_block) // 2}
     if ahead:
-        default["ahead"] = 0
+        default["ahead"] = 3 * device.sm_count if rows >= 4 * device.sm_count else 0
     question = f"{dtype}x{vec} {length}"
     return Spread(
         **choose(device, op, question, rows, default, lambda: _candidates(device, rows, length, vec, ahead))

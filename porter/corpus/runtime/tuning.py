@@ -55,13 +55,14 @@ def choose(
     """The measured choice for an op, else `default`, whose keys the result has.
 
     Of the entries with this key: the one with the fewest tokens that are at least `tokens`, or the one with the most.
-    Devices of one architecture share entries when they have no file of their own.
+    Devices of one architecture share entries when they have no file of their own, and float16 those of bfloat16.
     """
     if _questions is not None:
         _questions.append(Question(op, key, tokens, default, candidates))
     if _forced is not None:
         return {**default, **_forced}
-    entries = _entries(device).get((op, key), ())
+    found = _entries(device)
+    entries = found.get((op, key)) or found.get((op, re.sub("^f16", "bf16", key)), ())
     best = next((e.choice for e in entries if e.tokens >= tokens), entries[-1].choice if entries else {})
     return {**default, **{k: v for k, v in best.items() if k in default}}
 
