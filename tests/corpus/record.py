@@ -1,4 +1,5 @@
-"""Adds up what the GPU tests found and writes bench/results/corpus_gpu_numerics.json.
+"""Adds up what the GPU tests found and writes bench/results/corpus_gpu_numerics.json, where the rows of operations
+that did not run stay as they are; each row has its commit.
 
 `python -m tests.corpus.record FOLDER [RESULT]` after the tests ran with PORTER_GPU_NUMERICS=FOLDER (see conftest.py).
 """
@@ -36,6 +37,13 @@ def added_up(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
+def merged(target: Path, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows of a result, with those found now in place of earlier ones."""
+    held = json.loads(target.read_text())["kernels"] if target.is_file() else []
+    rows = {(row["op"], row["dtype"]): row for row in (*held, *found)}
+    return [row for _, row in sorted(rows.items())]
+
+
 def environment() -> dict[str, Any]:
     import torch
 
@@ -53,9 +61,10 @@ def environment() -> dict[str, Any]:
 def main(folder: str, result: str = "") -> None:
     rows = [row for path in sorted(Path(folder).glob("*.json")) for row in json.loads(path.read_text())]
     assert rows, f"there are no results in {folder}"
-    head = json.dumps({"schema": 1, **environment()}, indent=1)[:-2]
-    lines = ",\n  ".join(json.dumps(row) for row in added_up(rows))
-    target = Path(result) if result else RESULT
+    where, target = environment(), Path(result) if result else RESULT
+    head = json.dumps({"schema": 1, **where}, indent=1)[:-2]
+    found = [row | {"commit": where["commit"]} for row in added_up(rows)]
+    lines = ",\n  ".join(json.dumps(row) for row in merged(target, found))
     target.write_text(f'{head},\n "kernels": [\n  {lines}\n ]\n}}\n')
     print(f"{target}: {sum(row['cases'] for row in rows)} cases")
 

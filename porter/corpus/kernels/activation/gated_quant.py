@@ -80,15 +80,16 @@ class GatedQuant(ChunkedRows, Specialisation):
                     lib.prefetch_line(gX + half * self.d, wanted)
         lib.pdl_wait()
 
-        given = None
-        if cutlass.const_expr(self.group == 0):
-            given = lib.rcp_rn(Float32(mS[0]))
         upper = Float32(mUpper[0]) if cutlass.const_expr(mUpper is not None) else None  # type: ignore[index]
         tXrX, kind = [], lib.STREAM if self.stream else lib.CACHED
         for r in cutlass.range_constexpr(self.rows):
             gX = mX[lib.clamped_row(first, r, mX), None].iterator + column
             halves = [lib.load_words(gX + half, nbytes, kind, self.align) for half in (0, self.d)]
             tXrX.append(halves)
+        given = None
+        if cutlass.const_expr(self.group == 0):
+            (scale,) = lib.load_words(mS.iterator, 4, lib.CACHED)
+            given = lib.rcp_rn(scale.bitcast(Float32))  # it branches: before a load, it would hold that back
         for r in cutlass.range_constexpr(self.rows):
             gate, up = tXrX[r]
             row = first + r

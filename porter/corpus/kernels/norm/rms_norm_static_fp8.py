@@ -79,9 +79,9 @@ class RmsNormStaticFp8(Specialisation):
                 rows.ask_ahead(mR, row + self.ahead, mX.shape[0], lane)
         (scale,) = lib.load_words(mS.iterator, 4, lib.CACHED)
         h = add_residual(rows, tXrX, tXrR, gR, lane, inside, self.residual == "rounded", T)
-        inverse = lib.rcp_rn(scale.bitcast(Float32))
         tXrW = rows.load_late(mW, lane, tXrW)
         y = h * inverse_rms(rows, h, eps, scratch)
+        inverse = lib.rcp_rn(scale.bitcast(Float32))  # it branches: before a load, it would hold that back
         N = Float32 if cutlass.const_expr(self.rounding == "none") else T
         norms = [lib.round_each(access, N) for access in rows.split(weighted(y, tXrW, 0, self.rounding, T, Float32))]
         codes = [lib.pack_e4m3([v * inverse for v in access]) for access in norms]
