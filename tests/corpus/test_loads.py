@@ -34,7 +34,7 @@ def test_no_load_may_move_ahead_of_the_wait(name):
     memory = r"\b(?:ld|st|red|atom)(?:\.\w+)*\.global\S*"
     assert wait and re.search(memory, after)
     assert all(access.startswith("ld.relaxed.gpu.global") for access in re.findall(memory, before))
-    divisions = [m.start() for m in re.finditer(r"\b(rcp|div|sqrt)\.rn\.f32", after)]  # they branch, and hold loads back
+    divisions = [m.start() for m in re.finditer(r"\b(rcp|div|sqrt)\.rn\.f32", after)]  # branches: they hold loads back
     assert not divisions or after.rindex("ld.global") < divisions[0]
 
 
