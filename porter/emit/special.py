@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from porter import ir
@@ -32,7 +33,28 @@ def _printf(w: ExprWriter, e: ir.Intrinsic) -> Text:
     fmt = e.args[0]
     if not isinstance(fmt, ir.Const) or not isinstance(fmt.value, str):
         return w.hole("PRT504", "printf", "the format is not a literal", e)
-    return _text(f"cute.printf({', '.join([repr(fmt.value), *(w.value(a).text for a in e.args[1:])])})")
+    text, args = _strings_written_in(fmt.value, list(e.args[1:]))
+    return _text(f"cute.printf({', '.join([repr(text), *(w.value(a).text for a in args)])})")
+
+
+_CONVERSION = re.compile(r"%(?:%|[-+ #0]*(\*|\d+)?(?:\.(\*|\d+)?)?(?:hh|h|ll|l|j|z|t|L)?([a-zA-Z]))")
+
+
+def _strings_written_in(fmt: str, args: list[ir.Expr]) -> tuple[str, list[ir.Expr]]:
+    """A printf format with its literal strings (`%s` of `__FILE__`) in place, and the arguments that are left."""
+    left: list[ir.Expr] = []
+
+    def conversion(m: re.Match[str]) -> str:
+        taken = [args.pop(0) for star in m.group(1, 2) if star == "*" and args]
+        if m.group(3) and args:
+            taken.append(args.pop(0))
+        last = taken[-1] if taken else None
+        if m.group(3) == "s" and len(taken) == 1 and isinstance(last, ir.Const) and isinstance(last.value, str):
+            return last.value.replace("%", "%%")
+        left.extend(taken)
+        return m.group()
+
+    return _CONVERSION.sub(conversion, fmt), [*left, *args]
 
 
 def _assert(w: ExprWriter, e: ir.Intrinsic) -> Text:

@@ -30,8 +30,8 @@ _VISITOR = getattr(cindex, "cursor_visit_callback", None) or cindex.callbacks["c
 __all__ = [
     "AsmOperand", "AsmStatement", "Cursor", "CursorKind", "Place", "TranslationUnit", "Type", "TypeKind",
     "asm_statement", "binary_op", "evaluate", "extent", "is_invalid", "is_verbatim", "overloaded", "parse_file",
-    "place", "skipped_lines", "span", "specialised_template", "tells_macro_bodies", "token_spellings", "unary_op",
-    "walk",
+    "place", "skipped_lines", "span", "specialised_template", "spelled", "tells_macro_bodies", "token_spellings",
+    "unary_op", "walk",
 ]  # fmt: skip
 
 KEEP_GOING = 0x200
@@ -165,6 +165,11 @@ def place(loc: Any) -> Place:
     """Where a source location stands in a file: an argument of a macro where it is written, the body of a macro where
     the macro is used."""
     return _place(_lib().file_location, loc)
+
+
+def spelled(loc: Any) -> Place:
+    """Where a source location is written: the body of a macro at its definition (libclang 18: as `place`)."""
+    return _place(_lib().spelling_location, loc)
 
 
 def extent(cursor: Cursor) -> tuple[Place, Place]:

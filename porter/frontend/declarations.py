@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import Any
 
 from porter.frontend import clang_compat as cc
@@ -113,6 +114,14 @@ def is_device_code(c: Cursor) -> bool:
     if CursorKind.CUDAGLOBAL_ATTR in kinds:
         return True
     return CursorKind.CUDADEVICE_ATTR in kinds and CursorKind.CUDAHOST_ATTR not in kinds
+
+
+def may_run_on_device(c: Cursor) -> bool:
+    """False for functions that a kernel cannot call: neither `__device__` nor `__global__` nor constexpr."""
+    kinds = {child.kind for x in (c, c.canonical) for child in x.get_children()}
+    if kinds & {CursorKind.CUDAGLOBAL_ATTR, CursorKind.CUDADEVICE_ATTR}:
+        return True
+    return "constexpr" in takewhile(lambda token: token != "{", cc.token_spellings(c))
 
 
 def template_of(function: Cursor) -> Cursor | None:

@@ -9,7 +9,7 @@ from typing import Any
 from porter.frontend import clang_compat as cc
 from porter.frontend import codes
 from porter.frontend.clang_compat import Cursor, CursorKind
-from porter.frontend.declarations import project_decls
+from porter.frontend.declarations import may_run_on_device, project_decls
 from porter.model import Diagnostic, Severity
 from porter.source import NO_SPAN, Span
 
@@ -114,7 +114,7 @@ class Reach:
     def _add(self, c: Cursor) -> None:
         if c.kind in (CursorKind.FUNCTION_DECL, CursorKind.FUNCTION_TEMPLATE, CursorKind.CXX_METHOD):
             where = cc.span(c)
-            if where.end_line:
+            if where.end_line and may_run_on_device(c):
                 self._functions.setdefault(c.spelling, []).append((c, where))
         elif c.kind in (
             CursorKind.STRUCT_DECL,

@@ -455,11 +455,19 @@ def explicit_cast(fx: FunctionLowering, c: Cursor) -> ir.Expr:
         to = fx.type(c.type)
         if place.type == to:
             return place
-        if c.kind is not CursorKind.CXX_REINTERPRET_CAST_EXPR and isinstance(place.type, ir.Struct):
+        if not sees_other_bits(c, source) and isinstance(place.type, ir.Struct):
             return convert(fx, place, source.type, c.type, c)
         return deref(ir.Cast(address_of(place, ir.Pointer(place.type)), type=ir.Pointer(to)))
     x = fx.expr(source)
     return convert(fx, x, source.type, c.type, c)
+
+
+def sees_other_bits(c: Cursor, source: Cursor) -> bool:
+    """Whether a reference cast reinterprets: `reinterpret_cast`, or `(T&)x` of a class that is no base or derived one."""
+    if c.kind is not CursorKind.CSTYLE_CAST_EXPR:
+        return c.kind is CursorKind.CXX_REINTERPRET_CAST_EXPR
+    a, b = source.type.get_canonical(), c.type.get_canonical()
+    return ast.is_record(a) and base_path(a, b) is None and base_path(b, a) is None
 
 
 _REFERENCE_CAST = re.compile(r"^\s*(?:\(|(?:reinterpret|static|const)_cast\s*<)[^()]*?&&?\s*(?:\)|>\s*\()")

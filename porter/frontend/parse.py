@@ -118,10 +118,13 @@ def parse_source(
                 target = None if is_known(name) else find_include(name, includer, source)
                 new[name] = f'#include "{target}"\n' if target else ""
         if not new:
-            files = {path: text.encode(), **{n: body.encode() for n, body in unsaved_files(found, path)}}
+            files = {os.path.abspath(n): body.encode() for n, body in unsaved}
             for name, fixed in repairs(tu.diagnostics, partial(_content, files)).items():
                 body = fixed.decode("utf-8", "replace")
-                new[name] = body[: len(body) - len(append) - 1] if name == path and append else body
+                if name != path:  # headers by absolute names: relative ones are those that includes are written with
+                    new[os.path.abspath(name)] = body
+                else:
+                    new[name] = body[: len(body) - len(append) - 1] if append else body
         if not new:
             break
         found |= new
@@ -136,6 +139,7 @@ def unsaved_files(stand_ins: dict[str, str], main: str) -> list[tuple[str, str]]
 
 
 def _content(files: dict[str, bytes], name: str) -> bytes:
+    name = os.path.abspath(name)
     if name not in files:
         try:
             with open(name, "rb") as f:

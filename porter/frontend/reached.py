@@ -11,6 +11,7 @@ from porter.frontend.declarations import (
     has_body,
     is_device_code,
     is_prelude,
+    project_decls,
     qualified_name,
     template_of,
 )
@@ -35,11 +36,36 @@ def instances_from_launches(unit: ParsedUnit, kernel: KernelInfo) -> tuple[Insta
     found: dict[Instance, None] = {}
     for name, args in _explicit(unit):
         if name in (kernel.name, kernel.qualified_name):
-            found.setdefault(Instance(args))
+            found.setdefault(Instance(_at_namespace_scope(unit, kernel, args)))
     for place, args in _all_reached(unit):
         if place == kernel.span:
             found.setdefault(Instance(args))
     return tuple(found)
+
+
+def _at_namespace_scope(unit: ParsedUnit, kernel: KernelInfo, args: tuple[str, ...]) -> tuple[str, ...]:
+    """Arguments as written beside the kernel, with the names of its namespaces in full."""
+    scope = kernel.qualified_name.split("::")[:-1]
+    if not scope:
+        return args
+    key = f"names in {kernel.qualified_name}"
+    if key not in unit.memo:
+        unit.memo[key] = _names_in(unit, scope)
+    names: dict[str, str] = unit.memo[key]
+    return tuple(re.sub(r"(?<![\w:.])[A-Za-z_]\w*", lambda m: names.get(m.group(), m.group()), a) for a in args)
+
+
+def _names_in(unit: ParsedUnit, scope: list[str]) -> dict[str, str]:
+    """Name -> qualified name of what the project declares in a namespace and those around it."""
+    places = ["::".join(scope[:n]) for n in range(len(scope), 0, -1)]
+    found: dict[str, tuple[int, str]] = {}
+    for c in project_decls(unit.tu):
+        enumerators = [x for x in c.get_children() if x.kind == CursorKind.ENUM_CONSTANT_DECL]
+        for x in (c, *(e for e in enumerators if not c.is_scoped_enum())):
+            place, _, name = qualified_name(x).rpartition("::")
+            if place in places and (name not in found or places.index(place) < found[name][0]):
+                found[name] = (places.index(place), qualified_name(x))
+    return {name: full for name, (_, full) in found.items()}
 
 
 def _all_reached(unit: ParsedUnit) -> list[tuple[Span, tuple[str, ...]]]:

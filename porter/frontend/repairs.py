@@ -6,7 +6,10 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from porter.frontend import clang_compat as cc
+
 _TEMPLATE = re.compile(r"missing 'template' keyword prior to dependent template name '([^']+)'")
+_EXPANDED = re.compile(r"expanded from macro '(\w+)'")
 _EXTERN_SHARED = re.compile(r"__shared__ variable '([^']+)' cannot be 'extern'")
 
 Edit = tuple[int, int, bytes]  # start, end (bytes), what stands there instead
@@ -16,7 +19,7 @@ def repairs(diagnostics: Iterable[Any], content: Callable[[str], bytes]) -> dict
     """File name -> its content with the repairs that clang's diagnostics call for; files without one are absent.
 
     `a::f<n>(x)` of a dependent `a` becomes `a::template f<n>(x)`; `extern __shared__ T x[32][32]` loses its first
-    bound, which dynamic shared memory does not have.
+    bound, which dynamic shared memory does not have; a macro that stands for `#pragma unroll` stands for the operator.
     """
     edits: dict[str, set[Edit]] = {}
     for d in diagnostics:
@@ -26,6 +29,13 @@ def repairs(diagnostics: Iterable[Any], content: Callable[[str], bytes]) -> dict
         edit = _edit(d.spelling, content(name), at)
         if edit is not None:
             edits.setdefault(name, set()).add(edit)
+        for note in d.children:
+            m = _EXPANDED.search(note.spelling)
+            if m:
+                where = cc.spelled(note.location)
+                edit = _pragma(content(where.file), where.line, m.group(1))
+                if edit is not None:
+                    edits.setdefault(where.file, set()).add(edit)
     out: dict[str, bytes] = {}
     for name, found in edits.items():
         text = content(name)
@@ -33,6 +43,16 @@ def repairs(diagnostics: Iterable[Any], content: Callable[[str], bytes]) -> dict
             text = text[:start] + new + text[end:]
         out[name] = text
     return out
+
+
+def _pragma(text: bytes, line: int, macro: str) -> Edit | None:
+    """The edit that makes `#define MACRO #pragma words` the operator; None if that is not what stands on the line."""
+    start = sum(len(row) for row in text.splitlines(keepends=True)[: line - 1])
+    pattern = rb"[ \t]*#[ \t]*define[ \t]+" + macro.encode() + rb"[ \t]+(#[ \t]*pragma[ \t]+([^\n\\/]*[^\n\\/\s]))"
+    m = re.compile(pattern).match(text, start)
+    if m is None:
+        return None
+    return (m.start(1), m.end(1), b'_Pragma("' + m.group(2).replace(b'"', b'\\"') + b'")')
 
 
 def _edit(message: str, text: bytes, at: int) -> Edit | None:

@@ -332,3 +332,18 @@ def test_names_for_scalar_types_become_the_types(tmp_path):
     assert instance_values(kernel, resolved(unit, kernel, Instance(("a::brain",)))) == {"T": "bf16"}
     assert instance_values(kernel, resolved(unit, kernel, Instance(("S::real",)))) == {"T": "f32"}
     assert resolved(unit, kernel, Instance(("unknown",))).args == ("unknown",)
+
+
+def test_explicit_instantiations_name_what_stands_in_the_kernels_namespace() -> None:
+    unit = unit_of("""namespace ops { namespace detail {
+constexpr int kTile = 32;
+enum Mode { kFast, kExact };
+struct Half { unsigned short x; };
+template <typename T, int N, Mode M> __global__ void k(T* p) { p[0] = T{}; }
+template __global__ void k<Half, kTile, kExact>(Half*);
+} }
+""")
+    (instance,) = instances_from_launches(unit, kernel(unit, "k"))
+    assert instance.args == ("ops::detail::Half", "ops::detail::kTile", "ops::detail::kExact")
+    _, cursors, failures = try_specialise(unit.source, unit.options, [(kernel(unit, "k"), instance)])
+    assert len(cursors) == 1 and not failures

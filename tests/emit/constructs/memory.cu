@@ -192,3 +192,22 @@ __global__ void pointers_of_two_spaces(int* i, unsigned* u, float* f, int n) {
   from = from + 1;
   f[t + 256] = sum + from[t & 31];
 }
+template <class T, int N> struct Row { T a[N]; };
+struct alignas(8) Half2x2 { unsigned short h[4]; };
+__global__ void references_to_other_classes(int* i, unsigned* u, float* f, int n) {
+  int t = threadIdx.x;
+  Row<int, 4> row;
+  (int4&)row = *(const int4*)(i + 4 * t);
+  row.a[t & 3] += n;
+  *(int4*)(i + 256 + 4 * t) = (const int4&)row;
+  Half2x2 halves;
+  (uint2&)halves = ((const uint2*)u)[t];
+  halves.h[1] ^= 0x55;
+  (unsigned long long&)row = (unsigned long long&)halves;
+  u[t + 512] = row.a[0] + 3 * row.a[1];
+}
+__global__ void where_it_failed(int* i, unsigned* u, float* f, int n) {
+  int t = threadIdx.x;
+  if (i[t] == 0x7fffffff && n < -5) printf("%s:%d: %5.2f%% of %s\n", __FILE__, __LINE__, f[t], __func__);
+  i[t] += 1;
+}
