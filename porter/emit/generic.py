@@ -9,6 +9,7 @@ that yields those values. Specialising the merged IR gives back each instance, b
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field
 from typing import Any
@@ -93,7 +94,7 @@ class Params:
             if self._matches(values, self.column(n)):
                 return n
         if len({values[i] for i in present}) == 1:
-            return repr(values[present[0]])
+            return _literal(values[present[0]])
         ints = [n for n in self.names if all(isinstance(v, int) and not isinstance(v, bool) for v in self.column(n))]
         types = [n for n in self.names if all(isinstance(v, ir.Scalar) for v in self.column(n))]
         sizes = {n: tuple(ir.SCALAR_BYTES[v.name] for v in self.column(n)) for n in types}
@@ -147,7 +148,7 @@ class Params:
         text = self.express_const(values, origin)
         if text is not None:
             return text
-        return self._pick([(v, repr(v)) for v in values])
+        return self._pick([(v, _literal(v)) for v in values])
 
     # ---- types
 
@@ -226,6 +227,10 @@ class Params:
 
 def _key(v: Any) -> Any:
     return (type(v).__name__ == "bool", v) if isinstance(v, bool | int) else v
+
+
+def _literal(v: Any) -> str:
+    return f'float("{v}")' if isinstance(v, float) and not math.isfinite(v) else repr(v)
 
 
 def _int(v: Any) -> bool:

@@ -342,7 +342,7 @@ class ModuleWriter:
         self.put("params=(", NO_SPAN, 1)
         for q, n in zip(p.params, names, strict=True):
             kind = "Ptr" if e.is_pointer(q.type) else "Num"
-            self.put(f'runtime.{kind}("{n}", "{self._scalar_name(e, q)}"),', NO_SPAN, 2)
+            self.put(f'runtime.{kind}("{n}", {self._dtype_of(e, q)}),', NO_SPAN, 2)
         self.put("),", NO_SPAN, 1)
         listed = "".join(f'"{n}", ' for n in p.generic.names).strip()
         if len(p.generic.names) > 1:
@@ -352,8 +352,23 @@ class ModuleWriter:
         self.put("")
         self.put("")
 
+    def _dtype_of(self, e: ExprWriter, q: ir.FunctionParam) -> str:
+        """The dtype argument of a parameter: a name, or names by the first template parameter that tells them apart."""
+        name, params = self._scalar_name(e, q), e.s.params
+        if name in params.names or name in ir.SCALAR_BYTES:
+            return f'"{name}"'
+        scalars = ["u8" if x.scalar == ir.BOOL else x.scalar.name for x in e.leaves(self._seen(e, q))]
+        for by in params.names:
+            pairs = dict(zip(params.column(by), scalars, strict=True))
+            if all(pairs[v] == s for v, s in zip(params.column(by), scalars, strict=True)):
+                return f'{{{", ".join(f"{v!r}: {s!r}" for v, s in pairs.items())}}}, by="{by}"'
+        return f'"{name}"'
+
+    def _seen(self, e: ExprWriter, q: ir.FunctionParam) -> ir.Type:
+        return e.pointee(q.type) if e.is_pointer(q.type) else q.type
+
     def _scalar_name(self, e: ExprWriter, q: ir.FunctionParam) -> str:
-        leaves = e.leaves(e.pointee(q.type)) if e.is_pointer(q.type) else e.leaves(q.type)
+        leaves = e.leaves(self._seen(e, q))
         kinds = {x.scalar.name for x in leaves}
         if e.is_pointer(q.type) and kinds == {"bool"}:
             return "u8"

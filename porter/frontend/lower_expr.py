@@ -463,7 +463,7 @@ def explicit_cast(fx: FunctionLowering, c: Cursor) -> ir.Expr:
 
 
 def sees_other_bits(c: Cursor, source: Cursor) -> bool:
-    """Whether a reference cast reinterprets: `reinterpret_cast`, or `(T&)x` of a class that is no base or derived one."""
+    """Whether a reference cast reinterprets: `reinterpret_cast`, or `(T&)x` of a class that T is no relative of."""
     if c.kind is not CursorKind.CSTYLE_CAST_EXPR:
         return c.kind is CursorKind.CXX_REINTERPRET_CAST_EXPR
     a, b = source.type.get_canonical(), c.type.get_canonical()

@@ -44,10 +44,8 @@ def instances_from_launches(unit: ParsedUnit, kernel: KernelInfo) -> tuple[Insta
 
 
 def _at_namespace_scope(unit: ParsedUnit, kernel: KernelInfo, args: tuple[str, ...]) -> tuple[str, ...]:
-    """Arguments as written beside the kernel, with the names of its namespaces in full."""
+    """Arguments as written beside the kernel: names of its namespaces in full, constants as their values."""
     scope = kernel.qualified_name.split("::")[:-1]
-    if not scope:
-        return args
     key = f"names in {kernel.qualified_name}"
     if key not in unit.memo:
         unit.memo[key] = _names_in(unit, scope)
@@ -56,16 +54,26 @@ def _at_namespace_scope(unit: ParsedUnit, kernel: KernelInfo, args: tuple[str, .
 
 
 def _names_in(unit: ParsedUnit, scope: list[str]) -> dict[str, str]:
-    """Name -> qualified name of what the project declares in a namespace and those around it."""
-    places = ["::".join(scope[:n]) for n in range(len(scope), 0, -1)]
+    """Name -> text at namespace scope of what the project declares in a namespace and those around it."""
+    places = ["::".join(scope[:n]) for n in range(len(scope), -1, -1)]
     found: dict[str, tuple[int, str]] = {}
     for c in project_decls(unit.tu):
         enumerators = [x for x in c.get_children() if x.kind == CursorKind.ENUM_CONSTANT_DECL]
         for x in (c, *(e for e in enumerators if not c.is_scoped_enum())):
             place, _, name = qualified_name(x).rpartition("::")
             if place in places and (name not in found or places.index(place) < found[name][0]):
-                found[name] = (places.index(place), qualified_name(x))
+                found[name] = (places.index(place), _text_of(x))
     return {name: full for name, (_, full) in found.items()}
+
+
+def _text_of(c: Cursor) -> str:
+    """What stands for a declaration in template arguments: an integer constant's value, else its full name."""
+    if c.kind == CursorKind.ENUM_CONSTANT_DECL and not c.semantic_parent.is_anonymous():
+        return f"({qualified_name(c.semantic_parent)}){c.enum_value}"
+    value = cc.evaluate(c) if c.kind == CursorKind.VAR_DECL and c.type.is_const_qualified() else None
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int) else qualified_name(c)
 
 
 def _all_reached(unit: ParsedUnit) -> list[tuple[Span, tuple[str, ...]]]:

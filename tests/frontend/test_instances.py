@@ -344,6 +344,6 @@ template __global__ void k<Half, kTile, kExact>(Half*);
 } }
 """)
     (instance,) = instances_from_launches(unit, kernel(unit, "k"))
-    assert instance.args == ("ops::detail::Half", "ops::detail::kTile", "ops::detail::kExact")
+    assert instance.args == ("ops::detail::Half", "32", "(ops::detail::Mode)1")
     _, cursors, failures = try_specialise(unit.source, unit.options, [(kernel(unit, "k"), instance)])
     assert len(cursors) == 1 and not failures

@@ -21,14 +21,16 @@ from porter.corpus.runtime.sources import source_closure
 
 @dataclass(frozen=True)
 class Ptr:
-    """A pointer parameter in global memory. `dtype`: a scalar name, or the name of a type constexpr.
+    """A pointer parameter in global memory. `dtype`: a scalar name, the name of a type constexpr, or a scalar name for
+    each value of the constexpr `by`.
 
     `align` (bytes) is what the compiler may assume of the address; default: the size of an element.
     """
 
     name: str
-    dtype: str
+    dtype: str | Mapping[Any, str]
     align: int | None = None
+    by: str = ""
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,8 @@ class Num:
     """A number parameter, passed by value. `dtype` as for `Ptr`."""
 
     name: str
-    dtype: str
+    dtype: str | Mapping[Any, str]
+    by: str = ""
 
 
 @dataclass(frozen=True)
@@ -123,7 +126,8 @@ class Kernel:
         self.params = tuple(params)
         self.constexprs = tuple(constexprs)
         for p in self.params:
-            if p.dtype not in DTYPES and p.dtype not in self.constexprs:
+            known = [*p.dtype.values(), p.by] if isinstance(p.dtype, Mapping) else [p.dtype]
+            if any(d not in DTYPES and d not in self.constexprs for d in known):
                 raise ValueError(f"{name}: parameter {p.name} has dtype {p.dtype!r}, neither a scalar nor a constexpr")
         # Read now, while the file is what was imported.
         self._sources = source_closure(_source_file(launch))
@@ -234,7 +238,8 @@ class Kernel:
         values = self._values(constexprs)
         args: list[Any] = []
         for p in self.params:
-            scalar = constexprs.get(p.dtype, p.dtype)
+            given = p.dtype[constexprs[p.by]] if isinstance(p.dtype, Mapping) else p.dtype
+            scalar = constexprs.get(given, given)
             kind = cutlass_type(scalar)
             if isinstance(p, Ptr):
                 align = p.align or dtype(scalar).bytes

@@ -1,0 +1,44 @@
+"""Template parameters that are no scalar types: what a pointer's elements are, and constants beyond a type's range."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from porter.config import PortConfig
+from porter.pipeline import show_stage
+
+KERNEL = """\
+#include <cuda_fp16.h>
+#include <cuda_bf16.h>
+template <typename T2, bool HALF> __global__ void k(T2* out, const T2* in, T2 one, float* top, int n) {
+  const float limit = HALF ? 65504.f : __int_as_float(0x7f800000);
+  constexpr float kMost = HALF ? 6e4f : float(1e300 * 1e300);
+  int i = threadIdx.x;
+  if (i < n) out[i] = __hadd2(in[i], one);
+  top[0] = kMost;
+  top[1] = limit;
+}
+"""
+INSTANCES = ("k<__half2, true>", "k<__nv_bfloat162, false>")
+
+
+def emitted(tmp_path: Path, stage: str) -> str:
+    source = tmp_path / "k.cu"
+    source.write_text(KERNEL)
+    text, messages, code = show_stage(source, PortConfig(instantiate=INSTANCES, arch=("sm_90a",)), stage)
+    assert code == 0, messages
+    return text
+
+
+def test_the_descriptor_names_the_elements_for_each_value(tmp_path: Path) -> None:
+    text = emitted(tmp_path, "py")
+    assert """runtime.Ptr("out", {'__half2': 'f16', '__nv_bfloat162': 'bf16'}, by="T2"),""" in text
+    assert """runtime.Ptr("top", "f32"),""" in text
+    assert 'float("inf")' in text and "(inf" not in text
+
+
+def test_every_instance_compiles(tmp_path: Path) -> None:
+    pytest.importorskip("cutlass")
+    assert emitted(tmp_path, "ptx").count(".visible .entry") == len(INSTANCES)
