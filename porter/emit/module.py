@@ -359,8 +359,9 @@ class ModuleWriter:
             return f'"{name}"'
         scalars = ["u8" if x.scalar == ir.BOOL else x.scalar.name for x in e.leaves(self._seen(e, q))]
         for by in params.names:
-            pairs = dict(zip(params.column(by), scalars, strict=True))
-            if all(pairs[v] == s for v, s in zip(params.column(by), scalars, strict=True)):
+            column = [v.name if isinstance(v, ir.Scalar) else v for v in params.column(by)]
+            pairs = dict(zip(column, scalars, strict=True))
+            if all(pairs[v] == s for v, s in zip(column, scalars, strict=True)):
                 return f'{{{", ".join(f"{v!r}: {s!r}" for v, s in pairs.items())}}}, by="{by}"'
         return f'"{name}"'
 

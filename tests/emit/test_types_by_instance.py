@@ -24,10 +24,31 @@ template <typename T2, bool HALF> __global__ void k(T2* out, const T2* in, T2 on
 INSTANCES = ("k<__half2, true>", "k<__nv_bfloat162, false>")
 
 
-def emitted(tmp_path: Path, stage: str) -> str:
+MIXED = """\
+#include <cuda_fp16.h>
+#include <cuda_fp8.h>
+template <typename T> struct Wide;
+template <> struct Wide<float> { typedef struct __CUDA_ALIGN__(8) { float array[2]; } type; };
+template <> struct Wide<__half> { typedef struct __CUDA_ALIGN__(4) { __half array[2]; } type; };
+template <> struct Wide<__nv_fp8x2_e4m3> { typedef struct __CUDA_ALIGN__(4) { __half array[2]; } type; };
+template <typename T> __global__ void k(typename Wide<T>::type* out) {
+  out[threadIdx.x].array[1] = out[threadIdx.x].array[0];
+}
+"""
+
+
+def test_scalar_types_are_named_as_the_launch_names_them(tmp_path: Path) -> None:
+    instances = ("k<float>", "k<__half>", "k<__nv_fp8x2_e4m3>")
+    text = emitted(tmp_path, "py", MIXED, instances)
+    assert """runtime.Ptr("out", {'f32': 'f32', 'f16': 'f16', '__nv_fp8x2_e4m3': 'f16'}, by="T"),""" in text
+    pytest.importorskip("cutlass")
+    assert emitted(tmp_path, "ptx", MIXED, instances).count(".visible .entry") == len(instances)
+
+
+def emitted(tmp_path: Path, stage: str, kernel: str = KERNEL, instances: tuple[str, ...] = INSTANCES) -> str:
     source = tmp_path / "k.cu"
-    source.write_text(KERNEL)
-    text, messages, code = show_stage(source, PortConfig(instantiate=INSTANCES, arch=("sm_90a",)), stage)
+    source.write_text(kernel)
+    text, messages, code = show_stage(source, PortConfig(instantiate=instances, arch=("sm_90a",)), stage)
     assert code == 0, messages
     return text
 

@@ -20,6 +20,9 @@
 #define __forceinline__ __inline__ __attribute__((always_inline))
 #define __align__(n) __attribute__((aligned(n)))
 #define __builtin_align__(n) __attribute__((aligned(n)))
+// what cuda_fp16.h leaves defined, and projects use
+#define __CUDA_ALIGN__(n) __attribute__((aligned(n)))
+#define __CUDA_HOSTDEVICE__ __host__ __device__
 #define __device_builtin__
 #define __cudart_builtin__
 #define __nv_pure__
