@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 JSON_SCHEMA = 1
+FEW = 2  # of the faults that no kernel needs
 STATUS_STYLE = {Status.PASS: "green", Status.FAIL: "bold red", Status.SKIP: "yellow", Status.ERROR: "bold red"}
 
 
@@ -57,11 +58,19 @@ def console(stream: TextIO, color: str = "auto") -> Console:
 
 
 def print_diagnostics(diagnostics: tuple[Diagnostic, ...], out: Console) -> None:
-    """Each message once, an empty line between two."""
+    """Each message once, an empty line between two. Of the faults that no kernel needs the first two, and how many more
+    there are: host code of a large project can have hundreds."""
     from porter.diagnostics import render
 
-    for d in dict.fromkeys(diagnostics):
-        out.print(render(d))
+    once = list(dict.fromkeys(diagnostics))
+    needless = [d for d in once if d.code == "PRT004" and d.severity is Severity.WARNING]
+    for d in once:
+        if d in needless[:FEW] or d not in needless:
+            out.print(render(d))
+            out.print()
+    if len(needless) > FEW:
+        more = f"{len(needless) - FEW} more such errors, in code that no kernel needs; --output-format json has them all"
+        out.print(render(Diagnostic("PRT004", more, severity=Severity.WARNING)))
         out.print()
 
 

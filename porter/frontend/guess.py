@@ -35,6 +35,7 @@ _TYPE_RULES: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 _VALUE_RULES: tuple[tuple[str, tuple[str, ...]], ...] = (
     (r"warp_?size|warpsize|lanes", ("32",)),
+    (r"(head|row|token|warp|group|expert)s?_?per_?(warp|thread|block|cta|tb)", ("4", "2", "1", "8")),
     (r"log2|pow2", ("10", "8", "5")),
     (r"num_?dims|n_?dims?$|rank", ("2", "3", "1", "4")),
     (r"head|dim|hidden|cols|width_?d", ("128", "64", "256", "512", "1024")),

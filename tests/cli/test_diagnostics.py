@@ -6,7 +6,7 @@ import io
 from pathlib import Path
 
 from porter.diagnostics import excerpt, render, source_line
-from porter.model import Diagnostic
+from porter.model import Diagnostic, Severity
 from porter.report import console, print_diagnostics
 from porter.source import Span
 
@@ -71,3 +71,13 @@ def test_the_line_shown_is_the_one_that_stands_there_now(tmp_path: Path, monkeyp
         assert source_line("k.cu", 1) == text
     (tmp_path / "b/k.cu").unlink()
     assert source_line("k.cu", 1) is None
+
+
+def test_faults_that_no_kernel_needs_are_told_in_few_lines() -> None:
+    out = io.StringIO()
+    needless = [Diagnostic("PRT004", f"fault {n}", Span("k.cu", n), Severity.WARNING) for n in range(1, 40)]
+    mine = Diagnostic("PRT004", "a kernel's own", Span("k.cu", 50))
+    print_diagnostics((*needless, mine), console(out, "never"))
+    text = out.getvalue()
+    assert "fault 1\n" in text and "fault 2\n" in text and "fault 3\n" not in text
+    assert "a kernel's own" in text and "37 more such errors" in text
