@@ -69,7 +69,7 @@ def print_diagnostics(diagnostics: tuple[Diagnostic, ...], out: Console) -> None
             out.print(render(d))
             out.print()
     if len(needless) > FEW:
-        more = f"{len(needless) - FEW} more such errors, in code that no kernel needs; --output-format json has them all"
+        more = f"{len(needless) - FEW} more such errors in code that no kernel needs; --output-format json has all"
         out.print(render(Diagnostic("PRT004", more, severity=Severity.WARNING)))
         out.print()
 

@@ -202,7 +202,7 @@ def _candidates(p: TemplateParam, unit: ParsedUnit, template: Cursor) -> list[st
         return _types(p, unit, template)
     if p.kind == "value":
         return _values(p, unit, template)
-    return _class_templates(unit)
+    return _named_alike(p, unit, (CursorKind.CLASS_TEMPLATE,))[:7]
 
 
 def _rule(rules: tuple[tuple[str, tuple[str, ...]], ...], name: str) -> tuple[str, ...]:
@@ -225,23 +225,21 @@ def _types(p: TemplateParam, unit: ParsedUnit, template: Cursor) -> list[str]:
 
 
 def _functors(p: TemplateParam, unit: ParsedUnit) -> list[str]:
-    """Classes of the file that a parameter named like an operation may be given."""
+    """Classes that a parameter named like an operation may be given."""
     if not re.search(r"op|func|^f$|reducer|functor|traits|policy|act", p.name, re.I):
         return []
-    path = str(unit.source.path)
-    structs = [
-        c
-        for c in project_decls(unit.tu)
-        if c.kind in (CursorKind.STRUCT_DECL, CursorKind.CLASS_DECL) and c.spelling and c.location.file.name == path
-    ]
-    return [qualified_name(c) for c in structs][:8]
+    return _named_alike(p, unit, (CursorKind.STRUCT_DECL, CursorKind.CLASS_DECL))[:8]
 
 
-def _class_templates(unit: ParsedUnit) -> list[str]:
-    """Class templates of the file, for a template template parameter: clang decides which really fit."""
+def _named_alike(p: TemplateParam, unit: ParsedUnit, kinds: tuple[CursorKind, ...]) -> list[str]:
+    """Classes of the file, then those of its headers that have a word of the parameter's name in theirs (an
+    `Activation` may be a `GeluActivation`); clang decides which really fit."""
     path = str(unit.source.path)
-    found = [c for c in project_decls(unit.tu) if c.kind == CursorKind.CLASS_TEMPLATE and c.location.file.name == path]
-    return list(dict.fromkeys(qualified_name(c) for c in found))[:7]
+    words = [w.lower() for w in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", p.name) if len(w) > 2]
+    classes = [c for c in project_decls(unit.tu) if c.kind in kinds and c.spelling]
+    own = [c for c in classes if c.location.file.name == path]
+    alike = [c for c in classes if c.location.file.name != path and any(w in c.spelling.lower() for w in words)]
+    return list(dict.fromkeys(qualified_name(c) for c in (*own, *alike)))
 
 
 def _values(p: TemplateParam, unit: ParsedUnit, template: Cursor) -> list[str]:

@@ -347,3 +347,18 @@ template __global__ void k<Half, kTile, kExact>(Half*);
     assert instance.args == ("ops::detail::Half", "32", "(ops::detail::Mode)1")
     _, cursors, failures = try_specialise(unit.source, unit.options, [(kernel(unit, "k"), instance)])
     assert len(cursors) == 1 and not failures
+
+
+def test_a_class_template_of_a_header_is_guessed_by_a_word_of_the_parameters_name(tmp_path: Path) -> None:
+    (tmp_path / "ops.h").write_text("""#pragma once
+template <class T> struct Unrelated { __device__ static T apply(T x) { return x; } };
+template <class T> struct GeluActivation { __device__ static T apply(T x) { return x * T(0.5f); } };
+""")
+    (tmp_path / "k.cu").write_text("""#include "ops.h"
+template <int VEC, template <typename> class Activation, class T> __global__ void k(T* p) {
+  for (int i = 0; i < VEC; ++i) p[i] = Activation<float>::apply(p[i]);
+}
+""")
+    unit = parse_source(Source.read(tmp_path / "k.cu"), ParseOptions())
+    first, *_ = default_instances(kernel(unit, "k"), unit)
+    assert first.args[1] == "GeluActivation"
