@@ -33,6 +33,8 @@ ORIGINS = (
     Origin("DeepSpeed", "microsoft/DeepSpeed", "38327e07f6cd39b63418f60cedd1651b0be3e7c3", "git"),
     Origin("LeetCUDA", "xlite-dev/LeetCUDA", "cb6a0497e829741fc5e3ad5e43a5beed0d85edcd", "git"),
     Origin("bitsandbytes", "bitsandbytes-foundation/bitsandbytes", "95f9af309d4d5793847169c39288dcd3fcbdf564", "git"),
+    Origin("FasterTransformer", "NVIDIA/FasterTransformer", "df4a7534860137e060e18d2ebf019906120ea204", "git"),
+    Origin("lmdeploy", "InternLM/lmdeploy", "1263d5cd889b7ad500e85b8eb20401327a4516ab", "git"),
 )
 
 
