@@ -197,8 +197,8 @@ def page(results: dict[str, Any]) -> str:
         "accepts it; it says nothing about numbers, which `porter port` with a case verifies. Sources and versions: "
         "`python tools/real_sources.py`.",
         "",
-        "FasterTransformer and lmdeploy were tried for the first time when the others were measured already. Before the "
-        "faults that they showed were mended, 17 of 46 kernels of lmdeploy had no hole.",
+        "FasterTransformer and lmdeploy were tried for the first time when the others were measured already. Of the 46 "
+        "kernels in the files of lmdeploy that were tried then, 17 had no hole; what stopped the others was mended.",
         "",
         "| repository | kernels | parsed | lowered | without a hole | compiled | share |",
         "|---|---|---|---|---|---|---|",
