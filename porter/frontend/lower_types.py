@@ -122,7 +122,7 @@ class TypeTable:
         name = ast.qualified_name(d)
         if name.startswith("cuda::std::") or name in _PLAIN_LIBRARY_CLASSES:
             return False
-        if name == "curandStatePhilox4_32_10":
+        if name in ("curandStatePhilox4_32_10", "curandStateXORWOW"):
             return False  # its functions are written out in the prelude
         return name.split("::")[0] in OPAQUE_NAMESPACES or "curand" in name
 

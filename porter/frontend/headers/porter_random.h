@@ -3,15 +3,15 @@
 #include "porter_device.h"
 #pragma clang force_cuda_host_device begin
 #define PORTER_CURAND(S)                                                                                                  \
-  void curand_init(unsigned long long, unsigned long long, unsigned long long, S*); unsigned curand(S*); float curand_uniform(S*); \
+  template <bool> void __porter_curand_init(unsigned long long, unsigned long long, unsigned long long, S*); unsigned curand(S*); float curand_uniform(S*); \
   double curand_uniform_double(S*); float curand_normal(S*); float2 curand_normal2(S*); double curand_normal_double(S*);   \
   float curand_log_normal(S*, float, float); unsigned curand_poisson(S*, double); void skipahead(unsigned long long, S*);
-struct curandStateXORWOW { unsigned d, v[5]; int boxmuller_flag; float boxmuller_extra; };
+struct curandStateXORWOW { unsigned d, v[5]; int boxmuller_flag, boxmuller_flag_double; float boxmuller_extra; double boxmuller_extra_double; };
 struct curandStatePhilox4_32_10 { uint4 ctr, output; uint2 key; unsigned STATE; int boxmuller_flag, boxmuller_flag_double; float boxmuller_extra; double boxmuller_extra_double; };
 struct curandStateMRG32k3a { unsigned s1[3], s2[3]; };
 typedef curandStateXORWOW curandState_t; typedef curandStateXORWOW curandState; typedef curandStateXORWOW curandStateXORWOW_t;
 typedef curandStatePhilox4_32_10 curandStatePhilox4_32_10_t; typedef curandStateMRG32k3a curandStateMRG32k3a_t;
-PORTER_CURAND(curandStateXORWOW) PORTER_CURAND(curandStateMRG32k3a)
+PORTER_CURAND(curandStateMRG32k3a)
 #undef PORTER_CURAND
 // ---- Philox 4x32 with 10 rounds: a counter, encrypted four words at a time
 namespace __porter_philox {
@@ -45,6 +45,53 @@ PORTER_BODY inline float2 normal(unsigned a, unsigned b) {
   return make_float2(__sinf(v) * radius, __cosf(v) * radius);
 }
 }  // namespace __porter_philox
+// ---- XORWOW: Marsaglia's xorshift of five words, plus a Weyl sequence
+// A seed's own sequence from its start needs no jump; the jumps to others are matrices that porter does not have.
+void curand_jump(unsigned long long sequence, unsigned long long offset, curandStateXORWOW*);
+template <bool FROM_THE_START>
+PORTER_BODY inline void __porter_curand_init(unsigned long long seed, unsigned long long sequence, unsigned long long offset, curandStateXORWOW* state) {
+  unsigned low = 1099087573u * ((unsigned)seed ^ 0xaad26b49u);
+  unsigned high = 2591861531u * ((unsigned)(seed >> 32) ^ 0xf7dcefddu);
+  state->d = 6615241u + high + low;
+  state->v[0] = 123456789u + low;
+  state->v[1] = 362436069u ^ low;
+  state->v[2] = 521288629u + high;
+  state->v[3] = 88675123u ^ high;
+  state->v[4] = 5783321u + low;
+  state->boxmuller_flag = 0;
+  state->boxmuller_flag_double = 0;
+  state->boxmuller_extra = 0.0f;
+  state->boxmuller_extra_double = 0.0;
+  if constexpr (!FROM_THE_START) curand_jump(sequence, offset, state);
+}
+PORTER_BODY inline unsigned curand(curandStateXORWOW* state) {
+  unsigned mixed = state->v[0] ^ (state->v[0] >> 2), last = state->v[4];
+  state->v[0] = state->v[1];
+  state->v[1] = state->v[2];
+  state->v[2] = state->v[3];
+  state->v[3] = last;
+  state->v[4] = (last ^ (last << 4)) ^ (mixed ^ (mixed << 1));
+  state->d += 362437u;
+  return state->v[4] + state->d;
+}
+PORTER_BODY inline float curand_uniform(curandStateXORWOW* state) { return __porter_philox::uniform(curand(state)); }
+PORTER_BODY inline float2 curand_normal2(curandStateXORWOW* state) {
+  unsigned a = curand(state);
+  unsigned b = curand(state);
+  return __porter_philox::normal(a, b);
+}
+PORTER_BODY inline float curand_normal(curandStateXORWOW* state) {
+  if (state->boxmuller_flag != 1) {
+    float2 pair = curand_normal2(state);
+    state->boxmuller_extra = pair.y;
+    state->boxmuller_flag = 1;
+    return pair.x;
+  }
+  state->boxmuller_flag = 0;
+  return state->boxmuller_extra;
+}
+double curand_uniform_double(curandStateXORWOW*); double curand_normal_double(curandStateXORWOW*);
+float curand_log_normal(curandStateXORWOW*, float, float); unsigned curand_poisson(curandStateXORWOW*, double); void skipahead(unsigned long long, curandStateXORWOW*);
 // To the n-th number of the sequence on from here.
 PORTER_BODY inline void skipahead(unsigned long long n, curandStatePhilox4_32_10* state) {
   unsigned long long blocks = n / 4;
@@ -70,7 +117,8 @@ PORTER_BODY inline void skipahead_sequence(unsigned long long n, curandStatePhil
   state->ctr.w += high;
   state->output = __porter_philox::encrypt(state->ctr, state->key);
 }
-PORTER_BODY inline void curand_init(unsigned long long seed, unsigned long long sequence, unsigned long long offset, curandStatePhilox4_32_10* state) {
+template <bool>
+PORTER_BODY inline void __porter_curand_init(unsigned long long seed, unsigned long long sequence, unsigned long long offset, curandStatePhilox4_32_10* state) {
   state->ctr = make_uint4(0, 0, 0, 0);
   state->key = make_uint2((unsigned)seed, (unsigned)(seed >> 32));
   state->STATE = 0;
@@ -129,4 +177,7 @@ PORTER_BODY inline float curand_normal(curandStatePhilox4_32_10* state) {
 }
 double curand_uniform_double(curandStatePhilox4_32_10*); double curand_normal_double(curandStatePhilox4_32_10*); double2 curand_uniform2_double(curandStatePhilox4_32_10*);
 float curand_log_normal(curandStatePhilox4_32_10*, float, float); unsigned curand_poisson(curandStatePhilox4_32_10*, double);
+// Tells a start of the first sequence, written as zeros, from all others.
+#define curand_init(seed, sequence, offset, state) \
+  __porter_curand_init<(__builtin_constant_p((sequence) | (offset)) && ((sequence) | (offset)) == 0)>(seed, sequence, offset, state)
 #pragma clang force_cuda_host_device end

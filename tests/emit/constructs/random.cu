@@ -1,4 +1,4 @@
-// curand's Philox generator, fp8 pairs and pairs of halves built from their bits.
+// curand's Philox and XORWOW generators, fp8 pairs and pairs of halves built from their bits.
 #include <curand_kernel.h>
 __global__ void philox(int* i, unsigned* u, float* f, int n) {
   int t = threadIdx.x;
@@ -17,4 +17,17 @@ __global__ void philox(int* i, unsigned* u, float* f, int n) {
   u[t + 128] = curand(&state);
   f[t + 128] = curand_normal(&state);
   f[t + 192] = curand_normal(&state);
+}
+__global__ void xorwow(int* i, unsigned* u, float* f, int n) {
+  int t = threadIdx.x;
+  curandState_t state;
+  unsigned long long seed = ((unsigned long long)u[t] << 32) | u[t + 64];
+  curand_init(seed, 0, 0, &state);
+  unsigned a = curand(&state);
+  for (int k = 0; k < (t & 7); ++k) a ^= curand(&state);
+  u[t] = a;
+  f[t] = curand_uniform(&state);
+  f[t + 64] = curand_normal(&state);
+  f[t + 128] = curand_normal(&state);
+  u[t + 128] = state.v[3] + state.d;
 }
