@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from porter import ir
 from porter.frontend import ast_facts as ast
+from porter.frontend import clang_compat as cc
 from porter.frontend.clang_compat import Cursor, CursorKind, TypeKind
 from porter.frontend.clang_compat import Type as ClangType
 from porter.frontend.lower_body import FunctionLowering, Untranslatable
@@ -11,15 +12,18 @@ from porter.frontend.lower_function import lower_function
 from porter.frontend.lower_half import referee
 
 
-def function_argument(fx: FunctionLowering, a: Cursor, before: list[ir.Expr]) -> ir.Expr | None:
+def function_argument(
+    fx: FunctionLowering, a: Cursor, before: list[ir.Expr], callee: Cursor | None
+) -> ir.Expr | None:
     """An argument that is something to call, as Intrinsic `function` with the function's key in targs; else None.
 
-    `before` are the arguments before it: their types say which instance of a generic functor is meant.
+    `before` are the arguments before it: their types say which instance of a generic functor is meant, unless the
+    declaration of `callee`, the library function, calls it.
     """
     f = named_function(a)
     if f is not None and not fx.kernel.is_prelude(f):
         return ir.Intrinsic("function", (), (lower_function(fx, ast.definition(f)).key,), type=ir.VOID)
-    return functor(fx, a, before) if is_functor(fx, a.type) else None
+    return functor(fx, a, before, callee) if is_functor(fx, a.type) else None
 
 
 def is_functor(fx: FunctionLowering, t: ClangType) -> bool:
@@ -51,7 +55,7 @@ def call_operator(record: Cursor) -> Cursor | None:
     return None
 
 
-def functor(fx: FunctionLowering, a: Cursor, others: list[ir.Expr]) -> ir.Expr:
+def functor(fx: FunctionLowering, a: Cursor, others: list[ir.Expr], callee: Cursor | None) -> ir.Expr:
     """A functor argument: Intrinsic `function` with the key of its operator() in targs and the object as argument.
 
     `others` are the arguments before it: they say which instance of a generic operator() is meant.
@@ -60,7 +64,7 @@ def functor(fx: FunctionLowering, a: Cursor, others: list[ir.Expr]) -> ir.Expr:
     record = ast.definition(referee(a.type).get_declaration())
     op = call_operator(record)
     if op is not None and op.kind is CursorKind.FUNCTION_TEMPLATE:
-        f = _instance_for(fx, op, others)
+        f = _called_in(fx, op, callee) or _instance_for(fx, op, others)
         if f is None:
             raise Untranslatable("PRT310", "generic functor handed to a library algorithm")
     elif op is not None:
@@ -71,6 +75,15 @@ def functor(fx: FunctionLowering, a: Cursor, others: list[ir.Expr]) -> ir.Expr:
     takes_object = bool(f.params) and f.params[0].name == "this"
     objects = (fx.as_place(value, a),) if takes_object else ()
     return ir.Intrinsic("function", objects, (f.key,), type=value.type)
+
+
+def _called_in(fx: FunctionLowering, op: Cursor, callee: Cursor | None) -> ir.Function | None:
+    """The instance of a generic operator() that the declaration of a library function calls."""
+    for x in cc.walk(callee) if callee is not None else ():
+        target = x.referenced if x.kind is CursorKind.DECL_REF_EXPR and x.spelling == "operator()" else None
+        if target is not None and cc.specialised_template(target) == op:
+            return lower_function(fx, ast.definition(target))
+    return None
 
 
 def _instance_for(fx: FunctionLowering, op: Cursor, others: list[ir.Expr]) -> ir.Function | None:

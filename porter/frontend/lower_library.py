@@ -284,7 +284,7 @@ def intrinsic(
     out = list(before)
     for i, a in enumerate(args):
         p = params[i].get_canonical() if i < len(params) else None
-        callable_argument = function_argument(fx, a, out)
+        callable_argument = function_argument(fx, a, out, callee)
         if callable_argument is not None:
             out.append(callable_argument)
         elif p is not None and p.kind is TypeKind.LVALUEREFERENCE and not p.get_pointee().is_const_qualified():

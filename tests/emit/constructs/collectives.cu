@@ -2,6 +2,7 @@
 #include <cub/block/block_adjacent_difference.cuh>
 #include <cub/block/block_exchange.cuh>
 #include <cub/block/block_radix_sort.cuh>
+#include <cub/block/block_reduce.cuh>
 #include <cub/block/block_scan.cuh>
 #include <cub/warp/warp_reduce.cuh>
 #include <cub/warp/warp_scan.cuh>
@@ -110,4 +111,16 @@ __global__ void sums_of_records(int* i, unsigned* u, float* f, int n) {
   Scan(ss).InclusiveSum({i[t + 64] & 15, 1}, out);
   i[t + 64] = out.value * 64 + out.count;
   f[t + 128] = nextafterf(f[t + 128], f[t + 192]);
+}
+__global__ void generic_lambdas(int* i, unsigned* u, float* f, int n) {
+  using Reduce = cub::BlockReduce<float, 64>;
+  __shared__ typename Reduce::TempStorage storage;
+  int t = threadIdx.x;
+  float largest = Reduce{storage}.Reduce(f[t], [](auto a, auto b) { return a > b ? a : b; });
+  __syncthreads();
+  float some = Reduce(storage).Reduce(f[t], [](auto a, auto b) { return a < b ? a : b; }, 40);
+  if (t == 0) {
+    f[64] = largest;
+    f[65] = some;
+  }
 }
