@@ -11,7 +11,7 @@ from porter.emit.arm_names import separate_arms
 from porter.emit.generic import HelperCall, Mismatch, Params, merge, merge_types
 from porter.instances import instance_values
 from porter.ir_text import format_kernel
-from porter.model import Instance, KernelInfo, PorterError
+from porter.model import Diagnostic, Instance, KernelInfo, PorterError
 from porter.patterns import recognise
 from porter.patterns.aggregates import scalars_for_structs, split_aggregates
 from porter.patterns.constants import fold_floats
@@ -206,9 +206,16 @@ def _generic_type(types: list[ir.Type], count: int, where: list[int]) -> ir.Type
 
 
 def make_plan(kernels: list[ir.Kernel], info: KernelInfo, case: Case | None, options: PlanOptions) -> PortPlan:
-    """Plan the port of one kernel from its instances (all of the same kernel, in the order of the case)."""
+    """Plan the port of one kernel from its instances (all of the same kernel, in the order of the case).
+
+    Raises PorterError PRT603 for instances whose parameters are not the same ones.
+    """
     concrete = [rewrite_kernel(k) for k in kernels]
     first = concrete[0]
+    taken = {tuple((p.name, isinstance(p.type, ir.Pointer)) for p in k.params) for k in concrete}
+    if len(taken) > 1:
+        what = f"the instances of {info.name} take different parameters"
+        raise PorterError(Diagnostic("PRT603", what, info.span, help="port them one at a time, with --instantiate"))
     named = _named_values(info, options.instances, len(concrete))
     names = tuple(named[0]) if named else tuple(n for n, _ in first.targs)
     values = tuple(_instance(k, info, names, named[i] if named else {}) for i, k in enumerate(concrete))

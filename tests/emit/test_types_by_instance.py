@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from porter.config import PortConfig
+from porter.model import PorterError
 from porter.pipeline import show_stage
 
 KERNEL = """\
@@ -63,3 +64,21 @@ def test_the_descriptor_names_the_elements_for_each_value(tmp_path: Path) -> Non
 def test_every_instance_compiles(tmp_path: Path) -> None:
     pytest.importorskip("cutlass")
     assert emitted(tmp_path, "ptx").count(".visible .entry") == len(INSTANCES)
+
+
+DIFFERENT = """\
+struct Scale { float by; __device__ float operator()(float x) const { return x * by; } };
+struct Table { const float* values; int n; __device__ float operator()(float x) const { return x + values[n]; } };
+template <class Op> __global__ void k(Op op, float* out) { out[threadIdx.x] = op(out[threadIdx.x]); }
+"""
+
+
+def test_instances_with_different_parameters_are_refused_and_ported_one_at_a_time(tmp_path: Path) -> None:
+    source = tmp_path / "k.cu"
+    source.write_text(DIFFERENT)
+    both = PortConfig(instantiate=("k<Scale>", "k<Table>"), arch=("sm_90a",))
+    with pytest.raises(PorterError) as refused:
+        show_stage(source, both, "py")
+    (d,) = refused.value.diagnostics
+    assert d.code == "PRT603" and "--instantiate" in d.help
+    assert "op_values" in emitted(tmp_path, "py", DIFFERENT, ("k<Table>",))
