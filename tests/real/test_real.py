@@ -20,11 +20,7 @@ pytestmark = pytest.mark.real
 SOURCES = sources_folder()
 EVERY = sorted(CASES.glob("*.case.toml"))
 NEEDED = ("honesty", "names", "compile", "resources", "numerics", "sanitizer", "determinism")
-KNOWN_TO_FAIL = {  # case -> what is missing; a test fails when one of them passes
-    "llm_c.softmax_forward_online_kernel2": "cooperative_groups::reduce of a struct",
-    "vllm.activation_kernel": "one instance takes 1.55 times the original's registers",
-    "vllm.scaled_fp8_quant_kernel_strided_group_shape": "a lambda's parameter that a lambda inside it captures",
-}
+KNOWN_TO_FAIL: dict[str, str] = {}  # case -> what is missing; a test fails when one of them passes
 
 
 def label(path: Path) -> str:

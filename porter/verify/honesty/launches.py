@@ -11,7 +11,9 @@ from porter.verify.honesty.vocabulary import words
 _ONLY_FIRST = "the verifier runs one kernel: the one that KERNEL launches"
 _GRID = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "smem_bytes")
 # What a launch function may say besides: none of it changes what is computed.
-_LAUNCH = words("grid block smem stream cluster cooperative use_pdl min_blocks_per_mp max_number_threads")
+_LAUNCH = words(
+    "grid block smem stream cluster cooperative use_pdl min_blocks_per_mp max_number_threads preferred_smem_carveout"
+)
 
 
 def check_launches(tree: ast.Module) -> Iterator[Finding]:
