@@ -241,14 +241,15 @@ def tolerance_of(subject: Subject, trial: Trial, buffer: HostBuffer) -> Toleranc
     """The tolerance of an output at a point. The longest sum is the longest input row, unless the case says more."""
     spec = dict(subject.case.tolerance).get(buffer.name)
     compare = buffer.spec.compare_at(subject.values)
-    reduction = 1
-    if subject.reduces and buffer.dtype in FLOAT_NAMES:
+    terms = 1
+    if buffer.dtype in FLOAT_NAMES:
         rows = [trial.point.shapes[b.name] for b in subject.case.buffers if b.is_read]
-        reduction = max((shape[-1] for shape in rows if shape), default=1)
+        terms = max((shape[-1] for shape in rows if shape), default=1)
+    reduction = terms if subject.reduces else 1
     if spec is not None and spec.reduction is not None:
         reduction = int(expr.evaluate(spec.reduction, trial.point.names(subject.values)))
     original, port = subject.approximations
-    return derive(buffer.dtype, compare, reduction, original, port, spec, subject.contracts)
+    return derive(buffer.dtype, compare, reduction, original, port, spec, subject.contracts, terms)
 
 
 def repeat_trial(

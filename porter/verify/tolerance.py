@@ -95,13 +95,15 @@ def derive(
     port: frozenset[str] = frozenset(),
     spec: ToleranceSpec | None = None,
     contracts: bool = False,
+    terms: int = 1,
 ) -> Tolerance:
     """The tolerance of one output buffer.
 
     `reduction` is the length of the longest sum that feeds an element (1: none crosses threads), `original` and `port`
     the approximate instructions of each. On one backend equal instructions give equal results, so only those that one
     side alone uses widen the comparison; against the float64 reference all of them count.
-    `contracts`: see adds_products.
+    `contracts`: see adds_products. `terms`: the longest row that a thread may sum by itself: in the same order on both
+    sides, so it counts against the float64 reference only.
     """
     summed = 2.0 * math.sqrt(max(reduction, 1)) * EPS32 if reduction > 1 else 0.0
     differing = sum(APPROX_ERROR[a] for a in original ^ port)
@@ -129,7 +131,8 @@ def derive(
         parts.append("same operations in the same order")
     arbitrated = max(ulp, 1.0 if dtype in ("f16", "bf16") else 4.0) if compare == "close" else 0.0
     reference_ulp = 4.0 if dtype in ("f16", "bf16") else 16.0
-    reference_row = 8.0 * (summed + EPS32) + 2.0 * using
+    alone = 2.0 * math.sqrt(terms) * EPS32 if terms > 1 else 0.0
+    reference_row = 8.0 * (max(summed, alone) + EPS32) + 2.0 * using
     if spec is not None:
         if spec.ulp is not None:
             ulp = arbitrated = float(spec.ulp)
