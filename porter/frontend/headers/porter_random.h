@@ -75,21 +75,6 @@ PORTER_BODY inline unsigned curand(curandStateXORWOW* state) {
   return state->v[4] + state->d;
 }
 PORTER_BODY inline float curand_uniform(curandStateXORWOW* state) { return __porter_philox::uniform(curand(state)); }
-PORTER_BODY inline float2 curand_normal2(curandStateXORWOW* state) {
-  unsigned a = curand(state);
-  unsigned b = curand(state);
-  return __porter_philox::normal(a, b);
-}
-PORTER_BODY inline float curand_normal(curandStateXORWOW* state) {
-  if (state->boxmuller_flag != 1) {
-    float2 pair = curand_normal2(state);
-    state->boxmuller_extra = pair.y;
-    state->boxmuller_flag = 1;
-    return pair.x;
-  }
-  state->boxmuller_flag = 0;
-  return state->boxmuller_extra;
-}
 double curand_uniform_double(curandStateXORWOW*); double curand_normal_double(curandStateXORWOW*);
 float curand_log_normal(curandStateXORWOW*, float, float); unsigned curand_poisson(curandStateXORWOW*, double); void skipahead(unsigned long long, curandStateXORWOW*);
 // To the n-th number of the sequence on from here.
@@ -155,7 +140,8 @@ PORTER_BODY inline float4 curand_uniform4(curandStatePhilox4_32_10* state) {
   uint4 bits = curand4(state);
   return make_float4(__porter_philox::uniform(bits.x), __porter_philox::uniform(bits.y), __porter_philox::uniform(bits.z), __porter_philox::uniform(bits.w));
 }
-PORTER_BODY inline float2 curand_normal2(curandStatePhilox4_32_10* state) {
+// Pairs by Box and Muller, the second kept for the next call: alike for XORWOW and Philox.
+template <class State> PORTER_BODY inline float2 curand_normal2(State* state) {
   unsigned a = curand(state);
   unsigned b = curand(state);
   return __porter_philox::normal(a, b);
@@ -165,7 +151,7 @@ PORTER_BODY inline float4 curand_normal4(curandStatePhilox4_32_10* state) {
   float2 a = __porter_philox::normal(bits.x, bits.y), b = __porter_philox::normal(bits.z, bits.w);
   return make_float4(a.x, a.y, b.x, b.y);
 }
-PORTER_BODY inline float curand_normal(curandStatePhilox4_32_10* state) {
+template <class State> PORTER_BODY inline float curand_normal(State* state) {
   if (state->boxmuller_flag != 1) {
     float2 pair = curand_normal2(state);
     state->boxmuller_extra = pair.y;
