@@ -64,12 +64,13 @@ def print_diagnostics(diagnostics: tuple[Diagnostic, ...], out: Console) -> None
 
     once = list(dict.fromkeys(diagnostics))
     needless = [d for d in once if d.code == "PRT004" and d.severity is Severity.WARNING]
+    untold = set(needless[FEW:])
     for d in once:
-        if d in needless[:FEW] or d not in needless:
+        if d not in untold:
             out.print(render(d))
             out.print()
-    if len(needless) > FEW:
-        more = f"{len(needless) - FEW} more such errors in code that no kernel needs; --output-format json has all"
+    if untold:
+        more = f"{len(untold)} more such errors in code that no kernel needs; --output-format json has all"
         out.print(render(Diagnostic("PRT004", more, severity=Severity.WARNING)))
         out.print()
 

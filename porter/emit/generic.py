@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from porter import ir
+from porter.emit import spelling
 from porter.patterns.marks import renamed
 
 Value = Any  # a Scalar (type argument), int or bool
@@ -214,9 +215,7 @@ class Params:
 
     def _equals(self, name: str, value: Value) -> str:
         if isinstance(value, ir.Scalar):
-            from porter.emit.spelling import dtype
-
-            return f"{name} is {dtype(value)}"
+            return f"{name} is {spelling.dtype(value)}"
         if isinstance(value, bool):
             return name if value else f"not {name}"
         return f"{name} == {value!r}"
@@ -230,7 +229,7 @@ def _key(v: Any) -> Any:
 
 
 def _literal(v: Any) -> str:
-    return f'float("{v}")' if isinstance(v, float) and not math.isfinite(v) else repr(v)
+    return spelling.float_text(v) if isinstance(v, float) and not math.isfinite(v) else repr(v)
 
 
 def _int(v: Any) -> bool:

@@ -46,7 +46,7 @@ def instances_from_launches(unit: ParsedUnit, kernel: KernelInfo) -> tuple[Insta
 def _at_namespace_scope(unit: ParsedUnit, kernel: KernelInfo, args: tuple[str, ...]) -> tuple[str, ...]:
     """Arguments as written beside the kernel: names of its namespaces in full, constants as their values."""
     scope = kernel.qualified_name.split("::")[:-1]
-    key = f"names in {kernel.qualified_name}"
+    key = f"names in {'::'.join(scope)}"
     if key not in unit.memo:
         unit.memo[key] = _names_in(unit, scope)
     names: dict[str, str] = unit.memo[key]
@@ -58,8 +58,8 @@ def _names_in(unit: ParsedUnit, scope: list[str]) -> dict[str, str]:
     places = ["::".join(scope[:n]) for n in range(len(scope), -1, -1)]
     found: dict[str, tuple[int, str]] = {}
     for c in project_decls(unit.tu):
-        enumerators = [x for x in c.get_children() if x.kind == CursorKind.ENUM_CONSTANT_DECL]
-        for x in (c, *(e for e in enumerators if not c.is_scoped_enum())):
+        unscoped = c.kind == CursorKind.ENUM_DECL and not c.is_scoped_enum()
+        for x in (c, *(c.get_children() if unscoped else ())):
             place, _, name = qualified_name(x).rpartition("::")
             if place in places and (name not in found or places.index(place) < found[name][0]):
                 found[name] = (places.index(place), _text_of(x))

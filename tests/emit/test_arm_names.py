@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from porter.config import PortConfig
-from porter.pipeline import show_stage
+from tests.emit.stages import emitted
 
 KERNEL = """\
 template <bool SEND, int BITS> __global__ void k(int* out, int n) {
@@ -32,16 +31,8 @@ template <bool SEND, int BITS> __global__ void k(int* out, int n) {
 INSTANCES = ("k<true, 4>", "k<false, 8>", "k<true, 8>")
 
 
-def emitted(tmp_path: Path, stage: str) -> str:
-    source = tmp_path / "k.cu"
-    source.write_text(KERNEL)
-    text, messages, code = show_stage(source, PortConfig(instantiate=INSTANCES, arch=("sm_90a",)), stage)
-    assert code == 0, messages
-    return text
-
-
 def test_names_of_arms_are_not_used_again(tmp_path: Path) -> None:
-    text = emitted(tmp_path, "py")
+    text = emitted(tmp_path, "py", KERNEL, INSTANCES)
     first, rest = text.split("while g < ", 1) if "while g < " in text else text.split("for g in ", 1)
     assert "i = Uint32(tidx)" in first
     assert "i_2 = Uint32(tidx)" in rest
@@ -49,4 +40,4 @@ def test_names_of_arms_are_not_used_again(tmp_path: Path) -> None:
 
 def test_every_instance_compiles(tmp_path: Path) -> None:
     pytest.importorskip("cutlass")
-    assert emitted(tmp_path, "ptx").count(".visible .entry") == len(INSTANCES)
+    assert emitted(tmp_path, "ptx", KERNEL, INSTANCES).count(".visible .entry") == len(INSTANCES)

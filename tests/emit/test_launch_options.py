@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from porter.config import PortConfig
-from porter.pipeline import show_stage
 from porter.verify.honesty import check_honesty
+from tests.emit.stages import emitted
 
 BOUNDS = "__global__ void __launch_bounds__(256, 4) k(float* p) { p[threadIdx.x] += 1.0f; }\n"
 CLUSTER = "__global__ void __cluster_dims__(2, 1, 1) k(float* p) { p[threadIdx.x] += 1.0f; }\n"
@@ -33,9 +32,6 @@ SHARED = "extern __shared__ float tile[];\n__global__ void k(float* p) { tile[th
     ids=["launch bounds", "cluster", "cooperative", "shared memory"],
 )
 def test_a_port_may_ask_for_it(source: str, asked: tuple[str, ...], tmp_path: Path) -> None:
-    path = tmp_path / "k.cu"
-    path.write_text(source)
-    text, messages, code = show_stage(path, PortConfig(arch=("sm_90a",)), "py")
-    assert code == 0, messages
+    text = emitted(tmp_path, "py", source)
     assert all(a in text for a in asked), text
     assert [d.message for d in check_honesty(text, Path("k.py"))] == []

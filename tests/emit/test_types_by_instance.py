@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from porter.config import PortConfig
 from porter.model import PorterError
-from porter.pipeline import show_stage
+from tests.emit.stages import emitted
 
 KERNEL = """\
 #include <cuda_fp16.h>
@@ -46,16 +45,8 @@ def test_scalar_types_are_named_as_the_launch_names_them(tmp_path: Path) -> None
     assert emitted(tmp_path, "ptx", MIXED, instances).count(".visible .entry") == len(instances)
 
 
-def emitted(tmp_path: Path, stage: str, kernel: str = KERNEL, instances: tuple[str, ...] = INSTANCES) -> str:
-    source = tmp_path / "k.cu"
-    source.write_text(kernel)
-    text, messages, code = show_stage(source, PortConfig(instantiate=instances, arch=("sm_90a",)), stage)
-    assert code == 0, messages
-    return text
-
-
 def test_the_descriptor_names_the_elements_for_each_value(tmp_path: Path) -> None:
-    text = emitted(tmp_path, "py")
+    text = emitted(tmp_path, "py", KERNEL, INSTANCES)
     assert """runtime.Ptr("out", {'__half2': 'f16', '__nv_bfloat162': 'bf16'}, by="T2"),""" in text
     assert """runtime.Ptr("top", "f32"),""" in text
     assert 'float("inf")' in text and "(inf" not in text
@@ -63,7 +54,7 @@ def test_the_descriptor_names_the_elements_for_each_value(tmp_path: Path) -> Non
 
 def test_every_instance_compiles(tmp_path: Path) -> None:
     pytest.importorskip("cutlass")
-    assert emitted(tmp_path, "ptx").count(".visible .entry") == len(INSTANCES)
+    assert emitted(tmp_path, "ptx", KERNEL, INSTANCES).count(".visible .entry") == len(INSTANCES)
 
 
 DIFFERENT = """\
@@ -74,11 +65,8 @@ template <class Op> __global__ void k(Op op, float* out) { out[threadIdx.x] = op
 
 
 def test_instances_with_different_parameters_are_refused_and_ported_one_at_a_time(tmp_path: Path) -> None:
-    source = tmp_path / "k.cu"
-    source.write_text(DIFFERENT)
-    both = PortConfig(instantiate=("k<Scale>", "k<Table>"), arch=("sm_90a",))
     with pytest.raises(PorterError) as refused:
-        show_stage(source, both, "py")
+        emitted(tmp_path, "py", DIFFERENT, ("k<Scale>", "k<Table>"))
     (d,) = refused.value.diagnostics
     assert d.code == "PRT603" and "--instantiate" in d.help
     assert "op_values" in emitted(tmp_path, "py", DIFFERENT, ("k<Table>",))

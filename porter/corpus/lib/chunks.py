@@ -30,10 +30,10 @@ class ChunkedRows:
         return -(-rows // self.rows) * self.chunks
 
 
-def rows_and_column(choices, blocks_on=0):
+def rows_and_column(choices):
     """(first row, column) of this thread of a kernel of `ChunkedRows`, Int32. The division is by a constant
-    (`mul.hi.u32`). `blocks_on`: of the block so many on."""
-    block = Uint32(cute.arch.block_idx()[0] + blocks_on)
+    (`mul.hi.u32`)."""
+    block = Uint32(cute.arch.block_idx()[0])
     group = block // choices.chunks
     thread = Int32(block - group * choices.chunks) * choices.threads + cute.arch.thread_idx()[0]
     return Int32(group) * choices.rows, thread * choices.vec

@@ -80,11 +80,7 @@ def spread_heads(device: Device, dtype: str, rows: int, length: int, vec: int) -
     default: dict[str, Any] = {"threads": threads, "rows": 8 * per_warp, "batch": max(1, 4 // accesses), "ahead": 0}
     if rows <= 64 * per_warp * device.sm_count:
         default |= {"rows": per_warp if rows <= 4 * per_warp * device.sm_count else 4 * per_warp, "batch": 1}
-
-    def lead(c: Choice) -> int:
-        return device.lead(-(-rows // (c["rows"] * c["batch"])), c["threads"] * c["rows"])
-
-    default |= {"prefetch": True, "lead": lead(default)}
+    default = asking_early(device, rows, threads, default)
 
     def candidates() -> list[dict[str, Any]]:
         lanes = [t for t in (threads // 2, threads, 2 * threads) if 1 <= t <= 32 and vectors <= 8 * t]
@@ -94,12 +90,18 @@ def spread_heads(device: Device, dtype: str, rows: int, length: int, vec: int) -
             for warps in (1, 2, 4, 8)
             for b in (1, 2, 4)
         ]
-        asked = [c | {"prefetch": True, "lead": lead(c)} for c in found]
+        asked = [asking_early(device, rows, c["threads"], c) for c in found]
         at_once = [(c, device.blocks_at_once(c["threads"] * c["rows"])) for c in asked if c["batch"] == 1]
         ahead = [c | {"ahead": n // part} for c, n in at_once if rows > 4 * n * c["rows"] for part in (1, 2)]
         return [c | {"prefetch": False, "lead": 0} for c in found] + asked + ahead
 
     return choose(device, "qk_norm", f"{dtype}x{vec} {length}", rows, default, candidates)
+
+
+def asking_early(device: Device, rows: int, threads: int, choice: dict[str, Any]) -> dict[str, Any]:
+    """The choice, for so many rows of `threads` threads, with the first blocks asking for theirs in L2."""
+    blocks = -(-rows // (choice["rows"] * choice["batch"]))
+    return choice | {"prefetch": True, "lead": device.lead(blocks, threads * choice["rows"])}
 
 
 def _qk_norm_rope(
@@ -137,16 +139,13 @@ def _qk_norm_rope(
     default: dict[str, Any] = {"rows": 8 * per_warp, "batch": 2 if accesses <= 2 else 1}
     if rows <= 64 * per_warp * device.sm_count:
         default = {"rows": per_warp if rows <= 4 * per_warp * device.sm_count else 4 * per_warp, "batch": 1}
-
-    def lead(c: Choice) -> int:
-        return device.lead(-(-rows // (c["rows"] * c["batch"])), c["rows"] * threads)
-
-    default |= {"prefetch": True, "lead": lead(default)}
+    default = asking_early(device, rows, threads, default)
 
     def candidates() -> list[dict[str, Any]]:
         found = [{"rows": w * per_warp, "batch": b} for w in (1, 2, 4, 8) for b in (1, 2, 4) if b * accesses <= 8]
         plain = [c | {"prefetch": p, "lead": 0} for c in found for p in (False, True)]
-        return plain + [c | {"prefetch": True, "lead": lead(c)} for c in found if lead(c)]
+        asked = [asking_early(device, rows, threads, c) for c in found]
+        return plain + [c for c in asked if c["lead"]]
 
     found = choose(device, "qk_norm_rope", f"{dtype}x{vec} {head_dim} {rot}", rows, default, candidates)
     kernel = QkNormRope(

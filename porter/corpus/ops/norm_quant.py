@@ -49,7 +49,7 @@ def quantised_rows(
     if weights is None:
         raise ValueError("weight is None")
     vec = access_width(length, [t for _, t in operands], [weight])
-    spread = spread_rows(device, f"{name} {codes}", dtype, max(rows, 1), max(length, 1), vec, ahead, 128, 8)
+    spread = spread_rows(device, f"{name} {codes}", dtype, max(rows, 1), max(length, 1), vec, ahead, wanted=128, most=8)
     return dtype, weights, rows, vec, spread
 
 

@@ -154,7 +154,7 @@ def spread_rows(
         per_block *= 2
     default: dict[str, Any] = {"threads": threads, "rows": per_block, "prefetch": "all", "lead": 0}
     if not few:
-        default |= {"prefetch": "rows", "lead": device.blocks_at_once(threads * per_block) // 2}
+        default |= {"prefetch": "rows", "lead": device.first_blocks(threads * per_block)}
     if ahead:
         default["ahead"] = 3 * device.sm_count if rows >= 4 * device.sm_count else 0
     question = f"{dtype}x{vec} {length}"
@@ -175,7 +175,7 @@ def _candidates(device: Device, rows: int, length: int, vec: int, ahead: bool) -
         most = 8 if threads <= 64 else 1  # times as many rows a block, where they are short
         for per_block in (n * alone for n in (1, 2, 4, 8) if n <= most and (n == 1 or rows >= n * device.sm_count)):
             here = {"threads": threads, "rows": per_block}
-            lead = {"prefetch": "rows", "lead": device.blocks_at_once(threads * per_block) // 2}
+            lead = {"prefetch": "rows", "lead": device.first_blocks(threads * per_block)}
             if not several:
                 found += [here | {"prefetch": p, "lead": 0} for p in ("none", "weight", "all")]
                 continue

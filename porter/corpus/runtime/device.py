@@ -34,11 +34,15 @@ class Device:
         and shared memory allow."""
         return self.sm_count * max(1, min(32, 2048 // threads))
 
+    def first_blocks(self, threads: int) -> int:
+        """How many blocks are worth asking for their input before the previous kernel has finished: half of those that
+        run at once, as the tuner found on an H200."""
+        return self.blocks_at_once(threads) // 2
+
     def lead(self, blocks: int, threads: int) -> int:
-        """How many of `blocks` ask for their input before the previous kernel has finished: half of those that run at
-        once, as the tuner found on an H200; 0, which stands for all, where all run at once."""
-        at_once = self.blocks_at_once(threads)
-        return at_once // 2 if blocks > at_once else 0
+        """How many of `blocks` ask for their input before the previous kernel has finished: `first_blocks`, or 0, which
+        stands for all, where all run at once."""
+        return self.first_blocks(threads) if blocks > self.blocks_at_once(threads) else 0
 
 
 def device_of(tensor: Any) -> Device:

@@ -74,7 +74,6 @@ PORTER_BODY inline unsigned curand(curandStateXORWOW* state) {
   state->d += 362437u;
   return state->v[4] + state->d;
 }
-PORTER_BODY inline float curand_uniform(curandStateXORWOW* state) { return __porter_philox::uniform(curand(state)); }
 double curand_uniform_double(curandStateXORWOW*); double curand_normal_double(curandStateXORWOW*);
 float curand_log_normal(curandStateXORWOW*, float, float); unsigned curand_poisson(curandStateXORWOW*, double); void skipahead(unsigned long long, curandStateXORWOW*);
 // To the n-th number of the sequence on from here.
@@ -135,12 +134,13 @@ PORTER_BODY inline uint4 curand4(curandStatePhilox4_32_10* state) {
   if (at == 2u) return make_uint4(now.z, now.w, next.x, next.y);
   return make_uint4(now.w, next.x, next.y, next.z);
 }
-PORTER_BODY inline float curand_uniform(curandStatePhilox4_32_10* state) { return __porter_philox::uniform(curand(state)); }
+// Alike for XORWOW and Philox, as the normal numbers below.
+template <class State> PORTER_BODY inline float curand_uniform(State* state) { return __porter_philox::uniform(curand(state)); }
 PORTER_BODY inline float4 curand_uniform4(curandStatePhilox4_32_10* state) {
   uint4 bits = curand4(state);
   return make_float4(__porter_philox::uniform(bits.x), __porter_philox::uniform(bits.y), __porter_philox::uniform(bits.z), __porter_philox::uniform(bits.w));
 }
-// Pairs by Box and Muller, the second kept for the next call: alike for XORWOW and Philox.
+// Pairs by Box and Muller, the second kept for the next call.
 template <class State> PORTER_BODY inline float2 curand_normal2(State* state) {
   unsigned a = curand(state);
   unsigned b = curand(state);

@@ -54,9 +54,7 @@ class TopK(Specialisation):
     @cute.kernel
     def kernel(self, mV: cute.Tensor, mI: cute.Tensor, mX: cute.Tensor):
         rows = self.rows
-        row_in_block, lane = rows.place()
-        row = cute.arch.block_idx()[0] * rows.rows + row_in_block
-        there = row < mX.shape[0] if cutlass.const_expr(rows.rows > 1) else True
+        row, lane, there = rows.mine(mX.shape[0])
         codes = cute.make_rmem_tensor(rows.accesses * rows.vec, Uint32)
         warps = (lib.shared(Uint32, 2 * rows.warps), lib.shared(Uint32, 2 * rows.warps))
         scratch = rows.scratch()
