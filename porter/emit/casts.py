@@ -5,8 +5,8 @@ from __future__ import annotations
 from porter import ir
 from porter.emit.generic import ConstVariants
 from porter.emit.places import PlaceWriter
-from porter.emit.ranges import INT_MAX, upper
-from porter.emit.text import ATOM, COMPARE, OR, PRECEDENCE, Text, is_null_constant
+from porter.emit.ranges import INT_MAX, fits, upper
+from porter.emit.text import ADD, AND, ATOM, COMPARE, OR, PRECEDENCE, Text, is_null_constant
 
 
 class CastWriter(PlaceWriter):
@@ -74,12 +74,25 @@ class CastWriter(PlaceWriter):
                     if not isinstance(e.x, ir.Const)
                     else Text(str(int(e.x.value)), static=True)
                 )
-            return x
+            return self.wrapped(e, x)
         if self.is_float(e.type) and kinds <= {"f32", "f64"} and isinstance(e.x, ir.Const | ConstVariants):
             if isinstance(e.x, ir.Const) and e.x.origin not in self.s.params.names:
                 return self.expr(ir.Const(float(e.x.value), type=e.type))
             return Text(f"float({x.text})", static=True)
         return Text(f"{self.dtype(e.type)}({self.value(e.x).text})")
+
+    def wrapped(self, e: ir.Expr, text: Text) -> Text:
+        """Integer arithmetic at trace time, wrapped to the type of `e` where its exact result may not fit in it."""
+        kinds = self.kinds(e.type)
+        if kinds <= {"bool"} or self.is_float(e.type) or fits(e, self.s.ranges):
+            return text
+        if len(kinds) > 1:
+            return Text(f"{self.dtype(e.type)}({text.text})")
+        bits = 8 * ir.SCALAR_BYTES[next(iter(kinds))]
+        if next(iter(kinds)).startswith("u"):
+            return Text(f"{text.at(AND)} & {hex((1 << bits) - 1)}", AND, static=True)
+        half = hex(1 << (bits - 1))
+        return Text(f"({text.at(ADD)} + {half} & {hex((1 << bits) - 1)}) - {half}", ADD, static=True)
 
     def _pointer_cast(self, e: ir.Cast) -> Text:
         to = self.pointer_dtype(e.type)

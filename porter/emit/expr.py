@@ -104,15 +104,16 @@ class ExprWriter(CastWriter):
         return (any(v == value for v in col) and len(set(map(str, col))) == 1) or all(v == value for v in col)
 
     def _constvariants(self, e: ConstVariants) -> Text:
-        if e.origin and e.origin in self.s.static and self._same_constants(e):
-            return Text(self.name(e.origin), static=True)
+        named = self.s.visible.get(e.origin) if e.origin else None
+        if named in self.s.static and self._same_constants(e, named):
+            return Text(self.name(named), static=True)
         text = self.s.params.const_text(e.values, e.origin)
         simple = text.isidentifier() or text.isdigit() or text.startswith("(")
         return Text(text, ATOM if simple else MUL, static=True)
 
-    def _same_constants(self, e: ConstVariants) -> bool:
-        """True when the trace-time variable named by the constant's origin has these values."""
-        known = self.s.constants.get(str(e.origin))
+    def _same_constants(self, e: ConstVariants, key: str) -> bool:
+        """True when a trace-time variable has these values."""
+        known = self.s.constants.get(key)
         return known is not None and all(v is None or v == k for v, k in zip(e.values, known, strict=True))
 
     def _builtin(self, e: ir.Builtin) -> Text:
@@ -134,7 +135,7 @@ class ExprWriter(CastWriter):
                 return Text(f"not {x.at(NOT)}", NOT, static=True)
             return Text(f"not {self.boolean(e.x).at(NOT)}", NOT)
         if x.static:
-            return Text(f"{e.op}{x.at(UNARY)}", UNARY, static=True)
+            return self.wrapped(e, Text(f"{e.op}{x.at(UNARY)}", UNARY, static=True))
         if e.op == "-" and self.is_half(e.type):
             return Text(f"{self.dtype(e.type)}(-Float32({x.text}))")
         if e.op == "-" and any(k.startswith("u") for k in self.kinds(e.type)):
@@ -192,10 +193,10 @@ class ExprWriter(CastWriter):
     def _static_arith(self, op: str, e: ir.Binary, a: Text, b: Text) -> Text:
         if op in ("/", "%") and not self.is_float(e.type):
             if upper(e.a, self.s.bounds) is None or upper(e.b, self.s.bounds) is None:
-                return Text(f"lib.c_{'div' if op == '/' else 'mod'}({a.text}, {b.text})", static=True)
+                return self.wrapped(e, Text(f"lib.c_{'div' if op == '/' else 'mod'}({a.text}, {b.text})", static=True))
             op = "//" if op == "/" else "%"
         prec = PRECEDENCE[op]
-        return Text(f"{a.at(prec)} {op} {b.at(prec - 1)}", prec, static=True)
+        return self.wrapped(e, Text(f"{a.at(prec)} {op} {b.at(prec - 1)}", prec, static=True))
 
     def _int_division(self, op: str, e: ir.Binary, a: Text, b: Text) -> Text:
         py = "//" if op == "/" else "%"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 from porter import ir
+from porter.emit.evaluate import evaluate
 from porter.emit.generic import ConstVariants
 from porter.patterns.names import assigned_names
 
@@ -14,7 +15,10 @@ MAX_TRIPS = 4096
 
 @dataclass(frozen=True)
 class Range:
-    """`for (i = start; i < stop; i += step)`; `descending` for `>` and a negative step; `inclusive` for <= and >=."""
+    """`for (i = start; i < stop; i += step)`; `descending` for `>` and a step that is taken off (`i -= step`).
+
+    `inclusive` for <= and >=. A constant step is positive.
+    """
 
     var: str
     type: ir.Type
@@ -68,8 +72,11 @@ def counted(s: ir.For) -> tuple[str, ir.Type, ir.Expr, ir.Binary] | None:
     return d.name, d.type, d.init, c
 
 
-def as_range(s: ir.For) -> Range | None:
-    """The loop as a range, when its variable, bound and step do not change inside it."""
+def as_range(s: ir.For, memory: Collection[str] = ()) -> Range | None:
+    """The loop as a range, when its variable, bound and step do not change inside it.
+
+    `memory`: variables that pointers may reach, so that what changes them is not seen.
+    """
     head = counted(s)
     if head is None:
         return None
@@ -78,11 +85,11 @@ def as_range(s: ir.For) -> Range | None:
     if step is None or step[0] not in ("+", "-"):
         return None
     changed = assigned_names(s.body)
-    if name in changed:
+    if name in changed or name in memory:
         return None
     for part in (cond.b, step[1]):
         for n in ir.walk(part):
-            if isinstance(n, ir.Var) and (n.name in changed or n.name == name):
+            if isinstance(n, ir.Var) and (n.name in changed or n.name == name or n.name in memory):
                 return None
             if (
                 isinstance(n, ir.Deref | ir.Index | ir.Field | ir.Intrinsic | ir.Call)
@@ -91,71 +98,28 @@ def as_range(s: ir.For) -> Range | None:
                 if isinstance(n, ir.Intrinsic) and n.name in ("min", "max"):
                     continue
                 return None
-    down = (step[0] == "-") != (isinstance(step[1], ir.Const) and step[1].value < 0)
+    by = _positive(step[1])
+    if by is None:
+        return None
+    down = (step[0] == "-") == (by is step[1])
     if cond.op == "!=":
-        if not (isinstance(start, ir.Const) and isinstance(cond.b, ir.Const)):
+        if not (isinstance(start, ir.Const) and isinstance(cond.b, ir.Const) and isinstance(by, ir.Const)):
             return None
-        if (start.value > cond.b.value) != down or (cond.b.value - start.value) % max(
-            abs(getattr(step[1], "value", 0) or 0), 1
-        ):
+        if (start.value > cond.b.value) != down or (cond.b.value - start.value) % by.value:
             return None
     elif (cond.op in (">", ">=")) != down:
         return None
     unsigned = cond.a.type == ir.U32
-    return Range(name, t, start, cond.b, step[1], down, cond.op in ("<=", ">="), unsigned)
+    return Range(name, t, start, cond.b, by, down, cond.op in ("<=", ">="), unsigned)
 
 
-def _value(e: Any, index: int, env: dict[str, int]) -> int | None:
-    """Value of an integer expression over constants in instance `index`, else None."""
-    if isinstance(e, ir.Const):
-        return int(e.value) if isinstance(e.value, int) else None
-    if isinstance(e, ConstVariants):
-        v = e.values[index]
-        return int(v) if isinstance(v, int) else None
-    if isinstance(e, ir.Var):
-        return env.get(e.name)
-    if isinstance(e, ir.Builtin) and e.name == "warpSize":
-        return 32
-    if isinstance(e, ir.Cast) and isinstance(e.type, ir.Scalar) and e.type.is_int:
-        return _value(e.x, index, env)
-    if isinstance(e, ir.Binary):
-        a, b = _value(e.a, index, env), _value(e.b, index, env)
-        if a is None or b is None:
-            return None
-        return _apply(e.op, a, b)
-    if isinstance(e, ir.Unary) and e.op == "-":
-        a = _value(e.x, index, env)
-        return -a if a is not None else None
-    if isinstance(e, ir.Intrinsic) and e.name in ("min", "max") and len(e.args) == 2:
-        a, b = _value(e.args[0], index, env), _value(e.args[1], index, env)
-        if a is None or b is None:
-            return None
-        return min(a, b) if e.name == "min" else max(a, b)
-    return None
-
-
-def _apply(op: str, a: int, b: int) -> int | None:
-    if op in ("/", "%") and b == 0:
-        return None
-    table: dict[str, Any] = {
-        "+": lambda: a + b,
-        "-": lambda: a - b,
-        "*": lambda: a * b,
-        "/": lambda: int(a / b),
-        "%": lambda: a - b * int(a / b),
-        "<<": lambda: a << b,
-        ">>": lambda: a >> b,
-        "&": lambda: a & b,
-        "|": lambda: a | b,
-        "^": lambda: a ^ b,
-        "<": lambda: int(a < b),
-        "<=": lambda: int(a <= b),
-        ">": lambda: int(a > b),
-        ">=": lambda: int(a >= b),
-        "==": lambda: int(a == b),
-        "!=": lambda: int(a != b),
-    }
-    return table[op]() if op in table else None
+def _positive(step: ir.Expr) -> ir.Expr | None:
+    """The step, a negative constant turned round; None for one that is 0, or negative in some instances only."""
+    if isinstance(step, ir.Const) and isinstance(step.value, int):
+        return replace(step, value=-step.value, origin=None) if step.value < 0 else step if step.value else None
+    if isinstance(step, ConstVariants):
+        return step if all(v is None or v > 0 for v in step.values) else None
+    return step
 
 
 def trips(s: ir.For, index: int, env: dict[str, int]) -> list[int] | None:
@@ -171,11 +135,11 @@ def trips(s: ir.For, index: int, env: dict[str, int]) -> list[int] | None:
     name, _, start, cond = head
     if name in assigned_names(s.body):
         return None
-    i = _value(start, index, env)
+    i = evaluate(start, index, env)
     out: list[int] = []
     while i is not None:
         here = {**env, name: i}
-        go = _value(cond, index, here)
+        go = evaluate(cond, index, here)
         if go is None:
             return None
         if not go:
@@ -183,5 +147,5 @@ def trips(s: ir.For, index: int, env: dict[str, int]) -> list[int] | None:
         out.append(i)
         if len(out) > MAX_TRIPS:
             return None
-        i = _value(s.step[0].value, index, here)
+        i = evaluate(s.step[0].value, index, here)
     return None

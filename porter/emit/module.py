@@ -8,6 +8,7 @@ from pathlib import Path
 
 from porter import __version__, ir
 from porter.emit import spelling
+from porter.emit.definitions import Shown, declared_often
 from porter.emit.entry import entry_lines
 from porter.emit.expr import ExprWriter
 from porter.emit.generic import Params
@@ -15,10 +16,10 @@ from porter.emit.layout import leaf
 from porter.emit.plan import Helper, PortPlan
 from porter.emit.spaces import pointer_spaces
 from porter.emit.standalone import PREFIX, inline_library
-from porter.emit.stmt import BodyWriter, Line, assigned_variables, memory_names
+from porter.emit.stmt import BodyWriter, Line, memory_names
 from porter.emit.text import BUILTIN_NAMES, Scope
 from porter.model import Hole, LineMapEntry, PortedModule, author_of, patterns_named
-from porter.patterns.names import declared
+from porter.patterns.names import assigned_names, declared
 from porter.source import NO_SPAN, Span
 
 _BUILTIN_GROUPS = {
@@ -145,6 +146,8 @@ class ModuleWriter:
                 continue
             if isinstance(g.type, ir.Scalar):
                 w.scope.static.add(g.name)
+                if isinstance(g.value, int):
+                    w.scope.ranges[g.name] = int(g.value), int(g.value)
                 continue
             scalar = leaf(g.type).scalar
             values = ", ".join(_number(v, scalar) for v in _flatten(g.value))
@@ -153,31 +156,30 @@ class ModuleWriter:
 
     # ---- functions
 
-    def _scope(self, generic: Params, params: tuple[ir.FunctionParam, ...], body: tuple[ir.Stmt, ...]) -> Scope:
-        names: dict[str, str] = {}
+    def _scope(
+        self, generic: Params, params: tuple[ir.FunctionParam, ...], body: tuple[ir.Stmt, ...], shown: Shown
+    ) -> Scope:
+        chosen: dict[str, str] = {}
         taken = set(generic.names) | {h.name for h in self.plan.helpers} | {self.plan.name}
-        for n in [x.name for x in params] + declared(body):
-            if n in names:
+        keys = [x.name for x in params] + declared(body)
+        for n in (shown.get(key, key) for key in keys):
+            if n in chosen:
                 continue
             py = spelling.identifier(n)
             while py in taken:
                 py += "_"
             taken.add(py)
-            names[n] = py
-        scope = Scope(generic, names)
+            chosen[n] = py
+        scope = Scope(generic, {key: chosen[shown.get(key, key)] for key in keys}, shown)
+        scope.visible = {n: n for n in (*(p.name for p in params), *(g.name for g in self.plan.globals))}
         scope.holes = self.holes
         scope.memory = memory_names(body) | {p.name for p in params if p.by_ref}
         return scope
 
-    def _writer(self, scope: Scope, body: tuple[ir.Stmt, ...]) -> BodyWriter:
-        w = BodyWriter(scope, assigned_variables(body))
-        w.body(body)
-        return w
-
     def _function(self, h: Helper) -> None:
-        scope = self._scope(h.generic, h.params, h.body)
+        scope = self._scope(h.generic, h.params, h.body, h.shown)
         e = ExprWriter(scope)
-        assigned = assigned_variables(h.body)
+        assigned = assigned_names(h.body)
         rebound = [p for p in h.params if p.name in scope.memory and not p.by_ref]
         for p in h.params:
             if p.by_ref:
@@ -189,7 +191,7 @@ class ModuleWriter:
         by = [name for p in h.params for name in p.rewritten]
         by += ["template_parameters"] if h.generic.names else []
         self.put(f"def {h.name}({', '.join(args)}):", h.span, by=tuple(dict.fromkeys(by)))
-        w = BodyWriter(scope, assigned)
+        w = BodyWriter(scope, assigned, declared_often(h.body))
         for p in rebound:
             name = scope.python_names[p.name]
             w.put(f"{name}_value = {name}", h.span)
@@ -238,7 +240,7 @@ class ModuleWriter:
     def _kernel(self) -> None:
         p = self.plan
         span = p.span or NO_SPAN
-        scope = self._scope(p.generic, p.params, p.body)
+        scope = self._scope(p.generic, p.params, p.body, p.shown)
         e = ExprWriter(scope)
         self.put("@cute.kernel", span)
         self.put(f"def {p.name}(", span)
@@ -248,7 +250,7 @@ class ModuleWriter:
         for n in p.generic.names:
             self.put(f"{n}: cutlass.Constexpr,", span, 1, ("template_parameters",))
         self.put("):", span)
-        w = BodyWriter(scope, assigned_variables(p.body))
+        w = BodyWriter(scope, assigned_names(p.body), declared_often(p.body))
         for q in p.params:
             if q.name in scope.memory and not q.by_ref and not e.is_pointer(q.type):
                 name = scope.python_names[q.name]
@@ -279,7 +281,7 @@ class ModuleWriter:
     def _launcher(self) -> None:
         p = self.plan
         span = p.span or NO_SPAN
-        scope = self._scope(p.generic, p.params, ())
+        scope = self._scope(p.generic, p.params, (), {})
         e = ExprWriter(scope)
         names = [scope.python_names[q.name] for q in p.params]
         self.put("@cute.jit", span)

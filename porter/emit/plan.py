@@ -8,6 +8,7 @@ from typing import Any
 from porter import ir
 from porter.case_model import Case
 from porter.emit.arm_names import separate_arms
+from porter.emit.definitions import Shown, separate_definitions
 from porter.emit.generic import HelperCall, Mismatch, Params, merge, merge_types
 from porter.instances import instance_values
 from porter.ir_text import format_kernel
@@ -41,7 +42,7 @@ class PlanOptions:
 
 @dataclass(frozen=True)
 class Helper:
-    """A device function of the port, generic over its specialisations."""
+    """A device function of the port, generic over its specialisations. `shown`: see `definitions`."""
 
     name: str
     params: tuple[ir.FunctionParam, ...]
@@ -50,11 +51,12 @@ class Helper:
     generic: Params
     span: Any
     comment: str = ""
+    shown: Shown = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class PortPlan:
-    """Everything the emitter prints."""
+    """Everything the emitter prints. `shown`: the names that the port gives to the definitions of `body`."""
 
     name: str
     params: tuple[ir.FunctionParam, ...]
@@ -69,6 +71,7 @@ class PortPlan:
     comment: str = ""
     span: Any = None
     concrete: tuple[ir.Kernel, ...] = field(default=(), repr=False)  # after the rewrites, one an instance
+    shown: Shown = field(default_factory=dict)
 
     def __str__(self) -> str:
         head = [f"plan of {self.name}", f"  template parameters: {', '.join(self.generic.names) or 'none'}"]
@@ -228,12 +231,12 @@ def make_plan(kernels: list[ir.Kernel], info: KernelInfo, case: Case | None, opt
     bodies = []
     for i, k in enumerate(concrete):
         bodies.append(ir.rewrite(k.body, lambda n, i=i, k=k: helpers.call(n, i, k)))
-    body = separate_arms(merge(bodies))
+    globals_: dict[str, ir.GlobalConst] = {g.name: g for k in concrete for g in k.globals}
+    body, shown = separate_definitions(separate_arms(merge(bodies)), [*(p.name for p in first.params), *globals_])
     params = tuple(
         replace(p, type=_generic_type([k.params[j].type for k in concrete], len(concrete), list(range(len(concrete)))))
         for j, p in enumerate(first.params)
     )
-    globals_: dict[str, ir.GlobalConst] = {g.name: g for k in concrete for g in k.globals}
     return PortPlan(
         first.name,
         params,
@@ -248,6 +251,7 @@ def make_plan(kernels: list[ir.Kernel], info: KernelInfo, case: Case | None, opt
         first.comment,
         first.span,
         tuple(concrete),
+        shown,
     )
 
 
@@ -294,4 +298,6 @@ def _helper(
         for j, p in enumerate(fns[0].params)
     )
     ret = _generic_type([f.ret for f in fns], count, list(range(count)))
-    return Helper(helpers.names[gid], params, ret, separate_arms(merge(bodies)), generic, fns[0].span, fns[0].comment)
+    outside = [*(p.name for p in params), *(g.name for k in kernels for g in k.globals)]
+    body, shown = separate_definitions(separate_arms(merge(bodies)), outside)
+    return Helper(helpers.names[gid], params, ret, body, generic, fns[0].span, fns[0].comment, shown)

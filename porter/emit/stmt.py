@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from porter import ir
+from porter.emit.evaluate import evaluate
 from porter.emit.expr import ExprWriter
 from porter.emit.generic import ConstVariants, InstanceIf, Variants
 from porter.emit.loops import Range, as_range, counted, step_of, trips
-from porter.emit.ranges import INT_MAX, upper
+from porter.emit.ranges import INT_MAX, interval, upper
 from porter.emit.spaces import mixed
 from porter.emit.text import ATOM, COMPARE, TERNARY, Scope, Text, is_readonly
 from porter.model import Hole
-from porter.patterns.names import assigned_names
 from porter.source import NO_SPAN, Span
 
 UNROLL_TRIPS = 16  # loops with at most so many known trips are unrolled at trace time without a pragma
@@ -40,6 +42,7 @@ class BodyWriter:
 
     scope: Scope
     assigned: set[str]  # variables assigned after their declaration, anywhere in the function
+    several: set[str] = field(default_factory=set)  # those that arms of different instances declare
     lines: list[Line] = field(default_factory=list)
     env: dict[int, dict[str, int]] = field(default_factory=dict)  # trace-time constants by instance
     used_shared: bool = False
@@ -48,6 +51,7 @@ class BodyWriter:
     roots: dict[str, str] = field(default_factory=dict)  # pointer variable -> a pointer of the same memory space
 
     def __post_init__(self) -> None:
+        self.changing = self.assigned | self.several
         self.e = ExprWriter(self.scope)
         self.depth = 1
 
@@ -83,9 +87,9 @@ class BodyWriter:
         spaces = self.scope.spaces.get(name, frozenset())
         if mixed(spaces) or spaces == {"generic"}:
             return f"lib.pointer({dtype}, 0)"
-        return (
-            f"lib.null_like({self.e.name(root)}, {dtype})" if root and root not in seen else f"lib.pointer({dtype}, 0)"
-        )
+        if root and root not in seen and self.e.is_visible(root):
+            return f"lib.null_like({self.e.name(root)}, {dtype})"
+        return f"lib.pointer({dtype}, 0)"
 
     # ---- output
 
@@ -102,10 +106,22 @@ class BodyWriter:
             if row:
                 self.put(f"# {row}", s.span)
 
+    def see(self, key: str) -> None:
+        """From here on the shown name of a definition means that one."""
+        self.scope.visible[self.scope.shown.get(key, key)] = key
+
+    @contextmanager
+    def nested(self) -> Iterator[None]:
+        """What is declared inside is not visible after it."""
+        saved = dict(self.scope.visible)
+        yield
+        self.scope.visible = saved
+
     def body(self, stmts: tuple[ir.Stmt, ...], span: Span = NO_SPAN) -> None:
         start = len(self.lines)
-        for s in stmts:
-            self.stmt(s)
+        with self.nested():
+            for s in stmts:
+                self.stmt(s)
         if not any(not x.text.startswith("#") for x in self.lines[start:]):
             self.put("pass", stmts[0].span if stmts else span)
 
@@ -135,6 +151,7 @@ class BodyWriter:
 
     def _decl(self, s: ir.Decl) -> None:
         name = self.e.name(s.name)
+        self.see(s.name)
         if s.name in self.scope.memory:
             self._memory(s, name)
             return
@@ -143,18 +160,15 @@ class BodyWriter:
             return
         text = self.e.expr(s.init)
         is_int = all(k[0] in "iub" and k != "bf16" for k in self.e.kinds(s.type)) and not self.e.is_pointer(s.type)
-        if text.static and is_int and s.name not in self.assigned:
+        fixed = s.name not in self.changing
+        bound = upper(s.init, self.scope.bounds) if fixed else None
+        if bound is not None:
+            self.scope.bounds[s.name] = bound
+        if text.static and is_int and fixed:
             self.scope.static.add(s.name)
             self._remember(s.name, s.init)
-            bound = upper(s.init, self.scope.bounds)
-            if bound is not None:
-                self.scope.bounds[s.name] = bound
             self.put(f"{name} = {text.text}", s.span)
             return
-        if s.name not in self.assigned:
-            bound = upper(s.init, self.scope.bounds)
-            if bound is not None:
-                self.scope.bounds[s.name] = bound
         if self.e.is_pointer(s.type):
             if is_null(s.init):
                 text = Text(self._null(s.name, s.type))
@@ -169,12 +183,13 @@ class BodyWriter:
         return Text(f"{self.e.dtype(t)}({text.text})") if text.static else text
 
     def _remember(self, name: str, init: ir.Expr) -> None:
-        from porter.emit.loops import _value
-
         for i in range(self.scope.params.count):
-            v = _value(init, i, self.env.get(i, {}))
+            v = evaluate(init, i, self.env.get(i, {}))
             if v is not None:
                 self.env.setdefault(i, {})[name] = v
+        found = interval(init, self.scope.ranges)
+        if found is not None:
+            self.scope.ranges[name] = found
         self.scope.constants[name] = tuple(self.env.get(i, {}).get(name) for i in range(self.scope.params.count))
 
     def _declare_zero(self, s: ir.Decl, name: str) -> None:
@@ -196,6 +211,7 @@ class BodyWriter:
 
     def _shareddecl(self, s: ir.SharedDecl) -> None:
         name = self.e.name(s.name)
+        self.see(s.name)
         self.scope.memory.add(s.name)
         if s.dynamic:
             elem: ir.Type = s.type
@@ -335,10 +351,15 @@ class BodyWriter:
         return True
 
     def _scope(self, s: ir.Scope) -> None:
-        for st in s.body:
-            self.stmt(st)
+        with self.nested():
+            for st in s.body:
+                self.stmt(st)
 
     def _while(self, s: ir.While) -> None:
+        with self.nested():
+            self._visible_while(s)
+
+    def _visible_while(self, s: ir.While) -> None:
         if s.pre:
             # the test has statements of its own: run them before the loop and again at the end of each turn
             flag = self.fresh("again")
@@ -395,7 +416,7 @@ class BodyWriter:
         known = [trips(s, i, self.env.get(i, {})) for i in self._instances()]
         if all(k is not None for k in known) and self._unrolled(s, [k for k in known if k is not None]):
             return
-        r = as_range(s)
+        r = as_range(s, self.scope.memory)
         if r is not None and self._range(s, r):
             return
         self._as_while(s)
@@ -409,7 +430,7 @@ class BodyWriter:
         name = head[0]
         longest = max(len(k) for k in known)
         wanted = s.unroll == 0 or (s.unroll or 0) > 1 or longest <= UNROLL_TRIPS or self._indexes_local(s)
-        geometric = as_range(s) is None
+        geometric = as_range(s, self.scope.memory) is None
         if s.unroll == 1 or longest > MAX_UNROLL or not (wanted or geometric):
             return False
         weight = sum(1 for _ in ir.walk(s.body))
@@ -421,20 +442,21 @@ class BodyWriter:
             return False
         if " if " in iterable and not iterable.startswith(("cutlass.", "lib.")):
             # CuTeDSL cannot take a conditional expression as what a loop runs over
-            values = self.fresh(f"{py}_values")
-            self.put(f"{values} = {iterable}", s.span, "constant_loop")
-            iterable = values
-        was_static = name in self.scope.static
+            table = self.fresh(f"{py}_values")
+            self.put(f"{table} = {iterable}", s.span, "constant_loop")
+            iterable = table
         self.scope.static.add(name)
-        if all(v >= 0 for k in known for v in k):
-            self.scope.bounds[name] = max((max(k) for k in known if k), default=0)
-        self.block(f"for {py} in {iterable}:", s.body, s.span, "constant_loop")
-        if not was_static:
-            self.scope.static.discard(name)
+        values = [v for k in known for v in k] or [0]
+        self.scope.ranges[name] = min(values), max(values)
+        if min(values) >= 0:
+            self.scope.bounds[name] = max(values)
+        with self.nested():
+            self.see(name)
+            self.block(f"for {py} in {iterable}:", s.body, s.span, "constant_loop")
         return True
 
     def _iterable(self, s: ir.For, known: list[list[int]]) -> str | None:
-        r = as_range(s)
+        r = as_range(s, self.scope.memory)
         if (r is not None and not r.unsigned_compare) or (r is not None and all(v >= 0 for k in known for v in k)):
             start, stop, step = self.e.expr(r.start), self.e.expr(r.stop), self.e.expr(r.step)
             if start.static and stop.static and step.static:
@@ -496,8 +518,10 @@ class BodyWriter:
         if r.unsigned_compare and not (nonneg and upper(r.stop, bounds) is not None):
             return False
         step_known = upper(r.step, bounds)
-        if not isinstance(r.step, ir.Const | ConstVariants) and step_known is None:
+        if step_known is None and (kinds == {"u32"} or not isinstance(r.step, ir.Const | ConstVariants)):
             return False  # the sign of the step is unknown
+        if kinds == {"u32"} and r.inclusive and (r.descending or upper(r.stop, bounds) == INT_MAX):
+            return False  # one past the end is no number of the type, or no Int32
         start, stop, step = self._int32(r.start), self._int32(r.stop), self._int32(r.step)
         if start is None or stop is None or step is None:
             return False
@@ -540,10 +564,11 @@ class BodyWriter:
         return None
 
     def _as_while(self, s: ir.For) -> None:
-        for st in s.init:
-            self.stmt(st)
-        cond = s.cond if s.cond is not None else ir.Const(True, type=ir.BOOL)
-        self._while(ir.While(cond, (*s.body, *s.step), span=s.span))
+        with self.nested():
+            for st in s.init:
+                self.stmt(st)
+            cond = s.cond if s.cond is not None else ir.Const(True, type=ir.BOOL)
+            self._while(ir.While(cond, (*s.body, *s.step), span=s.span))
 
 
 def is_null(e: ir.Expr) -> bool:
@@ -599,8 +624,3 @@ def memory_names(body: Any) -> set[str]:
 
 def _types(t: ir.Type) -> tuple[Any, ...]:
     return t.types if isinstance(t, Variants) else (t,)
-
-
-def assigned_variables(body: Any) -> set[str]:
-    """Variables assigned after their declaration."""
-    return {n for n in assigned_names(body)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -69,13 +70,19 @@ class Flat:
 
 @dataclass
 class Scope:
-    """What is known of the names of one function while its text is written."""
+    """What is known of the variables of one function while its text is written, by the key of their definition.
+
+    `visible`: which definition a shown name means where the writer is.
+    """
 
     params: Params
     python_names: dict[str, str] = field(default_factory=dict)
+    shown: Mapping[str, str] = field(default_factory=dict)
+    visible: dict[str, str] = field(default_factory=dict)
     memory: set[str] = field(default_factory=set)  # locals that live in an array and are reached by pointer
     static: set[str] = field(default_factory=set)  # Python numbers at trace time
     bounds: dict[str, int] = field(default_factory=dict)
+    ranges: dict[str, tuple[int, int]] = field(default_factory=dict)  # of Python numbers at trace time
     constants: dict[str, tuple[Any, ...]] = field(default_factory=dict)  # values of static variables by instance
     used_builtins: set[str] = field(default_factory=set)
     holes: list[Hole] = field(default_factory=list)

@@ -63,7 +63,11 @@ class TypeWriter:
         if text is not None:
             return text
         for name, known in self.s.constants.items():  # a constant that the source computed and named
-            if name in self.s.static and all(v is None or v == k for v, k in zip(wanted, known, strict=True)):
+            if (
+                name in self.s.static
+                and self.is_visible(name)
+                and all(v is None or v == k for v, k in zip(wanted, known, strict=True))
+            ):
                 return self.name(name)
         return self.s.params.const_text(wanted)
 
@@ -77,6 +81,10 @@ class TypeWriter:
 
     def name(self, n: str) -> str:
         return self.s.python_names.get(n, n)
+
+    def is_visible(self, key: str) -> bool:
+        """Whether the shown name of a definition means that definition here."""
+        return self.s.visible.get(self.s.shown.get(key, key)) == key
 
     def builtin_i32(self, e: ir.Builtin) -> str:
         self.s.used_builtins.add(e.name)

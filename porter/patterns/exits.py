@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from porter import ir
-from porter.patterns.names import Names
+from porter.patterns.names import Names, assigned_names
 
 TRUE, FALSE = ir.Const(True, type=ir.BOOL), ir.Const(False, type=ir.BOOL)
 
@@ -396,13 +396,26 @@ def _is_false(e: ir.Expr) -> bool:
 
 
 def _const_trips(s: ir.For) -> bool:
-    """A for loop over constants with at most 64 trips."""
+    """A for loop that counts up from a constant to another in at most 64 trips, and does nothing else in its head."""
     if len(s.init) != 1 or not isinstance(s.init[0], ir.Decl) or not isinstance(s.init[0].init, ir.Const):
         return False
-    c = s.cond
-    if not isinstance(c, ir.Binary) or not isinstance(c.b, ir.Const) or not isinstance(c.a, ir.Var):
+    name, c = s.init[0].name, s.cond
+    if not isinstance(c, ir.Binary) or not isinstance(c.b, ir.Const) or not _is_var(c.a, name):
+        return False
+    if len(s.step) != 1 or not isinstance(s.step[0], ir.Assign) or not _is_var(s.step[0].target, name):
+        return False
+    by = s.step[0].value
+    while isinstance(by, ir.Cast):
+        by = by.x
+    if not isinstance(by, ir.Binary) or by.op != "+" or not isinstance(by.b, ir.Const) or by.b.value < 1:
+        return False
+    if name in assigned_names(s.body):
         return False
     return c.op in ("<", "<=") and abs(c.b.value - s.init[0].init.value) <= 64
+
+
+def _is_var(e: ir.Expr, name: str) -> bool:
+    return isinstance(e, ir.Var) and e.name == name
 
 
 def single_exit(body: tuple[ir.Stmt, ...], result: ir.Expr | None, names: Names) -> tuple[ir.Stmt, ...]:

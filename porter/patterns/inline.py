@@ -5,12 +5,22 @@ Scalars are passed by value in CuTeDSL, so a C++ reference has no counterpart. E
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 from porter import ir
 from porter.patterns.exits import count_returns, single_exit
-from porter.patterns.names import Names, assigned_names, declared, is_simple, is_stable_place, substitute
+from porter.patterns.names import (
+    Names,
+    assigned_names,
+    declared,
+    is_simple,
+    is_stable_place,
+    root_variables,
+    substitute,
+    variables,
+)
 
 MAX_DEPTH = 24
 
@@ -29,6 +39,9 @@ class Inliner:
 
     def __init__(self, kernel: ir.Kernel, names: Names):
         self.functions = _unique_locals(kernel, names)
+        captures = _addressed(f.body for f in self.functions.values() if f.captures_enclosing)
+        self._addressed = {k: captures | _addressed([f.body]) for k, f in self.functions.items()}
+        self._addressed[""] = captures | _addressed([kernel.body])
         self.names = names
         self._done: dict[str, tuple[ir.Stmt, ...]] = {}
         self._active: list[str] = []
@@ -155,13 +168,18 @@ class Inliner:
             hole = ir.HoleExpr("PRT104", fn.name, "recursive device function", type=call.type, span=call.span)
             return hole
         changed = assigned_names(body)
+        args = [(p, self.hoist(arg, pre)) for p, arg in zip(fn.params, call.args, strict=False)]
+        moving = self._moving(fn, body, args, changed)
         values: dict[str, ir.Expr] = {}
-        for p, arg in zip(fn.params, call.args, strict=False):
-            arg = self.hoist(arg, pre)
+        for p, arg in args:
             if p.by_ref:
-                values[p.name] = self._place(arg, p, changed, pre)
-            elif p.name not in changed and (
-                is_simple(arg) or (isinstance(arg, ir.Var | ir.Field) and isinstance(p.type, ir.Struct | ir.Array))
+                values[p.name] = self._place(arg, p, moving, pre)
+            elif (
+                p.name not in changed
+                and (
+                    is_simple(arg) or (isinstance(arg, ir.Var | ir.Field) and isinstance(p.type, ir.Struct | ir.Array))
+                )
+                and not variables(arg) & moving
             ):
                 values[p.name] = arg
             else:
@@ -201,9 +219,30 @@ class Inliner:
         pre.extend(single_exit(renamed, None if is_void else ir.Var(name, type=fn.ret), self.names))
         return ir.Const(0, type=ir.VOID) if is_void else ir.Var(name, type=fn.ret, span=call.span)
 
-    def _place(self, arg: ir.Expr, p: ir.FunctionParam, changed: set[str], pre: list[ir.Stmt]) -> ir.Expr:
+    def _moving(
+        self,
+        fn: ir.Function,
+        body: tuple[ir.Stmt, ...],
+        args: list[tuple[ir.FunctionParam, ir.Expr]],
+        changed: set[str],
+    ) -> set[str]:
+        """The caller's variables that may change while the body runs: a value or an index that reads one is kept.
+
+        They change through a reference parameter, a captured name, or, where the body stores through pointers, because
+        their address is known somewhere.
+        """
+        own = {p.name for p in fn.params} | set(declared(body))
+        moving = changed - own
+        for p, arg in args:
+            if p.by_ref and p.name in changed:
+                moving |= root_variables(arg)
+        if any(_stores_by_pointer(n) for n in ir.walk(body)):
+            moving |= self._addressed[self._active[-1] if self._active else ""]
+        return moving
+
+    def _place(self, arg: ir.Expr, p: ir.FunctionParam, moving: set[str], pre: list[ir.Stmt]) -> ir.Expr:
         if isinstance(arg, ir.Var | ir.Field | ir.Index | ir.Deref):
-            if is_stable_place(arg, changed):
+            if is_stable_place(arg, moving):
                 return arg
             return self._pin(arg, pre)
         # a temporary bound to a const reference
@@ -227,6 +266,21 @@ class Inliner:
             pre.append(ir.Decl(n, e.ptr.type, e.ptr, is_const=True, span=e.span))
             return replace(e, ptr=ir.Var(n, type=e.ptr.type, span=e.span))
         return e
+
+
+def _addressed(bodies: Iterable[Any]) -> set[str]:
+    """Variables whose address is taken."""
+    nodes = (n for body in bodies for n in ir.walk(body) if isinstance(n, ir.AddressOf | ir.Decay))
+    return {name for n in nodes for name in root_variables(n.place)}
+
+
+def _stores_by_pointer(n: Any) -> bool:
+    """A statement or call that may write memory by its address."""
+    if isinstance(n, ir.Assign | ir.Copy):
+        return any(isinstance(x, ir.Deref) for x in ir.walk(n.target))
+    return isinstance(n, ir.Call | ir.Asm) or (
+        isinstance(n, ir.Intrinsic) and any(isinstance(a.type, ir.Pointer) for a in n.args)
+    )
 
 
 def _fits_once(value: ir.Expr) -> bool:

@@ -50,22 +50,23 @@ def assigned_names(node: Any) -> set[str]:
     out: set[str] = set()
     for n in ir.walk(node):
         if isinstance(n, ir.Assign):
-            out |= _root(n.target)
+            out |= root_variables(n.target)
         elif isinstance(n, ir.AddressOf | ir.Decay):
-            out |= _root(n.place)
+            out |= root_variables(n.place)
         elif isinstance(n, ir.Asm):
             for _, place in n.outputs:
-                out |= _root(place)
+                out |= root_variables(place)
         elif isinstance(n, ir.Intrinsic):
             for a in n.args:
                 if isinstance(a, ir.Var | ir.Field | ir.Index) and isinstance(a.type, ir.Array | ir.Struct):
-                    out |= _root(a)
+                    out |= root_variables(a)
         elif isinstance(n, ir.Decl) and n.ref and n.init is not None:
-            out |= _root(n.init)
+            out |= root_variables(n.init)
     return out
 
 
-def _root(place: ir.Expr) -> set[str]:
+def root_variables(place: ir.Expr) -> set[str]:
+    """The variable that a place is a part of; none for memory behind a pointer."""
     while isinstance(place, ir.Field | ir.Index):
         place = place.base
     return {place.name} if isinstance(place, ir.Var) else set()
@@ -87,11 +88,12 @@ def is_stable_place(e: ir.Expr, changing: set[str]) -> bool:
     if isinstance(e, ir.Field):
         return is_stable_place(e.base, changing)
     if isinstance(e, ir.Index):
-        return is_stable_place(e.base, changing) and is_simple(e.index) and not _vars(e.index) & changing
+        return is_stable_place(e.base, changing) and is_simple(e.index) and not variables(e.index) & changing
     if isinstance(e, ir.Deref):
         return isinstance(e.ptr, ir.Var) and e.ptr.name not in changing
     return False
 
 
-def _vars(e: Any) -> set[str]:
+def variables(e: Any) -> set[str]:
+    """The variables that an expression names."""
     return {n.name for n in ir.walk(e) if isinstance(n, ir.Var)}

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from porter import ir
+from porter.patterns.names import root_variables
 
 
 def mark_readonly(kernel: ir.Kernel) -> ir.Kernel:
@@ -60,10 +61,11 @@ def _pointers(body: tuple[ir.Stmt, ...], start: set[str]) -> set[str]:
             values.setdefault(n.name, []).append(n.init)
         elif isinstance(n, ir.Assign) and isinstance(n.target, ir.Var) and isinstance(n.target.type, ir.Pointer):
             values.setdefault(n.target.name, []).append(n.value)
-    good = set(start)
+    written = {name for n in ir.walk(body) for place in _written_unseen(n) for name in root_variables(place)}
+    good = set(start) - written
     # a parameter that the body points elsewhere loses the promise
     good -= {n for n in start if n in values and not _derived(values[n], start)}
-    candidates = {n for n in values if n not in start}
+    candidates = {n for n in values if n not in start} - written
     # start from the largest set and drop what is derived from something else, until nothing changes
     good |= candidates
     while True:
@@ -71,6 +73,13 @@ def _pointers(body: tuple[ir.Stmt, ...], start: set[str]) -> set[str]:
         if not bad:
             return good
         good -= bad
+
+
+def _written_unseen(n: Any) -> list[ir.Expr]:
+    """Pointer variables that may get a value without an assignment."""
+    if isinstance(n, ir.AddressOf):
+        return [n.place]
+    return [place for _, place in n.outputs] if isinstance(n, ir.Asm) else []
 
 
 def _derived(values: list[ir.Expr], good: set[str]) -> bool:

@@ -19,7 +19,7 @@ def hoist_shared(kernel: ir.Kernel) -> ir.Kernel:
     """Functions take their shared arrays as parameters (their own and those of the functions they call)."""
     kernel = _one_scratch_a_type(kernel)
     own: dict[str, list[ir.SharedDecl]] = {}
-    names = Names([*(p.name for p in kernel.params), *declared(kernel.body)])
+    names = _all_names(kernel)
     functions: dict[str, ir.Function] = {}
     for key, fn in kernel.functions.items():
         decls = [n for n in ir.walk(fn.body) if isinstance(n, ir.SharedDecl)]
@@ -62,9 +62,8 @@ def hoist_shared(kernel: ir.Kernel) -> ir.Kernel:
 
 def _one_scratch_a_type(kernel: ir.Kernel) -> ir.Kernel:
     """The kernel with one name for all scratch arrays of a type, wherever inlining has put them."""
-    names = Names([*(p.name for p in kernel.params), *declared(kernel.body)])
-    for fn in kernel.functions.values():
-        names.taken |= {p.name for p in fn.params} | set(declared(fn.body))
+    names = _all_names(kernel)
+    names.taken |= {n for fn in kernel.functions.values() for n in declared(fn.body)}
     chosen: dict[ir.Type, str] = {}
 
     def renamed(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
@@ -79,6 +78,15 @@ def _one_scratch_a_type(kernel: ir.Kernel) -> ir.Kernel:
     body = renamed(kernel.body)
     functions = {key: replace(fn, body=renamed(fn.body)) for key, fn in kernel.functions.items()}
     return replace(kernel, body=body, functions=functions) if chosen else kernel
+
+
+def _all_names(kernel: ir.Kernel) -> Names:
+    """Names of the kernel's variables and of the locals of its functions: shared arrays are passed to any of them."""
+    names = Names([*(p.name for p in kernel.params), *declared(kernel.body)])
+    for fn in kernel.functions.values():
+        names.taken |= {p.name for p in fn.params}
+        names.taken |= {n.name for n in ir.walk(fn.body) if isinstance(n, ir.Decl)}
+    return names
 
 
 def _word(t: ir.Type) -> str:

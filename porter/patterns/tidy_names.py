@@ -17,8 +17,12 @@ _SUFFIX = re.compile(r"_\d+$")
 
 def tidy_names(kernel: ir.Kernel) -> ir.Kernel:
     """The kernel and its functions with numbered names shortened."""
-    functions = {k: replace(f, body=_tidy(f.body, {p.name for p in f.params})) for k, f in kernel.functions.items()}
-    return replace(kernel, body=_tidy(kernel.body, {p.name for p in kernel.params}), functions=functions)
+    constants = {g.name for g in kernel.globals}
+    functions = {
+        k: replace(f, body=_tidy(f.body, constants | {p.name for p in f.params})) for k, f in kernel.functions.items()
+    }
+    body = _tidy(kernel.body, constants | {p.name for p in kernel.params})
+    return replace(kernel, body=body, functions=functions)
 
 
 def _tidy(body: tuple[ir.Stmt, ...], reserved: set[str]) -> tuple[ir.Stmt, ...]:

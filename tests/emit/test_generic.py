@@ -55,7 +55,7 @@ def base_names(body):
     """Locals without the numbers that make them different: arms may need names of their own."""
 
     def one(n):
-        return replace(n, name=re.sub(r"_\d+$", "", n.name)) if isinstance(n, ir.Var | ir.Decl) else n
+        return replace(n, name=re.sub(r"(_\d+)+$", "", n.name)) if isinstance(n, ir.Var | ir.Decl) else n
 
     return ir.rewrite(body, one)
 
