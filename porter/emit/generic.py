@@ -451,6 +451,9 @@ class Merger:
             if f.name == "span":
                 values[f.name] = renamed(vs[0], tuple(name for span in vs[1:] for name in span.rewritten))
                 continue
+            if f.name == "rounded":
+                values[f.name] = any(vs)
+                continue
             if not f.compare:
                 values[f.name] = vs[0]
                 continue
