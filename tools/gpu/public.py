@@ -7,6 +7,7 @@ PTX and the case files of tests/real/cases, for `python -m bench.gpu_public` on 
 from __future__ import annotations
 
 import argparse
+import gzip
 import hashlib
 import shutil
 import sys
@@ -42,6 +43,8 @@ def public_bundle(folder: Path, sources: Path, names: Sequence[str] = (), arch: 
         made = Path(work) / "bundle"
         for sub in ("ports", "cases", "cubins"):
             (made / sub).mkdir(parents=True)
+        for file in CASES.glob("*.py"):  # references that cases name
+            shutil.copyfile(file, made / "cases" / file.name)
         kernels = []
         for case in cases:
             try:
@@ -75,9 +78,9 @@ def _kernel(folder: Path, case_path: Path, sources: Path, arch: str) -> KernelFa
         config = replace(public_config(case_path, sources, Path(work)), verify=False, arch=(arch,))
         unit = parse(source, config)
         reports = [k for k in port(source, config).kernels if k.kernel == case.kernel.split("::")[-1]]
-        if not reports or reports[0].holes or reports[0].port_path is None:
+        if not reports or reports[0].holes or not reports[0].port_path:
             raise ValueError("; ".join(h.reason for r in reports for h in r.holes) or "no port was made")
-        text = reports[0].port_path.read_text(encoding="utf-8")
+        text = Path(reports[0].port_path).read_text(encoding="utf-8")
     ported = folder / "ports" / f"{name.replace('.', '_').replace('-', '_')}.py"
     ported.write_text(text, encoding="utf-8")
     (folder / "cases" / case_path.name).write_text(case.text, encoding="utf-8")
@@ -86,10 +89,9 @@ def _kernel(folder: Path, case_path: Path, sources: Path, arch: str) -> KernelFa
         raise ValueError(f"{source} has no kernel {case.kernel}")
     wanted = [i.instance for i in case.instances]
     builds = build_original(unit.source, unit.options, info, wanted, ("ptx", "cubin"), unit=unit)
-    cubin = folder / "cubins" / f"{name}.cubin"
-    cubin.write_bytes(builds[0].cubin)
-    ptx = cubin.with_suffix(".ptx")
-    ptx.write_text(builds[0].ptx)
+    cubin, ptx = (folder / "cubins" / f"{name}.{kind}.gz" for kind in ("cubin", "ptx"))
+    cubin.write_bytes(gzip.compress(builds[0].cubin, mtime=0))
+    ptx.write_bytes(gzip.compress(builds[0].ptx.encode(), mtime=0))
     instances = []
     for build in builds:
         values = dict(instance_values(info, build.instance))
