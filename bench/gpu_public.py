@@ -1,7 +1,7 @@
 """Public kernels on a GPU, numerics and time: `python -m bench.gpu_public`, with a bundle of `tools.gpu.public`.
 
-Every check but the sanitizer is run by the verifier, on the GPU, against the originals' cubins. Several kernels at a time
-are compared, each in a process of its own; then they are timed one after another, alone. Prints a line a kernel; writes
+The verifier runs every check but the sanitizer on the GPU, against the originals' cubins. Several kernels at a time are
+compared, each in a process of its own; then they are timed one after another, alone. Prints a line a kernel; writes
 JSON after each. With --again, what an earlier run wrote of the same bundle is kept and only the rest is done.
 Exit 1 when a kernel fails or was not run.
 """

@@ -263,7 +263,8 @@ class Binary(Expr):
 @dataclass(frozen=True)
 class Cast(Expr):
     """Value conversion between scalars (C semantics; float to int truncates, f32 to bf16/f16/fp8 rounds to nearest even
-    (fp8: saturates)), or reinterpretation between pointer types, or pointer <-> u64. `rounded`: see emit/rounding.py."""
+    (fp8: saturates)), or reinterpretation between pointer types, or pointer <-> u64.
+    `rounded`: see emit/rounding.py."""
 
     x: Expr
     rounded: bool = field(default=False, compare=False)

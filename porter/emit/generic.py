@@ -445,7 +445,7 @@ class Merger:
             | ir.Decay
             | ir.AddressOf,
         )
-        values = {}
+        values: dict[str, Any] = {}
         for f in fields(first):
             vs = [getattr(n, f.name) for n in nodes]
             if f.name == "span":

@@ -6,8 +6,9 @@ has `mul.f16` itself (`__hmul`, CUDA's operators) that is its own choice. Where 
 `cvt`, nothing can be fused, and the port has to say so: such conversions are marked `rounded`, and written with
 `lib.rounded`, which the compiler leaves as they are.
 
-Marked is every rounded product that could become a plain multiplication, if the kernel has a sum in that type that could
-become a plain addition; and every such rounded sum, if the kernel has multiplications that are plain in the original.
+Marked is every rounded product that could become a plain multiplication, if the kernel has a sum in that type that
+could become a plain addition; and every such rounded sum, if the kernel has multiplications that are plain in the
+original.
 What a name may hold is what is ever assigned to it or to what its pointers may name, so too much may be marked, which
 costs nothing: the original has that `cvt`.
 """
@@ -194,9 +195,7 @@ def _base(place: ir.Expr) -> str:
     while True:
         if isinstance(place, ir.Field | ir.Index):
             place = place.base
-        elif isinstance(place, ir.Deref):
-            place = place.ptr
-        elif isinstance(place, ir.PtrAdd):
+        elif isinstance(place, ir.Deref | ir.PtrAdd):
             place = place.ptr
         elif isinstance(place, ir.Cast):
             place = place.x

@@ -1,8 +1,8 @@
 """What ptxas may fuse in one side and not in the other: launches executed once more as ptxas would fuse them.
 
-The emulator executes PTX's `mul` and `add` one by one, hardware executes what ptxas made of them. So each side is also run
-with every product fused that ptxas may fuse (ptx/contraction.py), and each result of one side has to be, element by
-element and within the tolerance, one of the results that the other side may have.
+The emulator executes PTX's `mul` and `add` one by one, hardware executes what ptxas made of them. So each side is also
+run with every product fused that ptxas may fuse (ptx/contraction.py), and each result of one side has to be, element
+by element and within the tolerance, one of the results that the other side may have.
 """
 
 from __future__ import annotations
@@ -42,7 +42,10 @@ def fusible(build: Build) -> Counter[str]:
 
 
 def check(
-    subject: Subject, results: Sequence[TrialResult], shapes: Sequence[tuple[LaunchShape, LaunchShape]], backend: Backend
+    subject: Subject,
+    results: Sequence[TrialResult],
+    shapes: Sequence[tuple[LaunchShape, LaunchShape]],
+    backend: Backend,
 ) -> None:
     """Fill in `contraction` of the results of one instance. Only the emulator is asked: a GPU has fused already."""
     if not hasattr(backend, "fuses"):
@@ -96,8 +99,9 @@ def _runs(
 ) -> dict[str, Buffers]:
     """What a launch leaves, by the way in which its sums are fused ("" for none)."""
     counts = fusible(build)
-    ways = ["", *(contraction.WAYS[: 2 if any(k.endswith(" of two") for k in counts) else 1] if counts else ())]
-    found = {}
+    choice = any(opcode.endswith(" of two") for opcode in counts)
+    ways: list[contraction.Fused] = ["", *(contraction.WAYS if choice else contraction.WAYS[: bool(counts)])]
+    found: dict[str, Buffers] = {}
     for way in ways:
         buffers = copies(before)
         done = backend.run(replace(build, fused=way), shape, arguments(subject, trial, buffers), 0, False)

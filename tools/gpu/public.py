@@ -1,7 +1,7 @@
 """A bundle of public kernels: `python -m tools.gpu.public build/gpu_public SOURCES`. Needs no GPU.
 
-SOURCES is the folder that `python tools/real_sources.py` describes. The bundle holds the ports, the originals' cubins and
-PTX and the case files of tests/real/cases, for `python -m bench.gpu_public` on a GPU, and none of the sources.
+SOURCES is the folder that `python tools/real_sources.py` describes. The bundle holds the ports, the originals' cubins
+and PTX and the case files of tests/real/cases, for `python -m bench.gpu_public` on a GPU, and none of the sources.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.gpu.public", description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("sources", type=Path)
-    parser.add_argument("--kernel", action="append", default=[], help="only this case, as repository.kernel (repeatable)")
+    parser.add_argument("--kernel", action="append", default=[], help="only this case, as repo.kernel (repeatable)")
     parser.add_argument("--arch", default=ARCH)
     args = parser.parse_args()
     made, left_out = public_bundle(args.folder, args.sources.resolve(), args.kernel, args.arch)

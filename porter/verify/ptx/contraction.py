@@ -1,9 +1,9 @@
 """Products and sums that ptxas fuses into one fma, found in a function; and a module in which they are.
 
-PTX's `mul`, `add` and `sub` without a rounding (`.rn`) may be fused. What ptxas 13 does with them was measured on sm_90a
-(docs/emulator.md): a product is fused where each of its uses is such a sum in the same basic block, directly or by way
-of `mov` and `neg`; types, `.ftz` and the width of packed halves have to agree, a `.sat` of the sum is kept. A sum of two
-products takes one of them: which one is ptxas's choice, so there are two ways to fuse.
+PTX's `mul`, `add` and `sub` without a rounding (`.rn`) may be fused. What ptxas 13 does with them was measured for
+sm_90a (docs/emulator.md): a product is fused where each of its uses is such a sum in the same basic block, directly or
+by way of `mov` and `neg`; types, `.ftz` and the width of packed halves have to agree, a `.sat` of the sum is kept. A
+sum of two products takes one of them: which one is ptxas's choice, so there are two ways to fuse.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Literal
 
 from porter.verify.ptx.ir import Address, Function, Group, Instr, Module, Not, Operand, Pair, Reg, Vector
 from porter.verify.ptx.parse import function
 
 Way = Literal["first", "second"]  # the product that a sum of two takes
+Fused = Literal["", "first", "second"]  # a way, or none
 WAYS: tuple[Way, ...] = ("first", "second")
 TYPES = frozenset({"f16", "bf16", "f16x2", "bf16x2", "f32", "f64"})
 _ROUNDINGS = frozenset({"rn", "rz", "rm", "rp", "rna"})
@@ -146,8 +148,8 @@ class _Block:
 
 def _blocks(f: Function) -> Iterator[tuple[int, int]]:
     starts = {0, *f.labels.values(), *(at + 1 for at, i in enumerate(f.code) if i.base in _ENDS)}
-    bounds = sorted(s for s in starts if s <= len(f.code)) + [len(f.code)]
-    return ((a, b) for a, b in zip(bounds, bounds[1:], strict=False) if a < b)
+    bounds = [*sorted(s for s in starts if s <= len(f.code)), len(f.code)]
+    return ((a, b) for a, b in pairwise(bounds) if a < b)
 
 
 def _kind(i: Instr) -> tuple[str, ...]:
@@ -192,7 +194,7 @@ def _as_fma(f: Function, i: Instr, s: Sum, way: Way) -> list[Instr]:
     term = s.terms[side]
     assert term is not None
     other = i.operands[2 - side]
-    kind = [m for m in i.mods if m in TYPES][0]
+    kind = next(m for m in i.mods if m in TYPES)
     out: list[Instr] = []
 
     def negative(operand: Operand) -> Reg:
