@@ -25,7 +25,8 @@ from porter.serial import verdict_to_json
 from porter.source import Source
 from porter.verify.backend import Backend
 from porter.verify.compile_worker import CompileRequest, compile_port
-from porter.verify.run import VerifyRequest, verify_port
+from porter.verify.run import CHECKS, VerifyRequest, verify_port
+from porter.verify.trials import LAUNCHES
 from tools.gpu.manifest import Bundle, KernelFacts, read_bundle
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -45,9 +46,15 @@ def compile_all(bundle: Bundle, kernels: list[KernelFacts], jobs: int) -> None:
 
 
 def verify(
-    bundle: Bundle, kernel: KernelFacts, backend: Backend, seed: int, seconds: float, jobs: int
+    bundle: Bundle,
+    kernel: KernelFacts,
+    backend: Backend,
+    seed: int,
+    seconds: float,
+    jobs: int,
+    checks: tuple[str, ...] = CHECKS,
 ) -> list[Verdict]:
-    """The verdicts of one port."""
+    """The verdicts of one port. With `performance` alone, two launches an instance are compared before it is timed."""
     case = bundle.case(kernel)
     source = next((ROOT / "reference_kernels").rglob(f"{kernel.name}.cu"), bundle.folder / case.source)
     request = VerifyRequest(
@@ -62,6 +69,8 @@ def verify(
         originals=bundle.originals(kernel),
         timing_sizes=SHAPES.get(kernel.name, []),
         timing_budget=seconds,
+        checks=checks,
+        launches=2 if checks == ("performance",) else LAUNCHES,
     )
     return verify_port(request)
 

@@ -248,19 +248,26 @@ class Unary(Expr):
 
 @dataclass(frozen=True)
 class Binary(Expr):
-    """C semantics. op in + - * / % << >> & | ^ < <= > >= == != && ||. `/` and `%` truncate. && and || short-circuit."""
+    """C semantics. op in + - * / % << >> & | ^ < <= > >= == != && ||. `/` and `%` truncate. && and || short-circuit.
+
+    `rounded`: the original computes in float and rounds (classes of half precision that are not CUDA's), so nothing may
+    be fused with it. A pass keeps it where the port has to take care of that (emit/rounding.py).
+    """
 
     op: str
     a: Expr
     b: Expr
+    rounded: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)
 class Cast(Expr):
     """Value conversion between scalars (C semantics; float to int truncates, f32 to bf16/f16/fp8 rounds to nearest even
-    (fp8: saturates)), or reinterpretation between pointer types, or pointer <-> u64."""
+    (fp8: saturates)), or reinterpretation between pointer types, or pointer <-> u64.
+    `rounded`: see emit/rounding.py."""
 
     x: Expr
+    rounded: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -285,12 +292,13 @@ class Intrinsic(Expr):
     """A call of something CUDA provides. `targs` are template arguments as types or ints; args in source order.
 
     For a method (`cub::BlockReduce::Sum`, `cooperative_groups::grid_group::sync`) the object is args[0].
-    An argument passed by reference is a place.
+    An argument passed by reference is a place. `rounded`: see emit/rounding.py.
     """
 
     name: str
     args: tuple[Expr, ...] = ()
     targs: tuple[Any, ...] = ()
+    rounded: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)

@@ -58,6 +58,8 @@ class CastWriter(PlaceWriter):
             and kinds != from_kinds
         ):
             return Text(f"{self.dtype(to)}(Float32({x.text}))")
+        if e.rounded and self.is_half(to):
+            return Text(f"lib.rounded({x.text}, {self.dtype(to)})")
         return Text(f"{self.dtype(to)}({x.text})")
 
     def _as_f32(self, e: ir.Expr, x: Text) -> str:

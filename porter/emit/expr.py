@@ -171,6 +171,8 @@ class ExprWriter(CastWriter):
             return self._static_arith(op, e, xa, xb)
         if self.is_half(e.type):
             left, right = (f"Float32({x.text})" for x in (self.value(e.a), self.value(e.b)))
+            if e.rounded:
+                return Text(f"lib.rounded({left} {op} {right}, {self.dtype(e.type)})")
             return Text(f"{self.dtype(e.type)}({left} {op} {right})")
         a, b = self.operand(e.a), self.operand(e.b)
         if op in ("<<", ">>"):
@@ -310,6 +312,8 @@ class ExprWriter(CastWriter):
             kind = row.kinds[i] if i < len(row.kinds) else "v"
             args.append(self.expr(a).text if kind in "sp" else self.value(a).text)
         args += _DEFAULTS.get(e.name, ())[len(args) :]
+        if e.rounded and self.is_half(e.type):
+            return Text(f"lib.rounded({args[0]}, {self.dtype(e.type)})")
         text = row.emit.replace("{T}", self.dtype(e.type) if "{T}" in row.emit else "")
         if "{A}" in text:
             text = text.replace("{A}", self.dtype(e.args[0].type))

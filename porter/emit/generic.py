@@ -445,11 +445,14 @@ class Merger:
             | ir.Decay
             | ir.AddressOf,
         )
-        values = {}
+        values: dict[str, Any] = {}
         for f in fields(first):
             vs = [getattr(n, f.name) for n in nodes]
             if f.name == "span":
                 values[f.name] = renamed(vs[0], tuple(name for span in vs[1:] for name in span.rewritten))
+                continue
+            if f.name == "rounded":
+                values[f.name] = any(vs)
                 continue
             if not f.compare:
                 values[f.name] = vs[0]

@@ -10,6 +10,7 @@ from porter.case_model import Case
 from porter.emit.arm_names import separate_arms
 from porter.emit.definitions import Shown, separate_definitions
 from porter.emit.generic import HelperCall, Mismatch, Params, merge, merge_types
+from porter.emit.rounding import keep_rounding
 from porter.instances import instance_values
 from porter.ir_text import format_kernel
 from porter.model import Diagnostic, Instance, KernelInfo, PorterError
@@ -213,7 +214,7 @@ def make_plan(kernels: list[ir.Kernel], info: KernelInfo, case: Case | None, opt
 
     Raises PorterError PRT603 for instances whose parameters are not the same ones.
     """
-    concrete = [rewrite_kernel(k) for k in kernels]
+    concrete = [keep_rounding(rewrite_kernel(k)) for k in kernels]
     first = concrete[0]
     taken = {tuple((p.name, isinstance(p.type, ir.Pointer)) for p in k.params) for k in concrete}
     if len(taken) > 1:

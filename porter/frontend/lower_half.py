@@ -45,14 +45,20 @@ def free_operator(fx: FunctionLowering, c: Cursor, op: str, args: list[Cursor]) 
     return None
 
 
+def computes_in_float(types: list[ClangType]) -> bool:
+    """True for operands of PyTorch's classes, whose operators convert to float and round; CUDA's are instructions."""
+    return any(ast.bare(referee(t)).startswith(("c10::", "at::")) for t in types)
+
+
 def scalar_operator(fx: FunctionLowering, c: Cursor, op: str, args: list[Cursor]) -> ir.Expr:
     """An operator on half/bf16/fp8 values: computed in its result type, comparisons in the wider of the two."""
+    rounded = computes_in_float([a.type for a in args])
     if op in ("++", "--"):
         place = stable(fx, fx.place(args[0], write=True), c)
         post = len(args) == 2
         old = fx.temp(place, "old", c) if post else place
         one = const(1.0, place.type)
-        assign(fx, c, place, ir.Binary(op[0], place, one, type=place.type), "=")
+        assign(fx, c, place, ir.Binary(op[0], place, one, rounded, type=place.type), "=")
         return old
     if op == "=" or (op.endswith("=") and op not in COMPARE):
         value = fx.expr(args[1])
@@ -61,7 +67,7 @@ def scalar_operator(fx: FunctionLowering, c: Cursor, op: str, args: list[Cursor]
         if pre and not isinstance(value, ir.Const):
             value = fx.temp(value, "value", c)
         fx.emit_all(pre)
-        return assign_scalar(fx, c, target, value, op)
+        return assign_scalar(fx, c, target, value, op, rounded)
     if len(args) == 1:
         x = fx.expr(args[0])
         return x if op == "+" else ir.Unary(op, x, type=x.type)
@@ -70,10 +76,12 @@ def scalar_operator(fx: FunctionLowering, c: Cursor, op: str, args: list[Cursor]
         wide = _wider(x.type, y.type)
         return ir.Binary(op, to_type(x, wide), to_type(y, wide), type=ir.BOOL)
     result = fx.type(c.type)
-    return ir.Binary(op, to_type(x, result), to_type(y, result), type=result)
+    return ir.Binary(op, to_type(x, result), to_type(y, result), rounded, type=result)
 
 
-def assign_scalar(fx: FunctionLowering, c: Cursor, target: ir.Expr, value: ir.Expr, op: str) -> ir.Expr:
+def assign_scalar(
+    fx: FunctionLowering, c: Cursor, target: ir.Expr, value: ir.Expr, op: str, rounded: bool = False
+) -> ir.Expr:
     """`target op= value` of a scalar class: in the target's type, as CUDA's and PyTorch's operators do."""
     t = target.type
     if op == "=":
@@ -81,7 +89,7 @@ def assign_scalar(fx: FunctionLowering, c: Cursor, target: ir.Expr, value: ir.Ex
         return target
     target = stable(fx, target, c)
     if isinstance(t, ir.Scalar) and t.is_float:
-        fx.emit(ir.Assign(target, ir.Binary(op[:-1], target, to_type(value, t), type=t), op=op), c)
+        fx.emit(ir.Assign(target, ir.Binary(op[:-1], target, to_type(value, t), rounded, type=t), op=op), c)
         return target
     # float += half: C++ computes in float
     return assign(fx, c, target, value, op)

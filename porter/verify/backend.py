@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal, Protocol
 
 from porter.case import LaunchShape
 from porter.verify.buffers import HostBuffer
@@ -14,13 +14,17 @@ Argument = HostBuffer | int | float | bool | None  # None is a null pointer
 
 @dataclass(frozen=True)
 class Build:
-    """A compiled kernel: PTX and, where one was made, a cubin."""
+    """A compiled kernel: PTX and, where one was made, a cubin.
+
+    `fused`: how the emulator fuses products and sums before it runs the PTX (ptx/contraction.py); "": not at all.
+    """
 
     label: str  # "original" or "port", for messages
     ptx: str = field(repr=False)
     entry: str
     arch: str
     cubin: bytes = field(default=b"", repr=False)
+    fused: Literal["", "first", "second"] = ""
 
 
 @dataclass(frozen=True)

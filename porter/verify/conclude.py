@@ -54,7 +54,8 @@ def numerics_verdict(case: Case, runs: Sequence[InstanceRun], seed: int, scenari
         label = str(run.instance)
         rows: dict[str, object] = {}
         launches += sum(1 for r in run.results if r.comparisons)
-        found = [replace(f, launch=f.launch or str(r.trial)) for r in run.results for f in r.findings]
+        told = [(r, f) for r in run.results for f in (*r.findings, *r.contraction)]
+        found = [replace(f, launch=f.launch or str(r.trial)) for r, f in told]
         for name, ledger in run.ledgers().items():
             verdict = ledger.close()
             answers.append(verdict)

@@ -12,6 +12,7 @@ from porter.case import LaunchShape
 from porter.verify import ptx
 from porter.verify.backend import Argument, Build, RunResult, Violation
 from porter.verify.buffers import GUARD_BYTES, HostBuffer
+from porter.verify.ptx import contraction
 
 BUDGET = 2_000_000_000  # thread instructions a launch, about; a launch of a verification takes a few million
 
@@ -25,6 +26,7 @@ class EmulatorBackend:
         "missing-fence", "divergent-barrier", "divergent-sync", "deadlock",
     )  # fmt: skip
 
+    fuses = True  # runs a Build with `fused` as it says
     sm_count = 8  # of the emulated GPU: launches that fill the machine stay small
     schedules: tuple[int, ...] = (0, 1, 2)
 
@@ -43,7 +45,7 @@ class EmulatorBackend:
             uninitialised=checks, shared_races=checks, global_races=checks, bounds=True, alignment=True, fill=fill
         )
         try:
-            module = module_of(build.ptx)
+            module = fused_module(build.ptx, build.entry, build.fused) if build.fused else module_of(build.ptx)
             result = ptx.launch(
                 module,
                 build.entry,
@@ -77,6 +79,12 @@ class EmulatorBackend:
 def module_of(text: str) -> ptx.Module:
     """The parsed PTX, remembered."""
     return ptx.load(text)
+
+
+@lru_cache(maxsize=32)
+def fused_module(text: str, entry: str, way: contraction.Way) -> ptx.Module:
+    """The parsed PTX with its products fused into sums, remembered."""
+    return contraction.contracted(module_of(text), entry, way)
 
 
 def as_argument(value: Argument) -> object:

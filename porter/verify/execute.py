@@ -53,6 +53,7 @@ class TrialResult:
     error: str = ""
     error_in_port: bool = True
     skipped: str = ""
+    contraction: list[Finding] = field(default_factory=list)  # where ptxas may fuse what it may not on the other side
     inputs: int = 0  # CRC-32 of what both sides were given
 
 
@@ -80,7 +81,7 @@ def run_trial(
         return result
     try:
         before = make_inputs(subject.case, trial.point, subject.values, trial.scenario, trial.seed, trial.misaligned)
-        original, port = _copies(before), _copies(before)
+        original, port = copies(before), copies(before)
         result.inputs = checksum(before)
     except (OSError, MemoryError) as error:
         if not trial.far:
@@ -135,7 +136,7 @@ def _without_idle_reads(
     """
     idle = [v for v in result.violations if v.kind == "uninitialised-read" and v.space in ("shared", "local")]
     for fill in FILLS if idle else ():
-        again = _copies(before)
+        again = copies(before)
         other = backend.run(build, shape, arguments(subject, trial, again), 0, False, fill=fill)
         if other.error or any(not np.array_equal(again[n].view(), after[n].view()) for n in after):
             return result
@@ -184,7 +185,8 @@ def compare(
             )
 
 
-def _copies(buffers: Buffers) -> Buffers:
+def copies(buffers: Buffers) -> Buffers:
+    """The same bytes once more."""
     return {name: b.copy() for name, b in buffers.items()}
 
 
@@ -259,7 +261,7 @@ def repeat_trial(
     before = make_inputs(subject.case, trial.point, subject.values, trial.scenario, trial.seed, trial.misaligned)
     runs: list[Buffers] = []
     for schedule in schedules:
-        buffers = _copies(before)
+        buffers = copies(before)
         result = backend.run(subject.port, shape, arguments(subject, trial, buffers), schedule, False)
         if result.error:
             return [Finding("PRT850", "", f"under schedule {schedule} the port fails: {result.error}", str(trial))]

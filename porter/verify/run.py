@@ -16,7 +16,7 @@ from porter.expr import Value
 from porter.instances import instance_values
 from porter.model import Diagnostic, KernelInfo, LineMapEntry, PorterError, Severity, Status, Verdict
 from porter.source import Source, Span
-from porter.verify import names
+from porter.verify import contraction, names
 from porter.verify.backend import Backend, Build
 from porter.verify.compile_worker import CompileRequest, CompileResult, compile_port
 from porter.verify.conclude import InstanceRun, determinism_verdict, numerics_verdict, sanitizer_verdict
@@ -271,6 +271,7 @@ def _launch(state: _Verification) -> None:
             run.results.append(run_trial(subject, trial, backend, pair))
             done += 1
             state.progress("numerics", done, total)
+        contraction.check(subject, run.results, shapes, backend)
         ready = [(r.trial, pair) for r, pair in zip(run.results, shapes, strict=False) if r.comparisons]
         repeats += [(subject, trial, pair[1]) for trial, pair in _to_repeat(ready)]
     scenarios = sorted({t.scenario for _, _, trials, _ in plans for t in trials})

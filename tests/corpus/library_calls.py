@@ -99,6 +99,11 @@ CALLS = {
     "mul_rn": lambda v: lib.mul_rn(v.x, v.y),
     "div_rn": lambda v: lib.div_rn(v.x, v.y),
     "fma": lambda v: lib.fma(v.x, v.y, v.z),
+    "rounded": lambda v: [Float32(lib.rounded(v.x * v.y, T)) for T in HALVES],
+    "half_rn": lambda v: [
+        Float32(lib.half_rn(operation, *v.half(T)[:2]))
+        for operation, T in (("add", Float16), ("sub", BFloat16), ("mul", Float16))
+    ],
     "fma_half": lambda v: [Float32(lib.fma_half(*v.half(T))) for T in HALVES],
     "fmax": lambda v: lib.fmax(v.x, v.y),
     "fmin": lambda v: lib.fmin(v.x, v.y),

@@ -41,8 +41,19 @@ def described(case: Path) -> dict[str, Any]:
 def port_public(case: Path, sources: Path, output: Path, seed: int | None = None) -> tuple[KernelReport, float]:
     """Port and verify the kernel of a case. Raises PorterError when the file as a whole cannot be ported."""
     table = described(case)
+    start = time.perf_counter()
+    report: Report = port(sources / table["source"], public_config(case, sources, output, seed))
+    reports = [k for k in report.kernels if k.kernel == table["kernel"].split("::")[-1]]
+    if not reports:
+        raise PorterError(*report.diagnostics)
+    return reports[0], time.perf_counter() - start
+
+
+def public_config(case: Path, sources: Path, output: Path, seed: int | None = None) -> PortConfig:
+    """How the kernel of a case is ported: its repository's include paths and macros."""
+    table = described(case)
     repository = table["source"].split("/")[0]
-    config = PortConfig(
+    return PortConfig(
         output=output,
         include=tuple(str(sources / repository / folder) for folder in INCLUDE.get(repository, ())),
         define=DEFINE.get(repository, ()),
@@ -52,12 +63,6 @@ def port_public(case: Path, sources: Path, output: Path, seed: int | None = None
         force=True,
         seed=seed,
     )
-    start = time.perf_counter()
-    report: Report = port(sources / table["source"], config)
-    reports = [k for k in report.kernels if k.kernel == table["kernel"].split("::")[-1]]
-    if not reports:
-        raise PorterError(*report.diagnostics)
-    return reports[0], time.perf_counter() - start
 
 
 def one_line(report: KernelReport) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -140,13 +141,18 @@ class Bundle:
 
     def originals(self, kernel: KernelFacts) -> list[OriginalBuild]:
         """The compiled originals of a kernel's instances, as `build_original` gave them."""
-        ptx, cubin = (self.folder / kernel.ptx).read_text(), (self.folder / kernel.cubin).read_bytes()
+        ptx, cubin = _content(self.folder / kernel.ptx).decode(), _content(self.folder / kernel.cubin)
         used = read_cubin(cubin)
         found = []
         for i in kernel.instances:
             numbers = (used[i.entry].registers, used[i.entry].local_bytes, used[i.entry].shared_bytes)
             found.append(OriginalBuild(Instance(tuple(i.args)), ptx, cubin, i.entry, *numbers, "", 0.0))
         return found
+
+
+def _content(path: Path) -> bytes:
+    """The bytes of a file, unpacked where its name ends in .gz."""
+    return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
 
 
 def write_bundle(bundle: Bundle) -> None:

@@ -261,6 +261,22 @@ def float_to_half(x, dtype, rounding):
     return pure(f"cvt.{rounding}.{name}.f32 $0, $1;", Uint16, x).bitcast(dtype)
 
 
+def rounded(x, dtype):
+    """float32 to Float16 or BFloat16, to nearest, by an instruction that nothing is fused with (`cvt.rn.f16.f32`,
+    `cvt.rn.bf16.f32`). `dtype(x)` of a product or sum of halves may become `mul.f16` and then part of an fma."""
+    if dtype is Float32 or type(x) is not Float32:
+        return dtype(x)
+    return float_to_half(x, dtype, "rn")
+
+
+def half_rn(operation, a, b):
+    """a and b of Float16 or BFloat16 added ("add"), subtracted or multiplied, and never fused into an fma
+    (`add.rn.f16`, `sub.rn.bf16`, `mul.rn.f16`)."""
+    kind = "f16" if type(a) is Float16 else "bf16"
+    args = [v.bitcast(Uint16) for v in (a, b)]
+    return pure(f"{operation}.rn.{kind} $0, $1, $2;", Uint16, *args).bitcast(type(a))
+
+
 def bits(x, dtype):
     """The same bits as another type of the same width (`__float_as_int`, `__half_as_ushort`, ...); no instruction."""
     return x.bitcast(dtype)

@@ -179,13 +179,14 @@ ROWS: list[Row] = [
     *[
         Row(n, f"{{A}}(Float32({{0}}) {op} Float32({{1}}))")
         for op, names in (
-            ("+", ("__hadd", "__hadd_rn")),
-            ("-", ("__hsub", "__hsub_rn")),
-            ("*", ("__hmul", "__hmul_rn")),
+            ("+", ("__hadd",)),
+            ("-", ("__hsub",)),
+            ("*", ("__hmul",)),
             ("/", ("__hdiv",)),
         )
         for n in names
     ],
+    *[Row(f"__h{n}_rn", f'lib.half_rn("{n}", {{0}}, {{1}})') for n in ("add", "sub", "mul")],
     *[
         Row(n, f"(Float32({{0}}) {op} Float32({{1}}))")
         for n, op in (("__heq", "=="), ("__hlt", "<"), ("__hle", "<="), ("__hgt", ">"), ("__hge", ">="))
@@ -301,9 +302,9 @@ COMPONENTWISE = {
     "h2sqrt": "hsqrt",
     "h2rsqrt": "hrsqrt",
     "h2rcp": "hrcp",
-    "__hadd2_rn": "__hadd",
-    "__hmul2_rn": "__hmul",
-    "__hsub2_rn": "__hsub",
+    "__hadd2_rn": "__hadd_rn",
+    "__hmul2_rn": "__hmul_rn",
+    "__hsub2_rn": "__hsub_rn",
     "h2tanh": "htanh",
     "h2floor": "hfloor",
     "h2ceil": "hceil",
