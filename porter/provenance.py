@@ -20,6 +20,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from porter import __version__
 from porter.atomic import write_atomic, writing_failed
 from porter.baseline import check_baseline
 from porter.model import Assumption, Diagnostic, Hole, Instance, LineMapEntry, PorterError, Verdict
@@ -91,9 +92,8 @@ def relative(path: str | Path, folder: Path) -> str:
 
 def tool_versions() -> dict[str, str]:
     """Versions of everything a port depends on; a tool that is not installed is left out. Imports none of them."""
-    found = {"python": platform.python_version()}
+    found = {"python": platform.python_version(), "porter": __version__}
     for name, packages in {
-        "porter": ("porter",),
         "dsl": ("nvidia-cutlass-dsl",),
         "torch": ("torch",),
         "clang": ("libclang-ng", "libclang"),

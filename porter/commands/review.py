@@ -70,6 +70,7 @@ def run(args: argparse.Namespace) -> int:
 
 def full_screen(paths: list[Path], config: Any, parser: argparse.ArgumentParser) -> int:
     """The app; needs Textual and a terminal."""
+    from porter.extras import install
     from porter.model import Diagnostic, PorterError
     from porter.review.loaded import load_all
 
@@ -81,7 +82,7 @@ def full_screen(paths: list[Path], config: Any, parser: argparse.ArgumentParser)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "textual":
             raise
-        help_ = "`pip install 'porter[review]'`, or use --plain"
+        help_ = f"`{install('review')}`, or use --plain"
         raise PorterError(
             Diagnostic("PRT965", "the review needs Textual, which is not installed", help=help_)
         ) from None
