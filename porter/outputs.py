@@ -49,6 +49,14 @@ class Translation:
     module: PortedModule
 
 
+def each_once(paths: Sequence[Path]) -> list[Path]:
+    """The files in their order, one that is named twice (by a link, by a way round) once."""
+    found: dict[str, Path] = {}
+    for path in paths:
+        found.setdefault(os.path.realpath(path), path)
+    return list(found.values())
+
+
 def check_writable(folder: Path) -> None:
     """Say now, not after minutes of work, that the output folder cannot be used. Raises PorterError PRT953."""
     existing = next((p for p in (folder, *folder.absolute().parents) if p.exists()), Path("/"))
@@ -130,6 +138,8 @@ def hole_line(module: PortedModule, hole: Hole, number: int) -> int:
 
 def make_record(made: Translation, target: Path, verdicts: tuple[Verdict, ...], config: PortConfig) -> PortRecord:
     """The provenance of a translated kernel, spans and paths as seen from the port's folder."""
+    from porter.frontend.project_headers import project_headers
+
     folder = target.parent
     patterns = patterns_named(made.module.line_map)  # an agent's port may have lost some of its module's
     return PortRecord(
@@ -137,6 +147,7 @@ def make_record(made: Translation, target: Path, verdicts: tuple[Verdict, ...], 
         source=relative(made.unit.source.path, folder),
         source_sha256=made.unit.source.sha256,
         source_text=made.unit.source.text,
+        headers={relative(name, folder): sha256 for name, sha256 in project_headers(made.unit).items()},
         case=relative(made.case.path, folder) if made.case and made.case.path.exists() else "",
         case_sha256=sha256_text(made.case.text) if made.case else "",
         line_map=tuple(replace(e, span=moved(e.span, folder)) for e in made.module.line_map),

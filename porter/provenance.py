@@ -53,6 +53,7 @@ class PortRecord:
     source: str = ""
     source_sha256: str = ""
     source_text: str = ""  # as it was ported; "" in records of earlier versions
+    headers: dict[str, str] = field(default_factory=dict)  # SHA-256 of what the source includes, by path
     case: str = ""
     case_sha256: str = ""
     emitted_sha256: str = ""  # of the text porter wrote last
@@ -206,9 +207,49 @@ def cuda_span(entries: tuple[LineMapEntry, ...], line: int) -> Span:
 # ---------------------------------------------------------------- writing
 
 
-def refuse_edited(port: Path, text: str, kernel: str) -> None:
-    """Raise PorterError when writing `text` would lose what is there: PRT954, the diff in its notes, for somebody's
-    edit; PRT957 for the port of another kernel."""
+def same_original(port: Path, old: PortRecord, new: PortRecord) -> bool:
+    """Whether two records of a port are about one original: the same kernel of the same file, which may have changed,
+    or of a file with the same text and the same headers, which may have moved."""
+    if old.kernel != new.kernel:
+        return False
+    if not old.source or not new.source or is_same_file(port.parent / old.source, port.parent / new.source):
+        return True
+    if not old.source_sha256 or old.source_sha256 != new.source_sha256:
+        return False
+    return not old.headers or sorted(old.headers.values()) == sorted(new.headers.values())
+
+
+def is_same_file(one: Path, other: Path) -> bool:
+    """Whether two paths lead to one file, through links and whatever the file system takes for one name."""
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _refuse_another(port: Path, old: PortRecord | None, new: PortRecord) -> None:
+    """Raise PorterError PRT957 where the port is another original's."""
+    if old is None or same_original(port, old, new):
+        return
+    was, now = (_shortest(port.parent / r.source) if r.source else "" for r in (old, new))
+    gone = " (which is not there any more)" if was and not os.path.exists(was) else ""
+    if was == now:  # another kernel of one file
+        was = now = ""
+    said = [f"`{r.kernel}`" + (f" in {path}" if path else "") for r, path in ((old, was), (new, now))]
+    message = f"{port} is the port of {said[0]}{gone}, not of {said[1]}"
+    help_ = "port to another folder with -o, or overwrite it with --force"
+    raise PorterError(Diagnostic("PRT957", message, Span(str(port), 0, 0), help=help_))
+
+
+def _shortest(path: Path) -> str:
+    return min(os.path.relpath(path), os.path.normpath(path), key=len)
+
+
+def refuse_edited(port: Path, text: str, new: PortRecord) -> None:
+    """Raise PorterError when writing `text` with the record `new` would lose what is there: PRT954, the diff in its
+    notes, for somebody's edit; PRT957 for the port of another kernel, or of another source's."""
+    record = read_record(port)
+    _refuse_another(port, record, new)
     try:
         present = port.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -217,11 +258,6 @@ def refuse_edited(port: Path, text: str, kernel: str) -> None:
         raise PorterError(
             Diagnostic("PRT954", f"{port} exists and porter did not write it: {error}", Span(str(port), 0, 0))
         ) from error
-    record = read_record(port)
-    if record is not None and record.kernel != kernel:
-        message = f"{port} is the port of `{record.kernel}`, not of `{kernel}`"
-        help_ = "port to another folder with -o, or overwrite it with --force"
-        raise PorterError(Diagnostic("PRT957", message, Span(str(port), 0, 0), help=help_))
     if present == text or (record is not None and sha256_text(present) in _own_hashes(record)):
         return
     diff = difflib.unified_diff(
@@ -255,18 +291,21 @@ def write_port(
     made from, which may be replaced by it.
 
     Raises PorterError: PRT953 when the folder cannot be written and, unless `force`, PRT954 when somebody edited the
-    port, PRT957 when it is another kernel's, PRT955 when its record is unreadable.
+    port, PRT957 when it is another kernel's or another source's, PRT955 when its record is unreadable. With `force`
+    what another original's record holds beside (decisions, baseline) goes with it.
     """
     with locked(port):
         old: PortRecord | None = None
         try:
             old = read_record(port)
             if not force and (over is None or _read_or_none(port) != over):
-                refuse_edited(port, text, record.kernel)
+                refuse_edited(port, text, record)
         except PorterError:
             if not force:
                 raise
         present = _read_or_none(port)
+        if old is not None and not same_original(port, old, record):
+            old = None
         # Somebody's edit does not become porter's own text when a stop between the two writes leaves it there.
         own = present is not None and present != over
         whole = replace(
@@ -275,7 +314,7 @@ def write_port(
             previous_sha256=sha256_text(present) if present is not None and own else "",
             line_hashes=line_hashes(text),
             extra={**(old.extra if old else {}), **record.extra},
-            baseline=old.baseline if old and old.baseline and old.kernel == record.kernel else record.baseline,
+            baseline=old.baseline if old and old.baseline else record.baseline,
         )
         try:
             # The record first: it knows both texts, so a stop between the two writes is not taken for an edit.
@@ -354,7 +393,7 @@ def to_json(record: PortRecord) -> dict[str, Any]:
     known = {
         "schema": SCHEMA,
         "kernel": record.kernel,
-        "source": {"path": record.source, "sha256": record.source_sha256},
+        "source": {"path": record.source, "sha256": record.source_sha256, "headers": dict(record.headers)},
         "case": {"path": record.case, "sha256": record.case_sha256},
         "port": {
             "sha256": record.emitted_sha256,
@@ -385,6 +424,7 @@ def _from_json(value: dict[str, Any]) -> PortRecord:
         source=source.get("path", ""),
         source_sha256=source.get("sha256", ""),
         source_text=unpacked(value.get("source_text", "")),
+        headers=dict(source.get("headers", {})),
         case=case.get("path", ""),
         case_sha256=case.get("sha256", ""),
         emitted_sha256=port.get("sha256", ""),
