@@ -23,6 +23,7 @@ from typing import Any
 from porter import __version__
 from porter.atomic import write_atomic, writing_failed
 from porter.baseline import check_baseline
+from porter.case_model import Case
 from porter.model import Assumption, Diagnostic, Hole, Instance, LineMapEntry, PorterError, Verdict
 from porter.record_shape import fault
 from porter.serial import (
@@ -56,6 +57,7 @@ class PortRecord:
     headers: dict[str, str] = field(default_factory=dict)  # SHA-256 of what the source includes, by path
     case: str = ""
     case_sha256: str = ""
+    reference_sha256: str | None = None  # of the file that the case's reference is in, "" without; None: not known
     emitted_sha256: str = ""  # of the text porter wrote last
     previous_sha256: str = ""  # of the text before: a crash between the two files must not look like an edit
     line_hashes: tuple[str, ...] = ()  # crc32 of each emitted line, to re-anchor the map after an edit
@@ -75,6 +77,12 @@ class PortRecord:
 
 def sha256_text(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def reference_sha256(case: Case) -> str:
+    """Of the file that a case's reference is in; "" where it is one of porter's own, or there is no such file."""
+    path = case.reference_path
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path is not None and path.is_file() else ""
 
 
 def line_hashes(text: str) -> tuple[str, ...]:
@@ -118,6 +126,11 @@ def read_record(port: Path) -> PortRecord | None:
         return None
     except (OSError, UnicodeDecodeError) as error:
         raise _unreadable(path, str(error)) from error
+    return parse_record(text, path)
+
+
+def parse_record(text: str, path: Path) -> PortRecord:
+    """A record from its text; `path` is for messages. Raises PorterError PRT955 when it cannot be understood."""
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
@@ -394,7 +407,8 @@ def to_json(record: PortRecord) -> dict[str, Any]:
         "schema": SCHEMA,
         "kernel": record.kernel,
         "source": {"path": record.source, "sha256": record.source_sha256, "headers": dict(record.headers)},
-        "case": {"path": record.case, "sha256": record.case_sha256},
+        "case": {"path": record.case, "sha256": record.case_sha256}
+        | ({} if record.reference_sha256 is None else {"reference_sha256": record.reference_sha256}),
         "port": {
             "sha256": record.emitted_sha256,
             "previous_sha256": record.previous_sha256,
@@ -427,6 +441,7 @@ def _from_json(value: dict[str, Any]) -> PortRecord:
         headers=dict(source.get("headers", {})),
         case=case.get("path", ""),
         case_sha256=case.get("sha256", ""),
+        reference_sha256=case.get("reference_sha256"),
         emitted_sha256=port.get("sha256", ""),
         previous_sha256=port.get("previous_sha256", ""),
         line_hashes=tuple(port.get("lines", "").split()),

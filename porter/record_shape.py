@@ -71,7 +71,7 @@ DIAGNOSTIC = an_object(
     {"code": text, "message": text},
     {"severity": one_of("note", "warning", "error"), "span": SPAN, "help": text, "notes": a_list(text)},
 )
-FILE = an_object(optional={"path": text, "sha256": text})
+FILE = an_object(optional={"path": text, "sha256": text, "reference_sha256": text})
 SOURCE = an_object(optional={"path": text, "sha256": text, "headers": texts_by_name})
 RECORD = an_object(
     {"kernel": text},

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from porter.commands.options import Help
+from porter.commands.options import Help, add_source_options, split_commas
 
 EPILOG = """\
 examples:
@@ -38,25 +38,33 @@ def add(subparsers: Any) -> None:
         "--check", action="store_true", help="ask nothing; exit 1 unless every region is accepted as it is now"
     )
     how.add_argument("--export", metavar="FILE", help="write a static HTML page and end")
+    add_source_options(parser, "the original (what `porter port` was given)", kernel=False)
     parser.set_defaults(run=run, parser=parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    from porter.config import load_config
+    from porter.config import load_config, merge
     from porter.review.loaded import load_all
 
-    config = load_config()
+    config = merge(
+        load_config(),
+        include=tuple(args.include or ()),
+        define=tuple(args.define or ()),
+        std=args.std,
+        arch=split_commas(args.arch),
+        instantiate=tuple(args.instantiate or ()),
+    )
     paths = [Path(p) for p in args.paths] or [config.output]
     if args.check:
         from porter.review.plain import check
 
-        return check(load_all(paths))
+        return check(load_all(paths, config))
     if args.export:
         from porter.atomic import write_atomic, writing_failed
         from porter.review.page import page
 
         try:
-            write_atomic(Path(args.export), page(load_all(paths)))
+            write_atomic(Path(args.export), page(load_all(paths, config)))
         except OSError as error:
             raise writing_failed(Path(args.export), error, "give --export another place") from error
         print(f"wrote {args.export}", file=sys.stderr)
