@@ -298,6 +298,10 @@ def check_baseline(value: Any) -> None:
         for key in ("date", "port_sha256", "checks"):
             if key not in run:
                 raise ValueError(f"`baseline.runs.{backend}` has no `{key}`")
+        statuses = run["checks"] if isinstance(run["checks"], dict) else {}
+        bad = {Status.FAIL.value, Status.ERROR.value} & {*statuses.values()}
+        if bad or statuses.get("numerics") != Status.PASS.value:
+            raise ValueError(f"`baseline.runs.{backend}.checks` are not those of a port that is verified")
     if value.get("sha256") != _digest(value["runs"]):
         raise ValueError("`baseline.sha256` does not fit `baseline.runs`: it was edited or damaged")
 

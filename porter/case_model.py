@@ -200,6 +200,12 @@ class Case:
         return tuple(n for n, v in self.sizes if not isinstance(v, str))
 
     @property
+    def reference_path(self) -> Path | None:
+        """The file of a reference that is written as `file.py:function`; None for one of porter's own, or none."""
+        file, colon, _ = self.reference.rpartition(":")
+        return self.path.parent / file if colon and file.endswith(".py") else None
+
+    @property
     def source_path(self) -> Path:
         return self.path.parent / self.source
 

@@ -15,6 +15,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from porter.extras import install
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -76,7 +78,7 @@ def python() -> Finding:
 
 def library(name: str, package: str, need: str, *, required: bool = False, extra: str = "") -> Finding:
     """An importable package, found without importing it."""
-    fix = f"pip install 'porter[{extra}]'" if extra else f"pip install {package}"
+    fix = install(extra) if extra else f"pip install {package}"
     version = version_of(package)
     if version is None:
         return Finding(name, False, "not installed", need, required, fix)
@@ -97,7 +99,7 @@ def libclang() -> Finding:
 
 def dsl() -> Finding:
     """CuTeDSL with the CUDA 13 libraries: the plain wheel brings CUDA 12 only and cannot target every architecture."""
-    need, fix = "compiling ports", "pip install 'porter[dsl]'"
+    need, fix = "compiling ports", install("dsl")
     version = version_of("nvidia-cutlass-dsl")
     if version is None or importlib.util.find_spec("cutlass") is None:
         return Finding("CuTeDSL", False, "not installed", need, True, fix)
@@ -109,7 +111,7 @@ def dsl() -> Finding:
 
 def nvrtc() -> Finding:
     """NVRTC from pip, with the headers the originals include."""
-    need, fix = "compiling the original to verify against", "pip install 'porter[oracle]'"
+    need, fix = "compiling the original to verify against", install("oracle")
     found = {p: version_of(p) for p in ("nvidia-cuda-nvrtc", "nvidia-cuda-runtime", "nvidia-cuda-cccl")}
     missing = [p for p, v in found.items() if v is None]
     if missing:
@@ -123,7 +125,7 @@ def nvdisasm() -> Finding:
 
     need, found = "machine code in porter review", find_nvdisasm()
     if found is None:
-        return Finding("nvdisasm", False, "not installed", need, False, "pip install 'porter[review]'")
+        return Finding("nvdisasm", False, "not installed", need, False, install("review", "nvidia-cuda-nvdisasm"))
     return Finding("nvdisasm", True, version_of("nvidia-cuda-nvdisasm") or str(found), need, False)
 
 

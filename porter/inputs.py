@@ -51,10 +51,10 @@ def choose_kernels(unit: ParsedUnit, config: PortConfig) -> tuple[KernelInfo, ..
     everything = {k.name: k for k in (*unit.header_kernels, *unit.kernels)}
     everything |= {k.qualified_name: k for k in (*unit.header_kernels, *unit.kernels)}
     if config.kernel:
-        chosen = [
-            named(name, everything, f"kernel in {unit.source.path}", "porter port --analyze") for name in config.kernel
-        ]
-        return tuple(k for k in (*unit.kernels, *unit.header_kernels) if any(k.name == c.name for c in chosen))
+        for name in config.kernel:
+            named(name, everything, f"kernel in {unit.source.path}", "porter port --analyze")
+        asked = set(config.kernel)
+        return tuple(k for k in (*unit.kernels, *unit.header_kernels) if asked & {k.name, k.qualified_name})
     if not unit.kernels:
         errors = tuple(d for d in unit.diagnostics if d.severity is Severity.ERROR)[:5]
         help_ = "porter ports functions declared __global__"

@@ -29,7 +29,15 @@ from porter.model import (
     patterns_named,
 )
 from porter.patterns.catalogue import assumptions_of
-from porter.provenance import PortRecord, read_record, record_path, relative, sha256_text, tool_versions
+from porter.provenance import (
+    PortRecord,
+    read_record,
+    record_path,
+    reference_sha256,
+    relative,
+    sha256_text,
+    tool_versions,
+)
 from porter.source import Span, lines_of
 
 if TYPE_CHECKING:
@@ -47,6 +55,14 @@ class Translation:
     kernels: tuple[ir.Kernel, ...]
     plan: Any
     module: PortedModule
+
+
+def each_once(paths: Sequence[Path]) -> list[Path]:
+    """The files in their order, one that is named twice (by a link, by a way round) once."""
+    found: dict[str, Path] = {}
+    for path in paths:
+        found.setdefault(os.path.realpath(path), path)
+    return list(found.values())
 
 
 def check_writable(folder: Path) -> None:
@@ -130,6 +146,8 @@ def hole_line(module: PortedModule, hole: Hole, number: int) -> int:
 
 def make_record(made: Translation, target: Path, verdicts: tuple[Verdict, ...], config: PortConfig) -> PortRecord:
     """The provenance of a translated kernel, spans and paths as seen from the port's folder."""
+    from porter.frontend.project_headers import project_headers
+
     folder = target.parent
     patterns = patterns_named(made.module.line_map)  # an agent's port may have lost some of its module's
     return PortRecord(
@@ -137,8 +155,10 @@ def make_record(made: Translation, target: Path, verdicts: tuple[Verdict, ...], 
         source=relative(made.unit.source.path, folder),
         source_sha256=made.unit.source.sha256,
         source_text=made.unit.source.text,
+        headers={relative(name, folder): sha256 for name, sha256 in project_headers(made.unit).items()},
         case=relative(made.case.path, folder) if made.case and made.case.path.exists() else "",
         case_sha256=sha256_text(made.case.text) if made.case else "",
+        reference_sha256=reference_sha256(made.case) if made.case else None,
         line_map=tuple(replace(e, span=moved(e.span, folder)) for e in made.module.line_map),
         instances=made.instances,
         arches=config.arch,
@@ -266,12 +286,18 @@ def recorded_config(record: PortRecord, folder: Path, config: PortConfig) -> Por
 
 
 def changed_since(record: PortRecord, unit: ParsedUnit, port: Path) -> list[Diagnostic]:
-    """A warning when the source is no longer the one that was ported."""
-    if record.source_sha256 == unit.source.sha256:
-        return []
-    message = f"{unit.source.path} has changed since {port} was made from it"
+    """A warning where the source, or a file that it includes, is no longer the one that was ported."""
+    from porter.frontend.project_headers import project_headers
+
     help_ = "the port is verified against the source as it is now; `porter port` makes it anew"
-    return [Diagnostic("PRT958", message, Span(str(unit.source.path), 0), Severity.WARNING, help_)]
+    found = [str(unit.source.path)] if record.source_sha256 != unit.source.sha256 else []
+    if record.headers:
+        now_ = {relative(name, port.parent): (name, sha256) for name, sha256 in project_headers(unit).items()}
+        found += [name for key, (name, sha256) in now_.items() if record.headers.get(key) != sha256]
+    return [
+        Diagnostic("PRT958", f"{n} has changed since {port} was made from it", Span(n, 0), Severity.WARNING, help_)
+        for n in found
+    ]
 
 
 def moved_map(entries: tuple[LineMapEntry, ...], folder: Path) -> tuple[LineMapEntry, ...]:

@@ -12,7 +12,7 @@ from porter.children import MOST, Child, ChildPool
 from porter.config import PortConfig, worker_count
 from porter.inputs import unused_instantiations
 from porter.model import Diagnostic, Report
-from porter.outputs import Conflict, check_writable, claim_in
+from porter.outputs import Conflict, check_writable, claim_in, each_once
 from porter.pipeline import port_files
 from porter.report import Progress, silent
 from porter.source import Span
@@ -23,7 +23,7 @@ def port_all(paths: Sequence[Path], config: PortConfig, progress: Progress = sil
 
     Raises PorterError PRT953 when the output folder cannot be used. On Ctrl-C the children are ended first.
     """
-    files = list(dict.fromkeys(paths))
+    files = each_once(paths)
     jobs = config.jobs or min(MOST, worker_count(config))
     if min(jobs, len(files)) < 2:
         return port_files(files, config, progress)

@@ -45,6 +45,7 @@ from porter.outputs import (
     Translation,
     check_writable,
     claim_in,
+    each_once,
     hole_messages,
     identifier,
     make_record,
@@ -104,7 +105,7 @@ def port_files(paths: Sequence[Path], config: PortConfig, progress: Progress = s
         from porter.verify.compile_worker import warm
 
         warm()  # importing the DSL takes a second, and parsing can go on meanwhile
-    for path in dict.fromkeys(paths):
+    for path in each_once(paths):
         try:
             reports.append(port(path, config, progress, claim))
         except PorterError as error:
@@ -142,7 +143,7 @@ def port_kernel(
         made = translate(unit, info, case, config, run)
         module, instances = made.module, made.instances
         if not config.force:
-            refuse_edited(target, module.text, info.qualified_name)
+            refuse_edited(target, module.text, make_record(made, target, (), config))
         if config.verify and not module.holes:
             with run.guard(f"verifying {info.name}", info.span):  # a defect there does not lose the port
                 verdicts = verify(made, target, config, run)

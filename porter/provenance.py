@@ -20,8 +20,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from porter import __version__
 from porter.atomic import write_atomic, writing_failed
 from porter.baseline import check_baseline
+from porter.case_model import Case
 from porter.model import Assumption, Diagnostic, Hole, Instance, LineMapEntry, PorterError, Verdict
 from porter.record_shape import fault
 from porter.serial import (
@@ -52,8 +54,10 @@ class PortRecord:
     source: str = ""
     source_sha256: str = ""
     source_text: str = ""  # as it was ported; "" in records of earlier versions
+    headers: dict[str, str] = field(default_factory=dict)  # SHA-256 of what the source includes, by path
     case: str = ""
     case_sha256: str = ""
+    reference_sha256: str | None = None  # of the file that the case's reference is in, "" without; None: not known
     emitted_sha256: str = ""  # of the text porter wrote last
     previous_sha256: str = ""  # of the text before: a crash between the two files must not look like an edit
     line_hashes: tuple[str, ...] = ()  # crc32 of each emitted line, to re-anchor the map after an edit
@@ -75,6 +79,12 @@ def sha256_text(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def reference_sha256(case: Case) -> str:
+    """Of the file that a case's reference is in; "" where it is one of porter's own, or there is no such file."""
+    path = case.reference_path
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path is not None and path.is_file() else ""
+
+
 def line_hashes(text: str) -> tuple[str, ...]:
     return tuple(f"{zlib.crc32(line.strip().encode()):08x}" for line in lines_of(text))
 
@@ -91,9 +101,8 @@ def relative(path: str | Path, folder: Path) -> str:
 
 def tool_versions() -> dict[str, str]:
     """Versions of everything a port depends on; a tool that is not installed is left out. Imports none of them."""
-    found = {"python": platform.python_version()}
+    found = {"python": platform.python_version(), "porter": __version__}
     for name, packages in {
-        "porter": ("porter",),
         "dsl": ("nvidia-cutlass-dsl",),
         "torch": ("torch",),
         "clang": ("libclang-ng", "libclang"),
@@ -117,6 +126,11 @@ def read_record(port: Path) -> PortRecord | None:
         return None
     except (OSError, UnicodeDecodeError) as error:
         raise _unreadable(path, str(error)) from error
+    return parse_record(text, path)
+
+
+def parse_record(text: str, path: Path) -> PortRecord:
+    """A record from its text; `path` is for messages. Raises PorterError PRT955 when it cannot be understood."""
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
@@ -206,9 +220,49 @@ def cuda_span(entries: tuple[LineMapEntry, ...], line: int) -> Span:
 # ---------------------------------------------------------------- writing
 
 
-def refuse_edited(port: Path, text: str, kernel: str) -> None:
-    """Raise PorterError when writing `text` would lose what is there: PRT954, the diff in its notes, for somebody's
-    edit; PRT957 for the port of another kernel."""
+def same_original(port: Path, old: PortRecord, new: PortRecord) -> bool:
+    """Whether two records of a port are about one original: the same kernel of the same file, which may have changed,
+    or of a file with the same text and the same headers, which may have moved."""
+    if old.kernel != new.kernel:
+        return False
+    if not old.source or not new.source or is_same_file(port.parent / old.source, port.parent / new.source):
+        return True
+    if not old.source_sha256 or old.source_sha256 != new.source_sha256:
+        return False
+    return not old.headers or sorted(old.headers.values()) == sorted(new.headers.values())
+
+
+def is_same_file(one: Path, other: Path) -> bool:
+    """Whether two paths lead to one file, through links and whatever the file system takes for one name."""
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _refuse_another(port: Path, old: PortRecord | None, new: PortRecord) -> None:
+    """Raise PorterError PRT957 where the port is another original's."""
+    if old is None or same_original(port, old, new):
+        return
+    was, now = (_shortest(port.parent / r.source) if r.source else "" for r in (old, new))
+    gone = " (which is not there any more)" if was and not os.path.exists(was) else ""
+    if was == now:  # another kernel of one file
+        was = now = ""
+    said = [f"`{r.kernel}`" + (f" in {path}" if path else "") for r, path in ((old, was), (new, now))]
+    message = f"{port} is the port of {said[0]}{gone}, not of {said[1]}"
+    help_ = "port to another folder with -o, or overwrite it with --force"
+    raise PorterError(Diagnostic("PRT957", message, Span(str(port), 0, 0), help=help_))
+
+
+def _shortest(path: Path) -> str:
+    return min(os.path.relpath(path), os.path.normpath(path), key=len)
+
+
+def refuse_edited(port: Path, text: str, new: PortRecord) -> None:
+    """Raise PorterError when writing `text` with the record `new` would lose what is there: PRT954, the diff in its
+    notes, for somebody's edit; PRT957 for the port of another kernel, or of another source's."""
+    record = read_record(port)
+    _refuse_another(port, record, new)
     try:
         present = port.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -217,11 +271,6 @@ def refuse_edited(port: Path, text: str, kernel: str) -> None:
         raise PorterError(
             Diagnostic("PRT954", f"{port} exists and porter did not write it: {error}", Span(str(port), 0, 0))
         ) from error
-    record = read_record(port)
-    if record is not None and record.kernel != kernel:
-        message = f"{port} is the port of `{record.kernel}`, not of `{kernel}`"
-        help_ = "port to another folder with -o, or overwrite it with --force"
-        raise PorterError(Diagnostic("PRT957", message, Span(str(port), 0, 0), help=help_))
     if present == text or (record is not None and sha256_text(present) in _own_hashes(record)):
         return
     diff = difflib.unified_diff(
@@ -255,18 +304,21 @@ def write_port(
     made from, which may be replaced by it.
 
     Raises PorterError: PRT953 when the folder cannot be written and, unless `force`, PRT954 when somebody edited the
-    port, PRT957 when it is another kernel's, PRT955 when its record is unreadable.
+    port, PRT957 when it is another kernel's or another source's, PRT955 when its record is unreadable. With `force`
+    what another original's record holds beside (decisions, baseline) goes with it.
     """
     with locked(port):
         old: PortRecord | None = None
         try:
             old = read_record(port)
             if not force and (over is None or _read_or_none(port) != over):
-                refuse_edited(port, text, record.kernel)
+                refuse_edited(port, text, record)
         except PorterError:
             if not force:
                 raise
         present = _read_or_none(port)
+        if old is not None and not same_original(port, old, record):
+            old = None
         # Somebody's edit does not become porter's own text when a stop between the two writes leaves it there.
         own = present is not None and present != over
         whole = replace(
@@ -275,7 +327,7 @@ def write_port(
             previous_sha256=sha256_text(present) if present is not None and own else "",
             line_hashes=line_hashes(text),
             extra={**(old.extra if old else {}), **record.extra},
-            baseline=old.baseline if old and old.baseline and old.kernel == record.kernel else record.baseline,
+            baseline=old.baseline if old and old.baseline else record.baseline,
         )
         try:
             # The record first: it knows both texts, so a stop between the two writes is not taken for an edit.
@@ -354,8 +406,9 @@ def to_json(record: PortRecord) -> dict[str, Any]:
     known = {
         "schema": SCHEMA,
         "kernel": record.kernel,
-        "source": {"path": record.source, "sha256": record.source_sha256},
-        "case": {"path": record.case, "sha256": record.case_sha256},
+        "source": {"path": record.source, "sha256": record.source_sha256, "headers": dict(record.headers)},
+        "case": {"path": record.case, "sha256": record.case_sha256}
+        | ({} if record.reference_sha256 is None else {"reference_sha256": record.reference_sha256}),
         "port": {
             "sha256": record.emitted_sha256,
             "previous_sha256": record.previous_sha256,
@@ -385,8 +438,10 @@ def _from_json(value: dict[str, Any]) -> PortRecord:
         source=source.get("path", ""),
         source_sha256=source.get("sha256", ""),
         source_text=unpacked(value.get("source_text", "")),
+        headers=dict(source.get("headers", {})),
         case=case.get("path", ""),
         case_sha256=case.get("sha256", ""),
+        reference_sha256=case.get("reference_sha256"),
         emitted_sha256=port.get("sha256", ""),
         previous_sha256=port.get("previous_sha256", ""),
         line_hashes=tuple(port.get("lines", "").split()),

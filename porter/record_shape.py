@@ -51,6 +51,12 @@ def an_object(needed: dict[str, Check] | None = None, optional: dict[str, Check]
     return check
 
 
+def texts_by_name(value: Any, key: str) -> str:
+    if not isinstance(value, dict):
+        return _wrong(key, "an object", value)
+    return next((found for name, v in value.items() if (found := text(v, f"{key}.{name}"))), "")
+
+
 def or_null(of: Check) -> Check:
     return lambda value, key: "" if value is None else of(value, key)
 
@@ -65,11 +71,12 @@ DIAGNOSTIC = an_object(
     {"code": text, "message": text},
     {"severity": one_of("note", "warning", "error"), "span": SPAN, "help": text, "notes": a_list(text)},
 )
-FILE = an_object(optional={"path": text, "sha256": text})
+FILE = an_object(optional={"path": text, "sha256": text, "reference_sha256": text})
+SOURCE = an_object(optional={"path": text, "sha256": text, "headers": texts_by_name})
 RECORD = an_object(
     {"kernel": text},
     {
-        "source": FILE,
+        "source": SOURCE,
         "source_text": text,
         "case": FILE,
         "port": an_object(optional={"sha256": text, "previous_sha256": text, "lines": text}),

@@ -183,7 +183,7 @@ from pathlib import Path
 from porter.provenance import PortRecord, write_port
 port, who = Path(sys.argv[1]), sys.argv[2]
 for n in range(20):
-    write_port(port, f"# {who} {n}\\n" * 2000, PortRecord(kernel="k", source=f"{who}{n}"))
+    write_port(port, f"# {who} {n}\\n" * 2000, PortRecord(kernel="k", case=f"{who}{n}"))
 """
 
 
@@ -194,7 +194,7 @@ def test_two_writers_never_mix(tmp_path: Path) -> None:
     back = read_record(port)
     assert back is not None
     assert provenance.sha256_text(port.read_text()) == back.emitted_sha256
-    assert port.read_text().split()[1] == back.source[0]
+    assert port.read_text().split()[1] == back.case[0]
 
 
 def test_the_map_follows_an_edit() -> None:

@@ -120,8 +120,8 @@ def page(found: list[dict[str, Any]]) -> str:
             lines.append(f"| {name} | {what} | {mine[0]['meant']} | {good} of {len(mine)} |")
     lines += [
         "| edited-case | the case is made milder after the port was made | contract | tests/cli/test_contract.py |",
-        "| edited-record | verdicts, hashes or instances in `.port.json` are edited | contract, honesty, numerics |"
-        " tests/cli/test_contract.py |",
+        "| edited-record | verdicts, hashes, flags, folders, instances, case, kernel or source in `.port.json` are"
+        " edited | contract, numerics | tests/cli/test_contract.py, tests/regression/test_only_the_record.py |",
         "",
     ]
     return "\n".join(lines)

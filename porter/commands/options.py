@@ -28,8 +28,9 @@ def add_output_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_source_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("reading the source")
+def add_source_options(parser: argparse.ArgumentParser, title: str = "reading the source", kernel: bool = True) -> None:
+    """-I, -D, -std, --instantiate, --arch, and --kernel unless the kernels are known."""
+    group = parser.add_argument_group(title)
     group.add_argument(
         "-I", dest="include", action="append", metavar="DIR", help="search DIR for includes (repeatable)"
     )
@@ -37,9 +38,10 @@ def add_source_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "-std", dest="std", metavar="STD", choices=STANDARDS, help=f"{', '.join(STANDARDS)} (default c++17)"
     )
-    group.add_argument(
-        "--kernel", action="append", metavar="NAME", help="only this kernel of the file (repeatable; default: all)"
-    )
+    if kernel:
+        group.add_argument(
+            "--kernel", action="append", metavar="NAME", help="only this kernel of the file (repeatable; default: all)"
+        )
     group.add_argument(
         "--instantiate",
         action="append",

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from porter.commands.options import Help
+from porter.commands.options import Help, add_source_options, split_commas
 
 EPILOG = """\
 examples:
@@ -38,25 +38,33 @@ def add(subparsers: Any) -> None:
         "--check", action="store_true", help="ask nothing; exit 1 unless every region is accepted as it is now"
     )
     how.add_argument("--export", metavar="FILE", help="write a static HTML page and end")
+    add_source_options(parser, "the original (what `porter port` was given)", kernel=False)
     parser.set_defaults(run=run, parser=parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    from porter.config import load_config
+    from porter.config import load_config, merge
     from porter.review.loaded import load_all
 
-    config = load_config()
+    config = merge(
+        load_config(),
+        include=tuple(args.include or ()),
+        define=tuple(args.define or ()),
+        std=args.std,
+        arch=split_commas(args.arch),
+        instantiate=tuple(args.instantiate or ()),
+    )
     paths = [Path(p) for p in args.paths] or [config.output]
     if args.check:
         from porter.review.plain import check
 
-        return check(load_all(paths))
+        return check(load_all(paths, config))
     if args.export:
         from porter.atomic import write_atomic, writing_failed
         from porter.review.page import page
 
         try:
-            write_atomic(Path(args.export), page(load_all(paths)))
+            write_atomic(Path(args.export), page(load_all(paths, config)))
         except OSError as error:
             raise writing_failed(Path(args.export), error, "give --export another place") from error
         print(f"wrote {args.export}", file=sys.stderr)
@@ -70,6 +78,7 @@ def run(args: argparse.Namespace) -> int:
 
 def full_screen(paths: list[Path], config: Any, parser: argparse.ArgumentParser) -> int:
     """The app; needs Textual and a terminal."""
+    from porter.extras import install
     from porter.model import Diagnostic, PorterError
     from porter.review.loaded import load_all
 
@@ -81,7 +90,7 @@ def full_screen(paths: list[Path], config: Any, parser: argparse.ArgumentParser)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "textual":
             raise
-        help_ = "`pip install 'porter[review]'`, or use --plain"
+        help_ = f"`{install('review')}`, or use --plain"
         raise PorterError(
             Diagnostic("PRT965", "the review needs Textual, which is not installed", help=help_)
         ) from None

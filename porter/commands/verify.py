@@ -8,13 +8,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from porter.commands.options import Help, live_terminal, split_commas
+from porter.commands.options import Help, add_source_options, live_terminal, split_commas
 from porter.config import BACKENDS
 
 FORMATS = ("full", "json", "junit", "sarif", "github")
 EPILOG = """\
 examples:
   porter verify ported                          again, and no worse than the recorded baseline
+  porter verify ported -D USE_BF16 -I csrc      ... made with these flags, where [tool.porter] does not say so
   porter verify ported --update                 what they achieve now is the new baseline
   porter verify ported --against main           no worse than, and the same as, the ports on main
   porter verify ported --require performance    a machine without a GPU is an error
@@ -28,7 +29,8 @@ def add(subparsers: Any) -> None:
         "verify",
         help="verify ports again, and compare with what they achieved before",
         description="Verify ports as they are now, edited or not, and compare with what they achieved before. Source,"
-        " case and\noptions come from their .port.json; the answers are kept there. See docs/verify.md.",
+        " case and\noptions in their .port.json count where this command or [tool.porter] says the same. Answers are"
+        "\nkept there. See docs/verify.md.",
         epilog=EPILOG,
         formatter_class=Help,
         allow_abbrev=False,
@@ -50,6 +52,7 @@ def add(subparsers: Any) -> None:
         "--require", action="append", metavar="CHECK", help="exit 1 when CHECK is skipped (repeatable, or with commas)"
     )
     what.add_argument("--only-ports", action="store_true", help="pass over files that are no ports (for hooks)")
+    add_source_options(parser, "the original (what `porter port` was given; .port.json is not enough)", kernel=False)
     how = parser.add_argument_group("how")
     how.add_argument("--case", metavar="FILE", help="another case than the recorded one")
     how.add_argument("--thorough", action="store_true", default=None, help="every shape and distribution")
@@ -94,6 +97,11 @@ def run(args: argparse.Namespace) -> int:
 
     config = merge(
         load_config(),
+        include=tuple(args.include or ()),
+        define=tuple(args.define or ()),
+        std=args.std,
+        arch=split_commas(args.arch),
+        instantiate=tuple(args.instantiate or ()),
         case=Path(args.case) if args.case else None,
         thorough=args.thorough,
         seed=args.seed,

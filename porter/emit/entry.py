@@ -162,7 +162,7 @@ class Entry:
                 )
             else:
                 out.append(f"    {n}: number")
-        out += [f"    {n}: template flag; None takes the first verified instance that fits" for n in self.flags]
+        out += [f"    {n}: template flag; None takes the first instance that fits" for n in self.flags]
         out += [
             "",
             "    Raises ValueError for a dtype, shape, stride or device that the kernel does not take.",
@@ -264,7 +264,7 @@ class Entry:
             out.append(f"        constexprs = {{{text}}}")
         out.append("    else:")
         what = ", ".join(f"{n}={{{n}}}" for n in [*typed, *self.flags, *self.case.base_sizes])
-        out.append(f'        raise ValueError(f"{self.plan.name}: no verified instance for {what}")')
+        out.append(f'        raise ValueError(f"{self.plan.name}: no instance of the port for {what}")')
         return out
 
     def _scalar_template(self, n: str) -> str | None:

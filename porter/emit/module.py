@@ -107,7 +107,7 @@ class ModuleWriter:
         self.put(f'"""{p.name}, ported from {file.name} by porter {__version__}.')
         if p.generic.names:
             self.put("")
-            self.put("Verified template arguments:")
+            self.put("Template arguments:")
             for values in p.generic.values:
                 args = ", ".join(
                     f"{n}={spelling.dtype(v) if isinstance(v, ir.Scalar) else v!r}"

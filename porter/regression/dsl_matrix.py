@@ -17,7 +17,8 @@ from porter.report import Progress, silent
 from porter.verify.dsl_environments import environment, order, published
 
 JSON_SCHEMA = 1
-JUDGED = ("honesty", "names", "compile", "numerics", "sanitizer", "determinism")  # resources differ with any compiler
+# resources differ with any compiler
+JUDGED = ("contract", "honesty", "names", "compile", "numerics", "sanitizer", "determinism")
 
 
 @dataclass(frozen=True)

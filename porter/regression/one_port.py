@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,13 +27,13 @@ from porter.config import PortConfig
 from porter.hole_marks import open_holes
 from porter.inputs import choose_kernels, find_case, parse, with_instances
 from porter.model import Diagnostic, Hole, KernelInfo, KernelReport, Severity, Status, Verdict
-from porter.outputs import changed_since, moved_map, now, recorded, recorded_config
+from porter.outputs import changed_since, claim_in, moved_map, now, port_paths, recorded, recorded_config
 from porter.pipeline import Run, judge, placed
-from porter.provenance import PortRecord, current_line_map, sha256_text, tool_versions, update_record
-from porter.regression.contract import contract_verdicts, is_recorded_case
+from porter.provenance import PortRecord, current_line_map, reference_sha256, sha256_text, tool_versions, update_record
+from porter.regression.contract import contract_verdict, doubtful, flag_doubts, is_recorded_case, original_doubts
 from porter.regression.settings import Settings
 from porter.report import Progress, silent
-from porter.source import Span
+from porter.source import Source, Span
 
 if TYPE_CHECKING:
     from porter.frontend.parse import ParsedUnit
@@ -44,7 +44,8 @@ BY_CHANCE = ("errors", "counts")  # what may differ between two seeds
 
 @dataclass(frozen=True)
 class OpenPort:
-    """A port on disk with all that it is verified against."""
+    """A port on disk with all that it is verified against. `given`: with the case and the instances that were
+    named for this run alone; `given_case`: with the instances that are its own or were named so."""
 
     path: Path
     text: str
@@ -54,7 +55,13 @@ class OpenPort:
     info: KernelInfo
     case: Case
     holes: tuple[Hole, ...] = ()
-    case_named: bool = False  # by a person, for this run: then a change of it is meant
+    given: PortConfig = field(default_factory=PortConfig)
+    given_case: Case | None = None
+
+    @property
+    def named(self) -> bool:
+        """Whether a person named the case for this run: then a change of it is meant."""
+        return self.given.case is not None
 
     def baseline_run(self, verdicts: Sequence[Verdict], backend: str) -> BaselineRun:
         """What these verdicts about the port would be as a baseline."""
@@ -74,17 +81,27 @@ class OpenPort:
 def open_port(port_file: Path, config: PortConfig, run: Run, source: str | None = None) -> OpenPort:
     """Read a port, its record, the source (or `source` in its place) and the case. Raises PorterError."""
     record = recorded(port_file)
-    named = config.case is not None
+    given = config
     config = recorded_config(record, port_file.parent, config)
     text = port_file.read_text(encoding="utf-8")
     with run.stage("parse"):
         unit = parse(Path(os.path.normpath(port_file.parent / record.source)), config, source)
-        (info, *_) = choose_kernels(unit, replace(config, kernel=(record.kernel,)))
-        case = with_instances(find_case(unit, info, config), record.instances)
+        info = recorded_kernel(record, port_file, unit, config)
+        asked = replace(config, instantiate=given.instantiate)
+        own_case = find_case(unit, info, asked)
+        case = with_instances(own_case, record.instances)
     run.diagnostics += changed_since(record, unit, port_file)
     still = open_holes(text)
     holes = tuple(h for n, h in enumerate(record.holes, 1) if n in still)
-    return OpenPort(port_file, text, record, config, unit, info, case, holes, named)
+    return OpenPort(port_file, text, record, config, unit, info, case, holes, replace(asked, case=given.case), own_case)
+
+
+def recorded_kernel(record: PortRecord, port: Path, unit: ParsedUnit, config: PortConfig) -> KernelInfo:
+    """The kernel that a record names; of overloads the one that this file is the port of. Raises PorterError PRT956."""
+    found = choose_kernels(unit, replace(config, kernel=(record.kernel,)))
+    exact = [k for k in found if k.qualified_name == record.kernel] or list(found)
+    files = port_paths(unit, found, port.parent, claim_in({}))
+    return next((k for k in exact if files[k.span].name == port.name), exact[0])
 
 
 def verify_file(
@@ -92,15 +109,22 @@ def verify_file(
 ) -> KernelReport:
     """Verify one port as it is now, edited or not, and keep the answers in its `.port.json`. Raises PorterError.
 
-    The baseline there is replaced only with `settings.update`, and only by answers that are good.
+    What only the record says of the original fails the check `contract`; then nothing is run or written. The baseline
+    there is replaced only with `settings.update`, and only by answers that are good.
     """
     settings = settings or Settings()
     run = Run(port_file.stem, progress)
     start = time.perf_counter()
+    record = recorded(port_file)
+    doubts = flag_doubts(record, port_file, config)
+    if doubts:
+        source = Source(Path(os.path.normpath(port_file.parent / record.source)), "")
+        return KernelReport(record.kernel, source, record.instances, str(port_file), (), (doubtful(doubts),))
     port = open_port(port_file, config, run)
     verdicts: tuple[Verdict, ...] = ()
     with run.guard(f"verifying {port.info.name}", port.info.span):
-        if not port.holes:
+        verdicts = doubts_about(port)
+        if not port.holes and not verdicts:
             verdicts = _answers(port, settings, run)
     run.seconds["total"] = time.perf_counter() - start
     return KernelReport(
@@ -113,6 +137,13 @@ def verify_file(
         tuple(run.diagnostics),
         run.seconds,
     )
+
+
+def doubts_about(port: OpenPort) -> tuple[Verdict, ...]:
+    """The verdict of `contract` where only the record says which kernel, case or instances are verified; else none."""
+    case = port.given_case or port.case
+    found = original_doubts(port.record, port.path, port.text, port.unit, port.info, case, port.given)
+    return (doubtful(found),) if found else ()
 
 
 def answers(port: OpenPort, config: PortConfig, run: Run) -> tuple[Verdict, ...]:
@@ -133,12 +164,15 @@ def backend_of(verdicts: Sequence[Verdict], config: PortConfig) -> str:
 
 
 def _answers(port: OpenPort, settings: Settings, run: Run) -> tuple[Verdict, ...]:
-    verdicts = (*answers(port, port.config, run), *contract_verdicts(port.record, port.path, port.case_named))
+    contract = contract_verdict(port.record, port.path, port.named, port.unit, port.info, port.case, port.config)
+    verdicts = answers(port, port.config, run)
+    if contract.status is not Status.PASS:
+        verdicts = (*verdicts, contract)
     achieved = port.baseline_run(verdicts, backend_of(verdicts, port.config))
     found = _regression(port, achieved, settings, run)
     kept = _keep(port, verdicts, replace(achieved, seconds=_rounded(run)), settings)
     run.diagnostics += kept
-    return (*verdicts, *found)
+    return (contract, *(v for v in verdicts if v is not contract), *found)
 
 
 def _regression(port: OpenPort, achieved: BaselineRun, settings: Settings, run: Run) -> tuple[Verdict, ...]:
@@ -200,8 +234,9 @@ def _keep(port: OpenPort, verdicts: tuple[Verdict, ...], achieved: BaselineRun, 
     digest = sha256_text(port.text)
 
     def change(record: PortRecord) -> PortRecord:
-        if port.case_named and is_recorded_case(record, port.path, port.case):
-            record = replace(record, case_sha256=sha256_text(port.case.text))
+        if port.named and is_recorded_case(record, port.path, port.case):
+            now_sha256, reference = sha256_text(port.case.text), reference_sha256(port.case)
+            record = replace(record, case_sha256=now_sha256, reference_sha256=reference)
         first = run_of(record.baseline, achieved.backend) is None
         known = record.verified_sha256 == digest and _statuses(record.verdicts) == _statuses(verdicts)
         if not known:  # else only seeds and times have changed, which is no news for version control

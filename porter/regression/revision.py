@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from porter.baseline import BaselineRun, Worse, compare, regression_verdict
 from porter.model import Diagnostic, PorterError, Status, Verdict
 from porter.pipeline import Run, judge
+from porter.provenance import PortRecord, is_same_file, parse_record, record_path
+from porter.regression.contract import recorded_flags
 from porter.regression.one_port import OpenPort
 from porter.report import silent
 from porter.source import Span
@@ -17,8 +21,8 @@ from porter.source import Span
 GIT_SECONDS = 60.0
 
 
-def port_at(port: Path, revision: str) -> tuple[str, str | None]:
-    """(commit, text of the port there), None for the text where it had none. Raises PorterError PRT877."""
+def port_at(port: Path, revision: str) -> tuple[str, str | None, PortRecord | None]:
+    """(commit, text of the port there, its record there), None for what it had not. Raises PorterError PRT877."""
     folder = port.resolve().parent
     named = _git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     if named.returncode:
@@ -26,7 +30,33 @@ def port_at(port: Path, revision: str) -> tuple[str, str | None]:
         raise _unreadable(port, f"{port} cannot be compared with revision `{revision}`: {why}")
     commit = named.stdout.strip()
     shown = _git(folder, "show", "--end-of-options", f"{commit}:./{port.name}")
-    return commit, None if shown.returncode else shown.stdout
+    noted = _git(folder, "show", "--end-of-options", f"{commit}:./{record_path(port).name}")
+    record: PortRecord | None = None
+    if not noted.returncode:
+        with contextlib.suppress(PorterError):  # one that cannot be read says nothing
+            record = parse_record(noted.stdout, record_path(port))
+    return commit, None if shown.returncode else shown.stdout, record
+
+
+def another_original(port: OpenPort, then: PortRecord) -> Iterator[Worse]:
+    """Where the record at a revision says that the port is compared with another original, or with less of it."""
+    now = port.record
+    folder = port.path.parent
+    old, new = recorded_flags(then, folder), recorded_flags(now, folder)
+    same_source = then.source_sha256 in ("", port.unit.source.sha256)
+    same_source = same_source or is_same_file(folder / then.source, folder / now.source)
+    instances = ", ".join(str(i) for i in then.instances if i not in now.instances)
+    arches = ", ".join(a for a in then.arches if a not in now.arches)
+    rows = [
+        ("the kernel", then.kernel, now.kernel, then.kernel == now.kernel),
+        ("the source", then.source, now.source, same_source),
+        ("the flags", old.text(), new.text(), replace(old, arch=()) == replace(new, arch=())),
+        ("instances left out", "none", instances, not instances),
+        ("architectures left out", "none", arches, not arches),
+    ]
+    for what, was, has, same in rows:
+        if not same:
+            yield Worse("revision", what, was or "none", has or "none")
 
 
 def against_revision(port: OpenPort, achieved: BaselineRun, revision: str, run: Run) -> Verdict:
@@ -34,10 +64,13 @@ def against_revision(port: OpenPort, achieved: BaselineRun, revision: str, run: 
 
     The earlier port is compiled with today's DSL and today's corpus library. Raises PorterError PRT877.
     """
-    commit, text = port_at(port.path, revision)
+    commit, text, then_record = port_at(port.path, revision)
     name = f"the port at {revision} ({commit[:10]})"
     if text is None:
         return Verdict("regression", Status.SKIP, f"there was no {port.path.name} at {revision} ({commit[:10]})")
+    other = list(another_original(port, then_record)) if then_record else []
+    if other:
+        return regression_verdict(other, name, str(port.path))
     if text == port.text:
         return Verdict("regression", Status.PASS, f"the same text as {name}")
     quiet = Run(run.kernel, silent)

@@ -16,6 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from porter.case import load_case
 from porter.config import PortConfig
 from porter.corpus.runtime import cache_root, digest
 from porter.corpus.runtime.sources import source_closure
@@ -89,16 +90,22 @@ def signature(row: dict[str, Any]) -> str:
 
 
 def fingerprint(port: Path) -> str:
-    """A hash of what a port's verdicts depend on: its text and its imports from the corpus, source, case, baseline."""
+    """A hash of what a port's verdicts depend on: its text and its imports from the corpus, source with headers,
+    case with reference, baseline."""
     parts: list[str | bytes] = []
     try:
         record = read_record(port)
         parts += [sha for _, sha in source_closure(port)]
         if record is not None:
-            parts += [json.dumps([record.kernel, record.baseline, record.options, record.arches], default=str)]
+            said = [record.kernel, record.baseline, record.options, record.arches, record.instances]
+            parts += [json.dumps(said, default=str)]
             for name in (record.source, record.case):
                 if name:
                     parts.append((port.parent / name).read_bytes())
+            for name in record.headers:
+                parts += [name, (port.parent / name).read_bytes()]
+            if record.case and (reference := load_case(port.parent / record.case).reference_path):
+                parts.append(reference.read_bytes())
     except Exception as error:  # whatever is wrong with the port is for the verification to say
         return f"unreadable: {error}"
     return digest(parts)

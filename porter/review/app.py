@@ -59,11 +59,12 @@ class ReviewApp(App[int]):
     ModalScreen { align: center middle; }
     """
 
-    def __init__(self, paths: Sequence[Path], config: PortConfig, verifier: Verifier = verify) -> None:
+    def __init__(self, paths: Sequence[Path], config: PortConfig, verifier: Verifier | None = None) -> None:
         super().__init__()
         self.animation_level = "none"  # frames between two states are only lag over ssh
-        self.paths, self.porter_config, self.verifier = list(paths), config, verifier
-        self.ports: dict[Path, Loaded] = {p: load(p) for p in find_ports(paths)}
+        self.paths, self.porter_config = list(paths), config
+        self.verifier: Verifier = verifier or partial(verify, config=config)
+        self.ports: dict[Path, Loaded] = {p: load(p, config) for p in find_ports(paths)}
         self.running: dict[Path, str] = {}  # ports that are being verified: what is going on
         self.seen = {p: self.stamps(p) for p in self.ports}
 
@@ -97,7 +98,7 @@ class ReviewApp(App[int]):
                 self.reload(path)
 
     def reload(self, path: Path) -> None:
-        self.put(load(path))
+        self.put(load(path, self.porter_config))
 
     def put(self, loaded: Loaded) -> None:
         """A port as it is now; every screen that shows it follows."""

@@ -39,7 +39,7 @@ def remark(loaded: Loaded, region: Region, comment: str) -> Loaded:
     was = loaded.decisions.get(region.name)
     state, sha256 = (was.state, was.sha256) if was else ("open", loaded.digest_of(region))
     save(loaded.path, region, sha256, state, comment, was)
-    return load(loaded.path)
+    return load(loaded.path, loaded.config)
 
 
 def withdraw(loaded: Loaded, region: Region) -> Loaded:
@@ -84,7 +84,7 @@ def edit(loaded: Loaded, region: Region, text: str) -> Loaded:
         raise _refused(loaded, region, f"the edit is not Python: {why}", "mend it; what you typed is kept") from None
     _write(loaded, made, lambda record: record)
     drop_draft(loaded.path)
-    return load(loaded.path)
+    return load(loaded.path, loaded.config)
 
 
 # ---------------------------------------------------------------- what stood there before
@@ -204,10 +204,10 @@ def _rewritten(
         return replace(record, holes=tuple(known))
 
     _write(loaded, text, change)
-    fresh_port = load(loaded.path)
+    fresh_port = load(loaded.path, loaded.config)
     there = fresh_port.region_at(first) or region
     save(loaded.path, there, fresh_port.digest_of(there), "rejected", noted, was)
-    return load(loaded.path)
+    return load(loaded.path, loaded.config)
 
 
 def _write(loaded: Loaded, text: str, change: Callable[[PortRecord], PortRecord]) -> None:
@@ -227,7 +227,7 @@ def _write(loaded: Loaded, text: str, change: Callable[[PortRecord], PortRecord]
 def _saved(loaded: Loaded, region: Region, state: str, comment: str) -> Loaded:
     was = loaded.decisions.get(region.name)
     save(loaded.path, region, loaded.digest_of(region), state, comment or (was.comment if was else ""), was)
-    return load(loaded.path)
+    return load(loaded.path, loaded.config)
 
 
 def _readable(loaded: Loaded) -> None:

@@ -11,10 +11,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+from porter.config import PortConfig, load_config
 from porter.hole_marks import open_holes
 from porter.model import Diagnostic, Hole, LineMapEntry, PorterError, Severity, Status, Verdict
 from porter.outputs import find_ports, recorded
 from porter.provenance import PortRecord, line_hashes, reanchor, sha256_text
+from porter.regression.contract import flag_doubts
 from porter.review.decisions import Decision, assign, decisions_of, digest
 from porter.review.regions import Region, regions_of
 from porter.source import Span, lines_of
@@ -40,6 +42,7 @@ class Loaded:
     digests: tuple[str, ...] = ()
     decisions: dict[str, Decision] = field(default_factory=dict)
     faults: tuple[Diagnostic, ...] = ()
+    config: PortConfig | None = None  # what the review was given beside [tool.porter]
 
     @property
     def name(self) -> str:
@@ -195,7 +198,7 @@ class Loaded:
     @property
     def complete(self) -> bool:
         """Whether every region is accepted as it is now."""
-        seen = self.readable and self.cuda is not None
+        seen = self.readable and self.cuda is not None and not any(d.code == "PRT966" for d in self.faults)
         return seen and bool(self.regions) and self.accepted == len(self.regions)
 
     def verdict(self, check: str) -> Verdict | None:
@@ -223,8 +226,9 @@ def _port_line(note: str) -> int:
     return int(number) if number.isdigit() else 0
 
 
-def load(port: Path) -> Loaded:
-    """Read a port. What is missing or damaged is in its faults; raises nothing for that."""
+def load(port: Path, config: PortConfig | None = None) -> Loaded:
+    """Read a port. What is missing or damaged is in its faults, and flags that only the record has: the CUDA may then
+    mean something else than one reads. `config`: flags of the command line; None: [tool.porter] alone."""
     faults: list[Diagnostic] = []
     record: PortRecord | None = None
     decided: tuple[Decision, ...] = ()
@@ -239,7 +243,8 @@ def load(port: Path) -> Loaded:
     except PorterError as error:
         faults += error.diagnostics
     if record is None:
-        return Loaded(port, text, regions=regions_of(text, ()), faults=tuple(faults))
+        return Loaded(port, text, regions=regions_of(text, ()), faults=tuple(faults), config=config)
+    faults += flag_doubts(record, port, replace(config or load_config(), arch=record.arches), "review")
     now = line_hashes(text)
     line_map = record.line_map if now == record.line_hashes else reanchor(record.line_map, record.line_hashes, now)
     regions = regions_of(text, line_map, record.source)
@@ -262,7 +267,8 @@ def load(port: Path) -> Loaded:
         except (OSError, UnicodeDecodeError) as error:
             headers[file] = ()
             faults.append(_missing_source(path, error))
-    found = Loaded(port, text, cuda_path, cuda, ported, record, line_map, regions, headers, faults=tuple(faults))
+    found = Loaded(port, text, cuda_path, cuda, ported, record, line_map, regions, headers, config=config)
+    found = replace(found, faults=tuple(faults))
     digests = tuple(digest(found.port_text(r), found.cuda_text(r)) for r in regions)
     return replace(found, digests=digests, decisions=assign(regions, digests, decided))
 
@@ -313,9 +319,9 @@ def text_in_git(path: Path, sha256: str) -> str | None:
     return None
 
 
-def load_all(paths: Sequence[Path]) -> list[Loaded]:
+def load_all(paths: Sequence[Path], config: PortConfig | None = None) -> list[Loaded]:
     """The ports named and those in the folders named. Raises PorterError when there is none."""
-    return [load(p) for p in find_ports(paths)]
+    return [load(p, config) for p in find_ports(paths)]
 
 
 def status_word(loaded: Loaded, check: str) -> str:

@@ -27,13 +27,13 @@ def review_plain(
     say: Callable[[str], None] = print,
 ) -> int:
     """Ask about every region that is not accepted. Returns the exit code of `--check`. End of input ends it."""
-    for loaded in load_all(paths):
+    for loaded in load_all(paths, config):
         say(headline(loaded))
         for fault in loaded.faults:
             say(render(fault).plain)
         if loaded.readable and not _port(loaded, config, ask, say):
             break
-    return check(load_all(paths), say)
+    return check(load_all(paths, config), say)
 
 
 def check(ports: Sequence[Loaded], say: Callable[[str], None] = print) -> int:
@@ -89,7 +89,7 @@ def _port(loaded: Loaded, config: PortConfig, ask: Callable[[str], str], say: Ca
             except PorterError as error:
                 for d in error.diagnostics:
                     say(render(d).plain)
-                loaded = load(loaded.path)
+                loaded = load(loaded.path, loaded.config)
                 break
             if done:
                 at += answer != "e"
@@ -135,11 +135,11 @@ def _verified(before: Loaded, made: Loaded, say: Callable[[str], None]) -> Loade
         return made
     say("verifying ...")
     try:
-        _, words = asyncio.run(verify(made.path, lambda text: None))
+        _, words = asyncio.run(verify(made.path, lambda text: None, made.config))
     except OSError as error:
         words = f"the verification cannot be run: {error}"
     say(words)
-    return load(made.path)
+    return load(made.path, made.config)
 
 
 def explained(loaded: Loaded, region: Region) -> str:

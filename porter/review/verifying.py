@@ -11,6 +11,8 @@ import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+from porter.config import PortConfig
+
 Say = Callable[[str], None]
 Verifier = Callable[[Path, Say], Awaitable[tuple[bool, str]]]  # (port, progress) -> (all checks passed, what to tell)
 
@@ -35,9 +37,11 @@ def _end(group: int, how: signal.Signals = signal.SIGTERM) -> None:
         os.killpg(group, how)
 
 
-async def verify(port: Path, say: Say) -> tuple[bool, str]:
-    """Run `porter verify` for one port, which keeps its answers in `.port.json`. Progress is a line of a few words."""
+async def verify(port: Path, say: Say, config: PortConfig | None = None) -> tuple[bool, str]:
+    """Run `porter verify` for one port, which keeps its answers in `.port.json`. Progress is a line of a few words.
+    `config`: what the review was given to read the original with."""
     command = [sys.executable, "-m", "porter.cli", "verify", str(port), "--output-format", "json", "--color", "never"]
+    command += _flags(config) if config else []
     starting.add(port)
     try:
         process = await asyncio.create_subprocess_exec(
@@ -86,6 +90,12 @@ def conclusion(code: int, output: str, last: str) -> tuple[bool, str]:
     if not kernels or code:
         return False, f"the verification ended with {code}: {last or 'without a message'}"
     return True, "every check passed or was skipped"
+
+
+def _flags(config: PortConfig) -> list[str]:
+    repeated = {"-I": config.include, "-D": config.define, "--instantiate": config.instantiate}
+    words = [f"{flag}={value}" if flag[1] == "-" else flag + value for flag, vs in repeated.items() for value in vs]
+    return [*words, "-std", config.std, "--arch", ",".join(config.arch)]
 
 
 async def _read(stream: asyncio.StreamReader | None) -> str:

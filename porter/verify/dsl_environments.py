@@ -19,9 +19,11 @@ from importlib import metadata
 from pathlib import Path
 
 from porter.corpus.runtime import cache_root, digest
+from porter.extras import DISTRIBUTION
 from porter.model import Diagnostic, PorterError
 
 PACKAGE = "nvidia-cutlass-dsl"
+PORTER = (DISTRIBUTION, "porter")  # porter itself, which is linked, and whatever else PyPI has by that name
 NEEDED = ("numpy", "filelock")  # what porter.corpus.runtime imports
 # These follow the DSL: each of its versions asks for its own.
 FOLLOWS = re.compile(r"(nvidia[-_]cutlass[-_]dsl.*|cuda[-_](bindings|pathfinder|python|core).*)", re.IGNORECASE)
@@ -44,7 +46,7 @@ def pins() -> list[str]:
     found = {}
     for item in metadata.distributions():
         name = item.metadata["Name"]
-        if name and not FOLLOWS.fullmatch(name) and name.lower() != "porter":
+        if name and not FOLLOWS.fullmatch(name) and name.lower() not in PORTER:
             found[name.lower()] = f"{name}=={item.version}"
     return [found[name] for name in sorted(found)]
 

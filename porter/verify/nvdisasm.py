@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from porter.extras import install
 from porter.verify.ptxas import newest_tool
 
-MISSING = "nvdisasm is not installed: `pip install nvidia-cuda-nvdisasm`, or `porter[review]`"
+MISSING = f"nvdisasm is not installed: `{install('review', 'nvidia-cuda-nvdisasm')}`"
 
 
 @dataclass(frozen=True)

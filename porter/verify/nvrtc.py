@@ -13,9 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from porter.extras import install
 from porter.model import Diagnostic, PorterError
 from porter.source import Span
-from porter.verify.toolkit import PACKAGES, Nvrtc, find_nvrtc
+from porter.verify.toolkit import Nvrtc, find_nvrtc
 
 NO_NVRTC = "PRT820"
 REJECTED = "PRT821"
@@ -55,7 +56,7 @@ def require_nvrtc() -> Nvrtc:
             Diagnostic(
                 NO_NVRTC,
                 "NVRTC is not installed: the original kernel cannot be compiled to check the port against it",
-                help=f"pip install 'porter[oracle]' (or {' '.join(PACKAGES)})",
+                help=install("oracle"),
             )
         )
     return found

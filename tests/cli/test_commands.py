@@ -90,7 +90,7 @@ def test_doctor_is_2_and_gives_the_command_when_something_required_is_missing(mo
     monkeypatch.setattr(doctor, "version_of", lambda package: None)
     assert main(["doctor"]) == 2
     out = capsys.readouterr().out
-    assert "CuTeDSL   missing" in out and "fix: pip install 'porter[dsl]'" in out
+    assert "CuTeDSL   missing" in out and "fix: pip install 'nvidia-cutlass-dsl[cu13]>=4.8.1,<4.9'" in out
     assert "missing: numpy" in out
 
 

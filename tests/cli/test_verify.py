@@ -20,7 +20,8 @@ def ported(porter, tmp_path: Path) -> Path:
     """A folder with scale.cu, its case, and out/scale.py, which nobody has verified yet."""
     (tmp_path / "scale.cu").write_text(SCALE)
     (tmp_path / "scale.case.toml").write_text(CASE)
-    done = porter("port", "scale.cu", "-o", "out", "--no-verify", "--arch", "sm_90a")
+    (tmp_path / "pyproject.toml").write_text('[tool.porter]\narch = ["sm_90a"]\n')
+    done = porter("port", "scale.cu", "-o", "out", "--no-verify")
     assert done.returncode == 0, done.stderr
     return tmp_path
 

@@ -22,8 +22,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in NAMES:
         (folder / f"{name}.cu").write_text(SCALE.replace("scale_kernel", f"{name}_kernel"))
         (folder / f"{name}.case.toml").write_text(CASE.replace("scale_kernel", f"{name}_kernel"))
+    (folder / "pyproject.toml").write_text('[tool.porter]\narch = ["sm_90a"]\n')
     files = [f"{name}.cu" for name in NAMES]
-    command = [sys.executable, "-m", "porter.cli", "port", *files, "-o", "out", "--arch", "sm_90a", "--seed", "7"]
+    command = [sys.executable, "-m", "porter.cli", "port", *files, "-o", "out", "--seed", "7"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder

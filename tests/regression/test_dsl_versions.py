@@ -58,7 +58,7 @@ def test_cells_and_the_exit_code() -> None:
     kernel = KernelReport("k", Source(Path("k.cu"), ""), port_path="k.py", verdicts=good)
     assert cell_of(kernel, "4.7.1").ok
     failed = KernelReport(
-        "k", Source(Path("k.cu"), ""), verdicts=(*good[:2], Verdict("compile", Status.FAIL, "no\nmore"))
+        "k", Source(Path("k.cu"), ""), verdicts=(*good[:3], Verdict("compile", Status.FAIL, "no\nmore"))
     )
     assert cell_of(failed, "4.7.1") == Cell("4.7.1", False, "compile", "no")
     found = Matrix(

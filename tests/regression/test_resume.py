@@ -102,7 +102,8 @@ def noted(ports: Path, kernel: KernelReport) -> RunRecord:
 def kernel(made: Path) -> KernelReport:
     """A report of the first port."""
     with contextlib.chdir(made):
-        return verify_ports([Path("out/first.py")], PortConfig(jobs=1), Settings(record=False)).kernels[0]
+        config = PortConfig(arch=("sm_90a",), jobs=1)
+        return verify_ports([Path("out/first.py")], config, Settings(record=False)).kernels[0]
 
 
 def taken_over(ports: Path, config: PortConfig | None = None, settings: Settings | None = None) -> list[str]:

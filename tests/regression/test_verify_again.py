@@ -32,7 +32,7 @@ def regression(kernel: KernelReport) -> Verdict:
 
 
 def verify(port: Path, seed: int | None = None, **settings: Any) -> KernelReport:
-    return verify_file(port, PortConfig(seed=seed), Settings(**settings))
+    return verify_file(port, PortConfig(arch=("sm_90a",), seed=seed), Settings(**settings))
 
 
 def test_porting_records_the_first_baseline_and_verify_keeps_the_file_as_it_is(ports: Path) -> None:
@@ -169,7 +169,7 @@ def test_a_required_check_that_is_skipped_fails(porter, ports: Path) -> None:
 
 
 def test_a_port_that_takes_too_long_is_ended(ports: Path) -> None:
-    report = verify_ports([ports], PortConfig(jobs=2), Settings(timeout=0.01))
+    report = verify_ports([ports], PortConfig(arch=("sm_90a",), jobs=2), Settings(timeout=0.01))
     assert len(report.kernels) == 2 and report.exit_code == 1
     for kernel in report.kernels:
         (verdict,) = kernel.verdicts

@@ -348,7 +348,7 @@ def test_plain_edits_and_verifies(port: Path, monkeypatch: pytest.MonkeyPatch):
     """The changed port is verified before the next question; rejecting the edit takes it back, and verifies again."""
     verified: list[str] = []
 
-    async def verify(path: Path, say: Callable[[str], None]) -> tuple[bool, str]:
+    async def verify(path: Path, say: Callable[[str], None], config: PortConfig | None) -> tuple[bool, str]:
         verified.append(path.read_text())
         return False, f"numerics FAIL {len(verified)}"
 

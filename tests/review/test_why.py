@@ -106,7 +106,7 @@ def test_a_listing_is_read_by_kernel():
 
 def test_without_nvdisasm_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(nvdisasm, "find_nvdisasm", lambda: None)
-    with pytest.raises(RuntimeError, match="pip install nvidia-cuda-nvdisasm"):
+    with pytest.raises(RuntimeError, match="pip install 'nvidia-cuda-nvdisasm"):
         disassemble(b"\x7fELF")
 
 

@@ -15,7 +15,7 @@ from porter.verify.original import build_original
 from porter.verify.ptx_stats import ptx_stats
 from porter.verify.toolkit import find_nvrtc
 
-pytestmark = pytest.mark.skipif(find_nvrtc() is None, reason="NVRTC is not installed (porter[oracle])")
+pytestmark = pytest.mark.skipif(find_nvrtc() is None, reason="NVRTC is not installed (nvidia-cuda-nvrtc)")
 
 REFERENCE = Path(__file__).parents[2] / "reference_kernels"
 

@@ -104,7 +104,7 @@ def cuda_marks(name: str) -> set[tuple[str, int]]:
     return {(kind, first + n) for kind, n in marks(text[start : end if end > 0 else len(text)])}
 
 
-@pytest.mark.skipif(find_nvrtc() is None, reason="NVRTC is not installed (porter[oracle])")
+@pytest.mark.skipif(find_nvrtc() is None, reason="NVRTC is not installed (nvidia-cuda-nvrtc)")
 @pytest.mark.parametrize("name", sorted(ARGUMENTS))
 def test_planted_in_cuda(name: str) -> None:
     grid, block, make = ARGUMENTS[name]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from porter.agents.messages import ModelReply, ModelRequest, OnText
+from porter.extras import install
 from porter.model import Diagnostic, PorterError
 
 ANTHROPIC = "anthropic_messages"
@@ -60,4 +61,4 @@ def load(name: str) -> Any:
         return importlib.import_module(f"{__name__}.{name}")
     except ModuleNotFoundError as error:
         message = f"the provider {name} needs the package {error.name}, which is not installed"
-        raise PorterError(Diagnostic("PRT923", message, help="pip install 'porter[agent]'")) from error
+        raise PorterError(Diagnostic("PRT923", message, help=install("agent"))) from error
