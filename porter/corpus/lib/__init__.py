@@ -8,6 +8,7 @@ from porter.corpus.lib.cluster_reductions import *  # noqa: F403
 from porter.corpus.lib.exp_sums import *  # noqa: F403
 from porter.corpus.lib.floats import *  # noqa: F403
 from porter.corpus.lib.fp8_scales import *  # noqa: F403
+from porter.corpus.lib.group_scales import *  # noqa: F403
 from porter.corpus.lib.half_math import *  # noqa: F403
 from porter.corpus.lib.inline import *  # noqa: F403
 from porter.corpus.lib.int8_scales import *  # noqa: F403

@@ -1,10 +1,11 @@
 """Scales and codes of dynamic int8 quantisation."""
 
-from cutlass import Float32, Uint32
+from cutlass import Float32, Int32, Int64, Uint32
 
-from porter.corpus.lib.floats import div_rn, fmax, fmin, rcp_rn
+from porter.corpus.lib.floats import div_rn, float_to_int, fmax, fmin, rcp_rn
 from porter.corpus.lib.fp8_scales import quotients
 from porter.corpus.lib.inline import pure
+from porter.corpus.lib.integers import imax, imin
 
 INT8_MAX = 127.0
 LEAST_INT8_SCALE = 1.1920928955078125e-07  # of dynamic scales: float32's epsilon
@@ -30,12 +31,25 @@ def divided_int8_codes(values, scale, bounded=False):
     return pack_int8(quotients(values, scale, bounded))
 
 
-def pack_int8(values):
-    """Float32 values (1, 2, or a multiple of 4) as int8 codes, four to a word: rounded half to even, saturating, NaN to
-    0 (`cvt.rni.sat.s8.f32`, `prmt.b32`)."""
-    text = "{ .reg .b16 t; cvt.rni.sat.s8.f32 t, $1; cvt.u32.u16 $0, t; }"
-    rounded = [pure(text, Uint32, v) for v in values]
-    return tuple(_pack(rounded[i : i + 4]) for i in range(0, len(rounded), 4))
+def shifted_int8_codes(values, inverse, zero):
+    """int8 codes of values * inverse, rounded half to even to int32 (saturating, NaN to 0), plus the Int32 `zero`, the
+    exact sum saturating (`cvt.rni.s32.f32`, `min.s32`, `max.s32`, `add.s32`, `prmt.b32`)."""
+    low = Int32(imax(Int64(-128) - Int64(zero), Int64(-(1 << 31))))
+    high = Int32(imin(Int64(127) - Int64(zero), Int64((1 << 31) - 1)))
+    whole = [float_to_int(v * inverse, Int32, "rni") for v in values]
+    return pack_codes([Uint32(imin(imax(n, low), high) + zero) for n in whole])
+
+
+def pack_int8(values, rounding="rni"):
+    """Float32 values (1, 2, or a multiple of 4) as int8 codes, four to a word: rounded half to even (or towards zero:
+    "rzi"), saturating, NaN to 0 (`cvt.rni.sat.s8.f32`, `prmt.b32`)."""
+    text = f"{{ .reg .b16 t; cvt.{rounding}.sat.s8.f32 t, $1; cvt.u32.u16 $0, t; }}"
+    return pack_codes([pure(text, Uint32, v) for v in values])
+
+
+def pack_codes(codes):
+    """The lowest bytes of Uint32 codes (1, 2, or a multiple of 4), four to a word (`prmt.b32`)."""
+    return tuple(_pack(codes[i : i + 4]) for i in range(0, len(codes), 4))
 
 
 def _pack(codes):

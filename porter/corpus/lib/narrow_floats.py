@@ -11,6 +11,7 @@ from porter.corpus.lib.inline import pure
 from porter.corpus.lib.integers import imin, select
 
 E2M1_MAX = 6.0
+E5M2_MAX = 57344.0
 _SIGN, _MAGNITUDE = 0x80000000, 0x7FFFFFFF
 _E8M0_NAN = 0xFF
 
@@ -113,9 +114,14 @@ def _unpack_fp8(words, count, name):
     return values
 
 
-def pack_e5m2(values):
-    """Float32 values (a multiple of 4) as e5m2 codes, four to a word: to the nearest, ties to even, saturating, NaN
-    stays (`cvt.rn.satfinite.e5m2x2.f32`)."""
+def pack_e5m2(values, clamp=False):
+    """Float32 values (1, 2, or a multiple of 4) as e5m2 codes, four to a word: to the nearest, ties to even,
+    saturating (`cvt.rn.satfinite.e5m2x2.f32`). NaN stays, or with `clamp` becomes 57344, as CUDA's clamp before a cast
+    leaves it (`min.f32`)."""
+    values = [fmin(v, Float32(E5M2_MAX)) for v in values] if clamp else values
+    if len(values) <= 2:
+        values = [*values, Float32(0.0)] if len(values) == 1 else values
+        return (pure("{ .reg .b16 t; cvt.rn.satfinite.e5m2x2.f32 t, $2, $1; cvt.u32.u16 $0, t; }", Uint32, *values),)
     four = (
         "{ .reg .b16 l, h; cvt.rn.satfinite.e5m2x2.f32 l, $2, $1; cvt.rn.satfinite.e5m2x2.f32 h, $4, $3; "
         "mov.b32 $0, {l, h}; }"

@@ -41,6 +41,20 @@ from porter.corpus.ops.norm_quant import (
     rms_norm_per_block_quant,
     rms_norm_static_fp8_quant,
 )
+from porter.corpus.ops.quant.per_token import (
+    dynamic_per_token_scaled_fp8_quant,
+    dynamic_scaled_int8_quant,
+    static_scaled_int8_quant,
+)
+from porter.corpus.ops.quant.per_token_group import (
+    per_token_group_fp8_quant,
+    per_token_group_fp8_quant_packed,
+    per_token_group_quant_int8,
+)
+from porter.corpus.ops.quant.static_fp8 import (
+    dynamic_scaled_fp8_quant,
+    static_scaled_fp8_quant,
+)
 from porter.corpus.ops.rope_quantize import (
     rope_quantize_fp8,
 )
@@ -56,6 +70,9 @@ from porter.corpus.ops.topk import (
 )
 
 __all__ = [
+    "dynamic_per_token_scaled_fp8_quant",
+    "dynamic_scaled_fp8_quant",
+    "dynamic_scaled_int8_quant",
     "embedding",
     "fatrelu_and_mul",
     "fused_add_rms_norm",
@@ -68,6 +85,9 @@ __all__ = [
     "gelu_tanh_and_mul",
     "layer_norm",
     "mul_and_silu",
+    "per_token_group_fp8_quant",
+    "per_token_group_fp8_quant_packed",
+    "per_token_group_quant_int8",
     "qk_norm",
     "qk_norm_rope",
     "relu_squared",
@@ -85,6 +105,8 @@ __all__ = [
     "silu_and_mul_quant",
     "silu_and_mul_with_clamp",
     "softmax",
+    "static_scaled_fp8_quant",
+    "static_scaled_int8_quant",
     "swigluoai_and_mul",
     "topk",
 ]

@@ -17,6 +17,14 @@ def e4m3(values: Any) -> Any:
     return values.nan_to_num(nan=E4M3_MAX).clamp(-E4M3_MAX, E4M3_MAX).to(torch.float8_e4m3fn)
 
 
+def fp8(values: Any, dtype: Any) -> Any:
+    """float32 values as codes of float8_e4m3fn or float8_e5m2, saturating; NaN becomes the largest, as `e4m3`."""
+    import torch
+
+    most = torch.finfo(dtype).max
+    return values.nan_to_num(nan=most, posinf=most, neginf=-most).clamp(-most, most).to(dtype)
+
+
 def int8(values: Any) -> Any:
     """float32 values as int8 codes, to the nearest, ties to even, saturating; NaN becomes 0, as `cvt.sat` has it."""
     import torch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,21 +15,27 @@ _BLOCKS = (224, 256, 192, 160, 128)  # preferred first where several waste the s
 @dataclass(frozen=True)
 class Elements:
     """How element-wise work is spread: threads of a block, rows that a thread works on at once, whether the input is
-    asked for in L2 before the previous kernel has finished, whether its loads leave nothing in L1, and how many blocks,
-    the first, ask (0: all)."""
+    asked for in L2 before the previous kernel has finished, whether its loads leave nothing in L1, how many blocks, the
+    first, ask (0: all), and elements of a thread and row (0: as the caller has them)."""
 
     threads: int
     rows: int
     prefetch: bool
     stream: bool
     lead: int = 0
+    vec: int = 0
 
 
-def spread_elements(device: Device, op: str, dtype: str, rows: int, length: int, vec: int) -> Elements:
+def spread_elements(
+    device: Device, op: str, dtype: str, rows: int, length: int, vec: int, vecs: Sequence[int] = ()
+) -> Elements:
     """The tuning table's choice for rows of `length` elements, `vec` a thread, or a rule: the block size that leaves
     the fewest threads of a row without work, and two rows a thread where all of them then run at once. (Fitted to what
     the tuner found on an H200; smaller blocks for little work start later.) Where not all blocks run at once, half of
     those that do ask for their input, and loads pass through L1.
+
+    `vecs`: other elements of a thread and row that the table may choose, where the kernel takes them; the rule keeps
+    `vec`.
     """
     vectors = -(-length // vec)
     share = -(-rows * vectors // device.sm_count)
@@ -37,20 +44,28 @@ def spread_elements(device: Device, op: str, dtype: str, rows: int, length: int,
     threads = min(threads, max(32, 1 << (vectors - 1).bit_length()))
     several = 2 if rows >= 64 and 200 <= share <= 2000 else 1
 
-    def blocks(threads: int, several: int) -> int:
+    def blocks(threads: int, several: int, vectors: int = vectors) -> int:
         return -(-vectors // threads) * -(-rows // several)
 
     lead = device.lead(blocks(threads, several), threads)
     default = {"threads": threads, "rows": several, "prefetch": True, "stream": not lead, "lead": lead}
 
+    if vecs:
+        default["vec"] = vec
+
     def candidates() -> list[dict[str, Any]]:
+        if not vecs:
+            return of_width(vectors)
+        return [c | {"vec": n} for n in vecs for c in of_width(-(-length // n))]
+
+    def of_width(vectors: int) -> list[dict[str, Any]]:
         sizes = [t for t in (32, 64, 128, 192, 224, 256, 512, 1024) if t == 32 or t < 2 * vectors]
         found = [
             {"threads": t, "rows": n, "prefetch": p, "stream": s, "lead": 0}
             for t in sizes for n in (1, 2, 4) if rows >= n * 32 or n == 1
             for p in (False, True) for s in (False, True)
         ]  # fmt: skip
-        asking = [(c, device.lead(blocks(c["threads"], c["rows"]), c["threads"])) for c in found if c["prefetch"]]
+        asking = [(c, device.lead(blocks(c["threads"], c["rows"], vectors), c["threads"])) for c in found if c["prefetch"]]
         return found + [c | {"lead": lead} for c, lead in asking if lead]
 
     return Elements(**choose(device, op, f"{dtype}x{vec} {length}", rows, default, candidates))

@@ -82,7 +82,7 @@ class Op:
             table.clear()
 
     def _by_shapes(self, *args: Any) -> None:
-        parts = list(args)
+        parts = _hashable(args)
         for i in self._tensors:
             if args[i] is not None:
                 parts[i] = args[i].shape
@@ -105,7 +105,7 @@ class Op:
 
     def _of(self, args: tuple[Any, ...]) -> tuple[Launcher, bool]:
         """The launcher of exactly these arguments, and whether `ready` may hold it."""
-        parts = list(args)
+        parts = _hashable(args)
         for i in self._tensors:
             t = args[i]
             if t is not None:
@@ -177,6 +177,11 @@ def forget_plans() -> None:
     """Empty the tables of all ops; call it after changing PORTER_DISABLE, PORTER_PDL or the tuning table."""
     for each in OPS.values():
         each.forget()
+
+
+def _hashable(args: tuple[Any, ...]) -> list[Any]:
+    """The arguments, lists of numbers as tuples."""
+    return [tuple(a) if isinstance(a, list) else a for a in args]
 
 
 def _bounded(table: dict[Any, Any]) -> dict[Any, Any]:
