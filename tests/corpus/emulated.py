@@ -25,20 +25,27 @@ def run(function: Any, *args: Any, arch: str = "sm_90a", sms: int = 132, **kwarg
     kernel, bind = plan
     calls: list[tuple[Any, ...]] = []
     bind(lambda *a: calls.append(a))(*args)
-    return [launch(kernel, call, arch) for call in calls]
+    return [result for call in calls for result in launches(kernel, call, arch)]
 
 
 def launch(kernel: Specialisation, args: tuple[Any, ...], arch: str, **options: Any) -> ptx.Result:
-    """One launch of a kernel with the arguments of its `__call__`, the stream left out."""
+    """The launch of a kernel with the arguments of its `__call__`, the stream left out."""
+    (result,) = launches(kernel, args, arch, **options)
+    return result
+
+
+def launches(kernel: Specialisation, args: tuple[Any, ...], arch: str, **options: Any) -> list[ptx.Result]:
+    """All launches that one call makes, as `launch`."""
     made = compiled(kernel, arch, "ptx")
     *values, blocks = args
     buffers: dict[int, ptx.Buffer] = {}
     encoded = [_encode(spec, v, buffers) for spec, v in zip(kernel.arguments(), values, strict=True) if spec]
-    options = {"checks": CHECKS, "cluster": kernel.cluster, **options}
+    options = {"checks": CHECKS, "cluster": kernel.cluster, "cooperative": kernel.cooperative, **options}
     module = ptx.load(made.ptx)
-    result = ptx.launch(module, made.entry, blocks, kernel.threads, encoded, **options)
-    assert result.ok, result.violations
-    return result
+    results = [ptx.launch(module, entry, blocks, kernel.threads, encoded, **options) for entry in made.entries]
+    for result in results:
+        assert result.ok, result.violations
+    return results
 
 
 def _encode(spec: Any, value: Any, buffers: dict[int, ptx.Buffer]) -> Any:

@@ -21,7 +21,8 @@ class Specialisation:
     """Base of corpus kernels: frozen dataclasses whose fields are the static choices, plain values only.
 
     A subclass has `__call__`, a `@cute.jit` function of the arguments, then `blocks` (Int32, how many to launch), then
-    `stream`; it launches `kernel`, a `@cute.kernel` function of the arguments.
+    `stream`; it launches `kernel`, a `@cute.kernel` function of the arguments, or several such functions in turn, all in
+    the same grid.
     """
 
     @property
@@ -33,6 +34,11 @@ class Specialisation:
     def cluster(self) -> int:
         """Blocks of a cluster."""
         return 1
+
+    @property
+    def cooperative(self) -> bool:
+        """Whether all blocks of a launch must run at once."""
+        return False
 
     def arguments(self) -> tuple[Argument, ...]:
         """What the kernel is called with, `blocks` and `stream` left out."""
