@@ -258,3 +258,21 @@ def embedding(out: Any, indices: Any, weight: Any, start: int, end: int) -> dict
     held = (indices >= start) & (indices < end)
     rows = weight.double()[(indices - start).where(held, indices.new_zeros(()))]
     return {0: Exact(rows.masked_fill(~held.unsqueeze(-1), 0))}
+
+
+def input_of(x: int, result: int) -> Any:
+    """Codes whose scale is computed: they stand for argument `x` itself. Zero points are not looked at."""
+
+    def exact(*arguments: Any) -> dict[int, Exact]:
+        zero = arguments[3] if len(arguments) > 3 else None
+        return {} if torch.is_tensor(zero) and zero.dtype == torch.int32 else {result: Exact(arguments[x].double())}
+
+    return exact
+
+
+def static_codes(result: Any, x: Any, scale: Any, more: Any) -> dict[int, Exact]:
+    """Codes with one given scale, and perhaps a zero point, in their own units."""
+    if scale.numel() != 1 or result.dtype == torch.float8_e5m2:
+        return {}
+    zero = more.double() if torch.is_tensor(more) else 0.0
+    return {0: Exact(x.double() / scale.double() + zero)}

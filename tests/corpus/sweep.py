@@ -20,9 +20,10 @@ from tests.corpus.element_cases import ELEMENTS
 from tests.corpus.emulated import run
 from tests.corpus.norm_cases import NORMS
 from tests.corpus.numerics import Op, Row, Tally, cases
+from tests.corpus.quant_cases import QUANT
 
 RESULT = Path(__file__).with_name("sweep.json")
-OPS = (*NORMS, *ELEMENTS)
+OPS = (*NORMS, *ELEMENTS, *QUANT)
 ARCHS = ("sm_90a", "sm_100a")
 TOKENS = (1, 0, 3, 40)
 FEW = (1,)  # with every kind of numbers, and in every variant

@@ -44,10 +44,10 @@ def spread_elements(
     threads = min(threads, max(32, 1 << (vectors - 1).bit_length()))
     several = 2 if rows >= 64 and 200 <= share <= 2000 else 1
 
-    def blocks(threads: int, several: int, vectors: int = vectors) -> int:
-        return -(-vectors // threads) * -(-rows // several)
+    def lead_of(vectors: int, threads: int, several: int) -> int:
+        return device.lead(-(-vectors // threads) * -(-rows // several), threads)
 
-    lead = device.lead(blocks(threads, several), threads)
+    lead = lead_of(vectors, threads, several)
     default = {"threads": threads, "rows": several, "prefetch": True, "stream": not lead, "lead": lead}
 
     if vecs:
@@ -65,7 +65,7 @@ def spread_elements(
             for t in sizes for n in (1, 2, 4) if rows >= n * 32 or n == 1
             for p in (False, True) for s in (False, True)
         ]  # fmt: skip
-        asking = [(c, device.lead(blocks(c["threads"], c["rows"], vectors), c["threads"])) for c in found if c["prefetch"]]
+        asking = [(c, lead_of(vectors, c["threads"], c["rows"])) for c in found if c["prefetch"]]
         return found + [c | {"lead": lead} for c, lead in asking if lead]
 
     return Elements(**choose(device, op, f"{dtype}x{vec} {length}", rows, default, candidates))

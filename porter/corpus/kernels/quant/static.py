@@ -47,7 +47,8 @@ class StaticQuant(ChunkedRows, Specialisation):
     def arguments(self):
         wide = min(self.align, self.vec * scalar(self.dtype).bytes)
         q = rows_of(self.codes, "T", self.d, min(self.out_align, self.vec))
-        down: int | str = {"all": 1, "each": "T", "some": "S"}[self.down]
+        rows: dict[str, int | str] = {"all": 1, "each": "T", "some": "S"}
+        down = rows[self.down]
         if self.wide:
             scales = Tensor("f32", (down, self.d), (None, 1), 16, 4)
         else:

@@ -53,11 +53,12 @@ def dynamic_per_token_scaled_fp8_quant(device: Device, result: Any, input: Any, 
 def dynamic_scaled_int8_quant(device: Device, result: Any, input: Any, scale: Any, azp: Any) -> Plan:
     """`result` (..., H) int8, with a scale for each row and, where `azp` is given, a zero point for each.
 
-    Without: scale = max |row| / 127, code row * (127 / max |row|), 0 in a row of zeros. With: scale = (max - min) / 255,
-    azp = -128 - min / scale rounded half to even, code row * (1 / scale) rounded half to even plus azp. Codes saturate;
-    those of NaN are 0 (azp), and it does not count for max and min. `input` as for dynamic_per_token_scaled_fp8_quant,
-    `scale` (T, 1) or (T,) float32, `azp` likewise int32. Rows of one value have scale 0; their azp and codes are what
-    the divisions by it give, as in vLLM. Raises ValueError for other arguments.
+    Without: scale = max |row| / 127, code row * (127 / max |row|), 0 in a row of zeros. With: scale =
+    (max - min) / 255, azp = -128 - min / scale rounded half to even, code row * (1 / scale) rounded half to even, plus
+    azp. Codes saturate; those of NaN are 0 (plus azp), and it does not count for max and min. `input` as for
+    dynamic_per_token_scaled_fp8_quant, `scale` (T, 1) or (T,) float32, `azp` likewise int32. Rows of one value have
+    scale 0 and what the divisions by it give, as in vLLM: azp -2^31 and codes -1 where it is above 0. Raises ValueError
+    for other arguments.
     """
     made = _rows_plan(device, "dynamic_scaled_int8_quant", result, input, "i8", azp is not None, False)
     row_scales("scale", scale, _rows(input))

@@ -155,7 +155,7 @@ def _plan(
 def _layout(output_s: Any, rows: int, groups: int) -> str:
     """"rows" or "columns": what is contiguous in the scales, as the kernel calls it."""
     if output_s.dim() != 2 and not output_s.is_contiguous():
-        raise ValueError(f"output_s has shape {tuple(output_s.shape)} and must be contiguous unless it has two dimensions")
+        raise ValueError(f"output_s has shape {tuple(output_s.shape)} and must be contiguous or two-dimensional")
     if output_s.stride(-1) == 1 or groups == 1:
         return "rows"
     if output_s.stride(0) == 1 or rows == 1:
