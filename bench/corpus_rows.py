@@ -27,7 +27,7 @@ class Workload:
     tolerance: largest error of an output against the reference, over the reference's largest value; an e4m3 code beside
     the reference's is an eighth off. close: shapes at
     which torch.compile was within 10 % of the best peer when all were timed; elsewhere compiling it costs more GPU time
-    than it tells.
+    than it tells; all shapes of rows that were never timed with it.
     """
 
     name: str
@@ -94,6 +94,54 @@ def group_fp8(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     y = x.float().view(rows, length // 128, 128)
     scale = y.abs().amax(-1, keepdim=True).clamp_min(1e-10) / 448
     return to_fp8(y, scale).view(rows, length), scale.squeeze(-1)
+
+
+def tensor_fp8(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    y = x.float()
+    scale = (y.abs().amax() / 448).clamp_min(1 / (448 * 512)).reshape(1)
+    return to_fp8(y, scale), scale
+
+
+def static_fp8(x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+    return to_fp8(x.float(), scale)
+
+
+def to_int8(x: torch.Tensor) -> torch.Tensor:
+    return x.clamp(-128, 127).to(torch.int8)
+
+
+def static_int8(x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+    return to_int8((x.float() / scale).round())
+
+
+def token_int8(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    y = x.float()
+    scale = y.abs().amax(-1, keepdim=True) / 127
+    return to_int8((y / scale).round()), scale
+
+
+def token_int8_azp(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    y = x.float()
+    low = y.amin(-1, keepdim=True)
+    scale = (y.amax(-1, keepdim=True) - low) / 255
+    zero = (-128 - low / scale).round()
+    return to_int8((y / scale).round() + zero), scale, zero.int()
+
+
+def group_int8(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    rows, length = x.shape
+    y = x.float().view(rows, length // 128, 128)
+    scale = y.abs().amax(-1, keepdim=True).clamp_min(1e-10) / 127
+    return to_int8((y / scale).trunc()).view(rows, length), scale.squeeze(-1)
+
+
+def group_packed(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    rows, length = x.shape
+    y = x.float().view(rows, length // 128, 128)
+    exponent = (y.abs().amax(-1, keepdim=True).clamp_min(1e-10) / 448).clamp_min(1e-10).log2().ceil()
+    codes = to_fp8(y, exponent.exp2()).view(rows, length)
+    powers = (exponent + 127).to(torch.uint8).view(rows, length // 512, 4)
+    return codes, powers.view(torch.int32).squeeze(-1)
 
 
 def norm_static_fp8(x: torch.Tensor, w: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
@@ -169,6 +217,23 @@ def quant_inputs(t: int, h: int) -> Inputs:
     }  # fmt: skip
 
 
+def int8_inputs(t: int, h: int) -> Inputs:
+    return {
+        "x": normal(t, h), "q": empty(t, h, dtype=torch.int8), "s": empty(t, 1, dtype=torch.float32),
+        "g": empty(t, h // 128, dtype=torch.float32), "scale": torch.full((1,), 0.02, device=DEVICE),
+        "z": empty(t, 1, dtype=torch.int32),
+    }  # fmt: skip
+
+
+def tensor_inputs(t: int, h: int) -> Inputs:
+    return {"x": normal(t, h), "q": empty(t, h, dtype=FP8), "s": empty(1, dtype=torch.float32)}
+
+
+def packed_inputs(t: int, h: int) -> Inputs:
+    packed = empty(h // 512, -(-t // 4) * 4, dtype=torch.int32).t()[:t]
+    return {"x": normal(t, h), "q": empty(t, h, dtype=FP8), "p": packed}
+
+
 def rotary_inputs(t: int) -> Inputs:
     inverse = 1.0 / (10000 ** (torch.arange(0, 128, 2, device=DEVICE).float() / 128))
     angles = torch.outer(torch.arange(8192, device=DEVICE).float(), inverse)
@@ -219,6 +284,7 @@ def permute_inputs(t: int, h: int) -> Inputs:
 
 _TOKENS = (1, 16, 128, 1024, 8192)
 _NORM = tuple((t, h) for h in (4096, 7168) for t in _TOKENS)
+_QUANT = tuple((t, h) for h in (4096, 7168) for t in (1, 128, 8192))
 _GATED = tuple((t, d) for d in (2048, 14336) for t in _TOKENS)
 _FEW = tuple((t, d) for d in (2048, 14336) for t in (1, 128, 8192))
 _ROUTED = tuple((t, e) for e in (128, 256) for t in (1, 128, 8192))
@@ -243,6 +309,20 @@ WORKLOADS: tuple[Workload, ...] = (
     Workload("per_token_group128_fp8", _NORM, quant_inputs, group_fp8, ("x",),
              lambda t, h: 3 * t * h + t * h // 32, 0.13,
              _shapes((1, 4096), (16, 4096), (1024, 4096), (8192, 4096), (1, 7168), (16, 7168), (128, 7168))),
+    Workload("per_token_group128_fp8 packed", _QUANT, packed_inputs, group_packed, ("x",),
+             lambda t, h: 3 * t * h + t * h // 128, 0.13, frozenset(_QUANT)),
+    Workload("per_tensor_fp8", _QUANT, tensor_inputs, tensor_fp8, ("x",), lambda t, h: 3 * t * h, 0.13,
+             frozenset(_QUANT)),
+    Workload("static_fp8", _QUANT, quant_inputs, static_fp8, ("x", "scale"), lambda t, h: 3 * t * h, 0.13,
+             frozenset(_QUANT)),
+    Workload("static_int8", _QUANT, int8_inputs, static_int8, ("x", "scale"), lambda t, h: 3 * t * h,
+             close=frozenset(_QUANT)),
+    Workload("per_token_int8", _QUANT, int8_inputs, token_int8, ("x",), lambda t, h: 3 * t * h + 4 * t,
+             close=frozenset(_QUANT)),
+    Workload("per_token_int8 azp", _QUANT, int8_inputs, token_int8_azp, ("x",), lambda t, h: 3 * t * h + 8 * t,
+             close=frozenset(_QUANT)),
+    Workload("per_token_group128_int8", _QUANT, int8_inputs, group_int8, ("x",),
+             lambda t, h: 3 * t * h + t * h // 32, close=frozenset(_QUANT)),
     Workload("rms_norm_static_fp8", _NORM, quant_inputs, norm_static_fp8, ("x", "w", "scale"),
              lambda t, h: 3 * t * h + 2 * h, 0.13),
     Workload("rms_norm_per_token_fp8", _NORM, quant_inputs, norm_token_fp8, ("x", "w"),

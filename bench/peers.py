@@ -46,6 +46,17 @@ def engine_sides(ops: Callable[[str], Any]) -> dict[str, tuple[str, Side]]:
     add("per_token_group128_fp8", "per_token_group_fp8_quant",
         lambda f: lambda d: f(d["x"], d["q"], d["g"], 128, 1e-10, -448.0, 448.0, False, False, False),
         "q", "g")  # fmt: skip
+    add("per_token_group128_fp8 packed", "per_token_group_fp8_quant_packed",
+        lambda f: lambda d: f(d["x"], d["q"], d["p"], 128, 1e-10, -448.0, 448.0), "q", "p")  # fmt: skip
+    add("per_tensor_fp8", "dynamic_scaled_fp8_quant", lambda f: lambda d: f(d["q"], d["x"], d["s"]), "q", "s")
+    add("static_fp8", "static_scaled_fp8_quant", lambda f: lambda d: f(d["q"], d["x"], d["scale"], None), "q")
+    add("static_int8", "static_scaled_int8_quant", lambda f: lambda d: f(d["q"], d["x"], d["scale"], None), "q")
+    add("per_token_int8", "dynamic_scaled_int8_quant", lambda f: lambda d: f(d["q"], d["x"], d["s"], None),
+        "q", "s")  # fmt: skip
+    add("per_token_int8 azp", "dynamic_scaled_int8_quant", lambda f: lambda d: f(d["q"], d["x"], d["s"], d["z"]),
+        "q", "s", "z")  # fmt: skip
+    add("per_token_group128_int8", "per_token_group_quant_int8",
+        lambda f: lambda d: f(d["x"], d["q"], d["g"], 128, 1e-10, -128.0, 127.0), "q", "g")  # fmt: skip
     add("rms_norm_static_fp8", "rms_norm_static_fp8_quant",
         lambda f: lambda d: f(d["q"], d["x"], d["w"], d["scale"], EPS), "q")  # fmt: skip
     add("rms_norm_per_token_fp8", "rms_norm_dynamic_per_token_quant",

@@ -125,7 +125,7 @@ def time_choices(op: Op, case: Case, device: Device, choices: Sequence[tuning.Ch
     graphs = []
     for choice in choices:
         with tuning.forced(choice):
-            launch = op.launcher(device, tuple(a.to("meta") if torch.is_tensor(a) else a for a in one))
+            launch = op.launcher(device, tuple(without_memory(a) for a in one))
         launch(*one)
         torch.cuda.synchronize()
         graph = torch.cuda.CUDAGraph()
@@ -144,6 +144,13 @@ def time_choices(op: Op, case: Case, device: Device, choices: Sequence[tuning.Ch
             if turn:
                 found.append(start.elapsed_time(end) * 1e3 / calls)
     return [statistics.median(t) for t in times]
+
+
+def without_memory(a: Any) -> Any:
+    """A tensor without memory like `a`, strides included; anything else as it is."""
+    import torch
+
+    return torch.empty_strided(a.shape, a.stride(), dtype=a.dtype, device="meta") if torch.is_tensor(a) else a
 
 
 def versions() -> dict[str, str]:

@@ -137,6 +137,8 @@ CALLS = {
     "pack_int8": lambda v: lib.pack_int8(v.eight),
     "pack_codes": lambda v: lib.pack_codes(v.words),
     "shifted_int8_codes": lambda v: lib.shifted_int8_codes(v.eight, v.x, v.i),
+    "grid_arrive": lambda v: lib.grid_arrive(),
+    "grid_wait": lambda v: lib.grid_wait(v.i),
     "group_absmax": lambda v: lib.group_absmax(v.eight, 8),
     "power_of_two_scale": lambda v: lib.power_of_two_scale(v.x),
     "clamped_codes": lambda v: lib.clamped_codes(v.eight, v.x, v.y, "e4m3")

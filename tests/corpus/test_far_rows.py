@@ -17,7 +17,10 @@ from tests.corpus.inputs import Inputs
 from tests.corpus.numerics import ulps
 
 FAR = (1 << 30) + 64  # elements; the third row is past 2^31
-NEAR = {"rms_norm_dynamic_per_token_quant": {3}}  # scales of one a row are contiguous, as vLLM has them
+NEAR = {  # scales of one a row are contiguous, as vLLM has them; packed ones are columns
+    "rms_norm_dynamic_per_token_quant": {3}, "dynamic_per_token_scaled_fp8_quant": {2},
+    "dynamic_scaled_int8_quant": {2, 3}, "per_token_group_fp8_quant_packed": {2},
+}  # fmt: skip
 
 
 def far(t):

@@ -10,6 +10,7 @@ pytest.importorskip("cutlass")
 import torch
 
 from porter import corpus
+from porter.corpus.ops.quant.workloads import QUANT
 from porter.corpus.runtime import tuning
 from porter.corpus.runtime.ops import OPS
 from tests.corpus.emulated import run
@@ -330,12 +331,7 @@ def test_wrong_groups_are_refused():
 
 
 def _arguments(name, rows, length):
-    from porter.corpus.ops.workloads import WORKLOADS
-
-    return WORKLOADS[name].make(rows, torch.bfloat16, "cpu", hidden=length)
-
-
-QUANT = [n for n in OPS if n.startswith(("static_scaled", "dynamic_", "per_token_group"))]
+    return QUANT[name].make(rows, torch.bfloat16, "cpu", hidden=length)
 
 
 @pytest.mark.parametrize("name", QUANT)

@@ -21,6 +21,7 @@ from porter.corpus.ops.workloads import WORKLOADS
 from porter.corpus.runtime.device import Device
 from porter.corpus.runtime.ops import OPS
 from porter.corpus.runtime.specialisation import loaded
+from porter.corpus.tune import without_memory
 
 pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU would be given host memory")
 DL_CUDA = 2
@@ -79,7 +80,7 @@ def _placed(t, offset, strides):
 def test_compiled_functions_refuse_other_arguments(name):
     op, device = OPS[name], Device("sm_90a", 132, "NVIDIA H200")
     args = op.bind(WORKLOADS[name].make(16, torch.bfloat16, "cpu", **WORKLOADS[name].dims[0]), {})
-    kernel, bind = op.plan(device, *(a.to("meta") if torch.is_tensor(a) else a for a in args))
+    kernel, bind = op.plan(device, *map(without_memory, args))
     kept = []
     bind(lambda *passed: kept.append(passed))(*args)
     function, passed = loaded(kernel, device.arch), list(kept[0])

@@ -21,7 +21,7 @@ def group_absmax(values, lanes):
 def power_of_two_scale(scale):
     """(ue8m0 code, that power of two, its reciprocal) of the least power of two that is not below max(scale, 1e-10):
     Uint32, Float32, Float32. Infinity has code 255, itself and 0. An integer addition that carries into the exponent,
-    on every architecture (`add.s32`, `shr.u32`, `shl.b32`)."""
+    on every architecture (`add.s32`)."""
     code = (fmax(scale, Float32(LEAST_POWER_OF)).bitcast(Uint32) + Uint32(0x007FFFFF)) >> 23
     inverse = select(code == Uint32(255), Uint32(0), (Uint32(254) - code) << 23)
     return code, (code << 23).bitcast(Float32), inverse.bitcast(Float32)

@@ -6,6 +6,7 @@ import cutlass.cute as cute
 from cutlass import BFloat16, Float16, Float32, Int32, Int64, Uint16, Uint32
 
 from porter.corpus.lib.inline import asm
+from porter.corpus.lib.integers import select
 from porter.corpus.lib.warp import as_predicate
 
 
@@ -251,19 +252,50 @@ def grid_sync():
     cute.arch.sync_threads()
     tx, ty, tz = cute.arch.thread_idx()
     if (tx == 0) & (ty == 0) & (tz == 0):
-        gx, gy, gz = cute.arch.grid_dim()
-        bx, by, bz = cute.arch.block_idx()
-        base = asm(
-            "{ .reg .b32 lo, hi; mov.b32 hi, %envreg1; mov.b32 lo, %envreg2; mov.b64 $0, {lo, hi}; }",
-            (Int64,),
-            [],
-            volatile=True,
-        )
-        word = cute.make_ptr(Int32, base + 4, cute.AddressSpace.gmem, assumed_align=4)
-        first = (bx == 0) & (by == 0) & (bz == 0)
-        step = Int32(-0x80000000) - (gx * gy * gz - 1) if first else Int32(1)
-        old = asm("atom.add.release.gpu.global.u32 $0, [$1], $2;", (Int32,), [base + 4, step], volatile=True)
+        word, old = _arrive()
         current = ld_acquire(word)
         while (old ^ current) >= 0:
             current = ld_acquire(word)
     cute.arch.sync_threads()
+
+
+@cute.jit
+def grid_arrive():
+    """First half of `grid_sync`: what this block's first thread did before is seen by who has passed `grid_wait`, to
+    which the result goes, an Int32 of that thread (`atom.add.release.gpu.global.u32`)."""
+    cute.arch.sync_threads()
+    tx, ty, tz = cute.arch.thread_idx()
+    token = Int32(0)
+    if (tx == 0) & (ty == 0) & (tz == 0):
+        _, token = _arrive()
+    return token
+
+
+@cute.jit
+def grid_wait(token):
+    """Second half of `grid_sync`: wait until all blocks have passed `grid_arrive` (`ld.acquire.gpu.global.b32`). Work
+    between the two hides the barrier's time."""
+    tx, ty, tz = cute.arch.thread_idx()
+    if (tx == 0) & (ty == 0) & (tz == 0):
+        word = _grid_word()
+        current = ld_acquire(word)
+        while (token ^ current) >= 0:
+            current = ld_acquire(word)
+    cute.arch.sync_threads()
+
+
+def _arrive():
+    """(the barrier word of a cooperative launch, its old value), one thread of each block."""
+    gx, gy, gz = cute.arch.grid_dim()
+    bx, by, bz = cute.arch.block_idx()
+    word = _grid_word()
+    first = (bx == 0) & (by == 0) & (bz == 0)
+    step = select(first, Int32(-0x80000000) - (gx * gy * gz - 1), Int32(1))
+    place = Int64(word.toint())
+    return word, asm("atom.add.release.gpu.global.u32 $0, [$1], $2;", (Int32,), [place, step], volatile=True)
+
+
+def _grid_word():
+    text = "{ .reg .b32 lo, hi; mov.b32 hi, %envreg1; mov.b32 lo, %envreg2; mov.b64 $0, {lo, hi}; }"
+    base = asm(text, (Int64,), [], volatile=True)
+    return cute.make_ptr(Int32, base + 4, cute.AddressSpace.gmem, assumed_align=4)

@@ -21,8 +21,7 @@ class Specialisation:
     """Base of corpus kernels: frozen dataclasses whose fields are the static choices, plain values only.
 
     A subclass has `__call__`, a `@cute.jit` function of the arguments, then `blocks` (Int32, how many to launch), then
-    `stream`; it launches `kernel`, a `@cute.kernel` function of the arguments, or several such functions in turn, all
-    in the same grid.
+    `stream`; it launches `kernel`, a `@cute.kernel` function of the arguments, or several such functions in turn.
     """
 
     @property

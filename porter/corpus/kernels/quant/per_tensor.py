@@ -12,17 +12,17 @@ from porter.corpus.runtime.dtypes import dtype as scalar
 from porter.corpus.runtime.signature import rows_of, vector
 from porter.corpus.runtime.specialisation import Specialisation
 
-UNROLL = 4  # loads of a thread on their way at once
-
 
 @dataclass(frozen=True)
 class PerTensor(Specialisation):
     """Static choices. scale = max(max |x| / 448, 1 / (448 * 512)), codes x * (1 / scale).
 
-    Vector i of the rows, taken one after the other, is work of thread i % threads of all. launches 2: the largest of
-    each block goes to memory, and the second kernel reads all numbers again, from the last to the first, of which the
-    L2 cache holds some. launches 1: a thread keeps its first `kept` vectors in registers over a grid barrier and reads
-    the others again; one block needs no barrier. The launch is cooperative where there is a barrier.
+    Vector i of the rows, taken one after the other, is work of thread i % threads of all. Blocks raise the scale in
+    memory to theirs. launches 2: a second kernel reads all numbers again, from the last to the first, of which the L2
+    cache holds some; a thread of a kernel before the first sets the scale to zero, while that one reads. launches 1: a
+    thread keeps its first `kept` vectors in registers over a grid barrier and reads the others again; the launch is
+    cooperative, the zero is known to be there by a barrier whose halves stand before and after the reading. One block
+    needs no barrier.
     """
 
     dtype: str
@@ -45,11 +45,15 @@ class PerTensor(Specialisation):
         """Whether all blocks of the launch have to run at once."""
         return self.launches == 1 and self.several
 
+    @property
+    def unroll(self) -> int:
+        """Loads of a thread on their way at once, beside those of the kept vectors."""
+        return 4 if self.launches == 2 else 2
+
     def arguments(self):
         wide = min(self.align, self.vec * scalar(self.dtype).bytes)
         q = rows_of("e4m3", "T", self.d, min(self.out_align, self.vec))
-        parts = vector("f32", "B", 4) if self.several else None
-        return q, rows_of(self.dtype, "T", self.d, wide), vector("f32", 1, 4), parts
+        return q, rows_of(self.dtype, "T", self.d, wide), vector("f32", 1, 4)
 
     @cute.jit
     def __call__(
@@ -57,64 +61,76 @@ class PerTensor(Specialisation):
         mQ: cute.Tensor,  # (T, d) e4m3
         mX: cute.Tensor,  # (T, d)
         mS: cute.Tensor,  # (1,), written
-        mP: cute.Tensor | None,  # (blocks,), scratch: the largest magnitude of each block
         blocks: Int32,
         stream,
     ):
         grid, block = (blocks, 1, 1), (self.threads, 1, 1)
         if cutlass.const_expr(self.launches == 2):
-            self.largest(mQ, mX, mS, mP).launch(grid=grid, block=block, stream=stream, use_pdl=self.pdl)
-            self.codes(mQ, mX, mS, mP).launch(grid=grid, block=block, stream=stream, use_pdl=self.pdl)
+            self.zero(mQ, mX, mS).launch(grid=(1, 1, 1), block=block, stream=stream, use_pdl=self.pdl)
+            self.largest(mQ, mX, mS).launch(grid=grid, block=block, stream=stream, use_pdl=self.pdl)
+            self.codes(mQ, mX, mS).launch(grid=grid, block=block, stream=stream, use_pdl=self.pdl)
         else:
             pdl = self.pdl and not self.several
-            self.both(mQ, mX, mS, mP).launch(
+            self.both(mQ, mX, mS).launch(
                 grid=grid, block=block, stream=stream, use_pdl=pdl, cooperative=self.cooperative
             )
 
     @cute.kernel
-    def largest(self, mQ: cute.Tensor, mX: cute.Tensor, mS: cute.Tensor, mP: cute.Tensor):
-        """First of two launches. The second may start when all blocks of this one have waited: the numbers are there
-        then, and it may read them before it waits."""
-        scratch = lib.shared(Float32, 32)
+    def zero(self, mQ: cute.Tensor, mX: cute.Tensor, mS: cute.Tensor):
+        """Before the first of two launches, which may start when this one has waited: the numbers are there then."""
         lib.pdl_wait()
         lib.pdl_launch_dependents()
-        found = lib.block_reduce(self.rest(mX, Int32(0), Float32(0.0)), scratch, Int32(self.threads), "max")
-        if cute.arch.thread_idx()[0] == 0:
-            mP[cute.arch.block_idx()[0]] = found
+        if (cute.arch.thread_idx()[0] == 0) & (cute.arch.block_idx()[0] == 0):
+            mS[0] = Float32(0.0)
 
     @cute.kernel
-    def codes(self, mQ: cute.Tensor, mX: cute.Tensor, mS: cute.Tensor, mP: cute.Tensor):
-        """Second of two launches."""
+    def largest(self, mQ: cute.Tensor, mX: cute.Tensor, mS: cute.Tensor):
+        """First of two launches: it reads before it waits for the zero."""
         scratch = lib.shared(Float32, 32)
         lib.pdl_launch_dependents()
-        steps = self.steps(mX)
-        newest = steps - UNROLL
-        held = [self.load(mX, newest + k) for k in range(UNROLL)]
+        found = lib.block_reduce(self.rest(mX, Int32(0), Float32(0.0)), scratch, Int32(self.threads), "max")
         lib.pdl_wait()
-        inverse = self.scale(mS, mP, self.largest_of_all(mP, scratch))
-        for k in cutlass.range_constexpr(UNROLL):
+        self.raise_to(mS, lib.dynamic_scale(found))
+
+    @cute.kernel
+    def codes(self, mQ: cute.Tensor, mX: cute.Tensor, mS: cute.Tensor):
+        """Second of two launches: it reads its first vectors before it waits for the scale."""
+        lib.pdl_launch_dependents()
+        newest = self.steps(mX) - self.unroll
+        held = [self.load(mX, newest + k) for k in range(self.unroll)]
+        lib.pdl_wait()
+        inverse = lib.rcp_rn(self.found(mS))
+        for k in cutlass.range_constexpr(self.unroll):
             self.encode(mQ, mX, newest + k, held[k], inverse)
         self.encode_rest(mQ, mX, Int32(0), newest, inverse)
 
     @cute.kernel
-    def both(self, mQ: cute.Tensor, mX: cute.Tensor, mS: cute.Tensor, mP: cute.Tensor | None):
+    def both(self, mQ: cute.Tensor, mX: cute.Tensor, mS: cute.Tensor):
         """The only launch."""
         scratch = lib.shared(Float32, 32)
         lib.pdl_launch_dependents()
         lib.pdl_wait()
+        token = Int32(0)
+        if cutlass.const_expr(self.several):
+            if (cute.arch.thread_idx()[0] == 0) & (cute.arch.block_idx()[0] == 0):
+                mS[0] = Float32(0.0)
+            token = lib.grid_arrive()
         held = [self.load(mX, Int32(k)) for k in range(self.kept)]
         found = Float32(0.0)
         for k in cutlass.range_constexpr(self.kept):
             found = lib.fmax(found, self.absmax(held[k]))
         found = lib.block_reduce(self.rest(mX, Int32(self.kept), found), scratch, Int32(self.threads), "max")
+        scale = lib.dynamic_scale(found)
         if cutlass.const_expr(self.several):
-            if cute.arch.thread_idx()[0] == 0:
-                mP[cute.arch.block_idx()[0]] = found  # type: ignore[index]
+            lib.grid_wait(token)
+            self.raise_to(mS, scale)
             lib.grid_sync()
-            found = self.largest_of_all(mP, scratch)
-        inverse = self.scale(mS, mP, found)
+            scale = self.found(mS)
+        elif cute.arch.thread_idx()[0] == 0:
+            mS[0] = scale
+        inverse = lib.rcp_rn(scale)
         for k in cutlass.range_constexpr(self.kept):
-            self.encode(mQ, mX, Int32(k), held[k], inverse)
+            self.encode(mQ, mX, Int32(k), lib.forget_words(held[k]), inverse)
         self.encode_rest(mQ, mX, Int32(self.kept), self.steps(mX), inverse)
 
     def vectors(self, mX):
@@ -147,27 +163,21 @@ class PerTensor(Specialisation):
     @cute.jit
     def rest(self, mX: cute.Tensor, first: Int32, found: Float32):
         """The largest of `found` and of the magnitudes of this thread's vectors from `first` on."""
-        for step in range(first, self.steps(mX), UNROLL):
-            loaded = [self.load(mX, step + k) for k in range(UNROLL)]
-            for k in cutlass.range_constexpr(UNROLL):
+        for step in range(first, self.steps(mX), self.unroll):
+            loaded = [self.load(mX, step + k) for k in range(self.unroll)]
+            for k in cutlass.range_constexpr(self.unroll):
                 found = lib.fmax(found, self.absmax(loaded[k]))
         return found
 
     @cute.jit
-    def largest_of_all(self, mP: cute.Tensor, scratch: cute.Pointer):
-        """The largest of all blocks, in every thread."""
-        found = Float32(0.0)
-        for i in range(cute.arch.thread_idx()[0], mP.shape[0], self.threads):
-            found = lib.fmax(found, lib.peek(mP.iterator + i, Uint32).bitcast(Float32))
-        return lib.block_reduce(found, scratch, Int32(self.threads), "max")
+    def raise_to(self, mS: cute.Tensor, scale: Float32):
+        """The scale in memory becomes at least `scale`, once a block. Numbers above zero are ordered as their bits."""
+        if cute.arch.thread_idx()[0] == 0:
+            lib.atomic_max(cute.recast_ptr(mS.iterator, dtype=Int32), scale.bitcast(Int32))
 
-    @cute.jit
-    def scale(self, mS: cute.Tensor, mP: cute.Tensor | None, largest: Float32):
-        """1 / scale; the first block writes the scale."""
-        scale = lib.dynamic_scale(largest)
-        if (cute.arch.block_idx()[0] == 0) & (cute.arch.thread_idx()[0] == 0):
-            mS[0] = scale
-        return lib.rcp_rn(scale)
+    def found(self, mS):
+        """The scale that all blocks have raised."""
+        return lib.peek(mS.iterator, Uint32).bitcast(Float32)
 
     @cute.jit
     def encode(self, mQ: cute.Tensor, mX: cute.Tensor, step: Int32, words, inverse: Float32):
@@ -180,9 +190,9 @@ class PerTensor(Specialisation):
     @cute.jit
     def encode_rest(self, mQ: cute.Tensor, mX: cute.Tensor, first: Int32, last: Int32, inverse: Float32):
         """Codes of this thread's vectors from `first` to before `last`, the last ones first."""
-        for back in range(first, last, UNROLL):
-            step = first + last - back - UNROLL
-            loaded = [self.load(mX, lib.select(step + k >= first, step + k, Int32(-1))) for k in range(UNROLL)]
-            for k in cutlass.range_constexpr(UNROLL):
+        for back in range(first, last, self.unroll):
+            step = first + last - back - self.unroll
+            loaded = [self.load(mX, lib.select(step + k >= first, step + k, Int32(-1))) for k in range(self.unroll)]
+            for k in cutlass.range_constexpr(self.unroll):
                 at = lib.select(step + k >= first, step + k, Int32(-1))
                 self.encode(mQ, mX, at, loaded[k], inverse)

@@ -55,7 +55,8 @@ class PerTokenGroup(ChunkedRows, Specialisation):
         wide = min(self.align, self.vec * scalar(self.dtype).bytes)
         q = rows_of(self.codes, "Q" if self.scales == "packed" else "T", self.d, min(self.out_align, self.vec))
         if self.scales == "packed":
-            scales = Tensor("i32", ("T", -(-self.groups // 4)), (1, None), 4)
+            words = -(-self.groups // 4)  # columns at multiples of four rows: zeros of one do not reach into the next
+            scales = Tensor("i32", ("T", words), (1, None), 4, 4 if words > 1 else 1)
         else:
             scales = Tensor("f32", ("T", self.groups), (1, None) if self.scales == "columns" else (None, 1), 4)
         return rows_of(self.dtype, "T", self.d, wide), q, scales, Scalar("f32"), Scalar("f32"), Scalar("f32")

@@ -44,12 +44,19 @@ class StaticQuant(ChunkedRows, Specialisation):
     stream: bool = True
     lead: int = 0
 
+    @property
+    def one(self) -> bool:
+        """Whether there is one scale."""
+        return self.down == "all" and self.across == self.d
+
     def arguments(self):
         wide = min(self.align, self.vec * scalar(self.dtype).bytes)
         q = rows_of(self.codes, "T", self.d, min(self.out_align, self.vec))
         rows: dict[str, int | str] = {"all": 1, "each": "T", "some": "S"}
         down = rows[self.down]
-        if self.wide:
+        if self.one:
+            scales = vector("f32", 1, 4)
+        elif self.wide:
             scales = Tensor("f32", (down, self.d), (None, 1), 16, 4)
         else:
             scales = Tensor("f32", (down, self.d // self.across), (None, None), 4)
@@ -60,7 +67,7 @@ class StaticQuant(ChunkedRows, Specialisation):
         self,
         mQ: cute.Tensor,  # (T, d), codes
         mX: cute.Tensor,  # (T, d)
-        mS: cute.Tensor,  # (1, T or S, d / across)
+        mS: cute.Tensor,  # (1,), or (1, T or S, d / across)
         mZ: cute.Tensor | None,  # (1,): zero point
         blocks: Int32,
         stream,
@@ -106,7 +113,9 @@ class StaticQuant(ChunkedRows, Specialisation):
     def factors(self, mS, row, column):
         """What the vector at `column` is divided by (int8 that is not shifted) or multiplied by: `vec` Float32, one
         object for neighbours that share a scale. Reciprocals branch, so they stand behind all loads."""
-        if self.wide:
+        if self.one:
+            scales, shared = lib.load_words(mS.iterator, 4, lib.CACHED), self.vec
+        elif self.wide:
             align, shared = min(16, 4 * self.vec), 1
             scales = lib.load_words(mS[row, None].iterator + column, 4 * self.vec, lib.CACHED, align)
         else:

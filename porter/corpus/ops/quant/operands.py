@@ -28,6 +28,12 @@ def element_accesses(input: Any, codes: Any) -> tuple[int, int]:
     return access_width(length, [input]) * input.element_size(), access_width(length, [codes])
 
 
+def element_widths(length: int, vec: int) -> tuple[int, ...]:
+    """Elements of a thread that the tuning table may choose from: one access of the input, or two where the row is a
+    whole number of those (codes are then written in accesses twice as wide)."""
+    return (vec,) if vec == 1 or length % (2 * vec) else (vec, 2 * vec)
+
+
 def row_scales(name: str, scale: Any, rows: int, dtype: str = "f32") -> None:
     """Raise ValueError unless `scale` holds a number of `dtype` for each row: shape (rows,) or (..., 1)."""
     check_dtype(name, scale, dtype)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from porter.corpus.ops.quant import per_token_reference as reference
-from porter.corpus.ops.quant.operands import element_accesses, input_and_codes, row_scales
+from porter.corpus.ops.quant.operands import element_accesses, element_widths, input_and_codes, row_scales
 from porter.corpus.ops.rows import access_width, as_rows, check_dtype, check_scalar, flat_scalar, spread_rows
 from porter.corpus.ops.spread import spread_elements
 from porter.corpus.runtime.device import Device
@@ -103,16 +103,19 @@ def static_scaled_int8_quant(device: Device, result: Any, input: Any, scale: Any
     if rows == 0 or length == 0:
         return None
     vec = access_width(length, [input, result])
-    spread = spread_elements(device, "static_scaled_int8_quant", dtype, rows, length, vec)
+    vecs = element_widths(length, vec)
+    spread = spread_elements(device, "static_scaled_int8_quant", dtype, rows, length, vec, vecs)
     kernel = StaticQuant(
-        dtype, length, vec, spread.threads, spread.rows, "i8", length, "all", azp is not None, False,
+        dtype, length, spread.vec, spread.threads, spread.rows, "i8", length, "all", azp is not None, False,
         *element_accesses(input, result), device.pdl, spread.prefetch, spread.stream, spread.lead,
     )  # fmt: skip
-    blocks = kernel.blocks(rows)
+    blocks, direct = kernel.blocks(rows), input.dim() == 2 and scale.dim() == 1 and (azp is None or azp.dim() == 1)
 
     def bind(launch: Callable[..., None]) -> Callable[..., None]:
+        if direct:
+            return lambda result, input, scale, azp: launch(result, input, scale, azp, blocks)
         return lambda result, input, scale, azp: launch(
-            as_rows(result, 1), as_rows(input, 1), scale.view(1, 1), flat_scalar(azp), blocks
+            as_rows(result, 1), as_rows(input, 1), scale.view(1), flat_scalar(azp), blocks
         )
 
     return kernel, bind

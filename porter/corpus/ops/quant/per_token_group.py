@@ -42,7 +42,7 @@ def per_token_group_fp8_quant(
     if made is None:
         return None
     kernel, blocks = made
-    direct = input.dim() == 2
+    direct = input.dim() == output_s.dim() == 2
 
     def bind(launch: Callable[..., None]) -> Callable[..., None]:
         if direct:
@@ -76,8 +76,13 @@ def per_token_group_quant_int8(
     if made is None:
         return None
     kernel, blocks = made
+    direct = input.dim() == output_s.dim() == 2
 
     def bind(launch: Callable[..., None]) -> Callable[..., None]:
+        if direct:
+            return lambda input, output_q, output_s, group_size, eps, int8_min, int8_max: launch(
+                input, output_q, output_s, eps, int8_min, int8_max, blocks
+            )
         return lambda input, output_q, output_s, group_size, eps, int8_min, int8_max: launch(
             as_rows(input, 1), as_rows(output_q, 1), as_rows(output_s, 1), eps, int8_min, int8_max, blocks
         )
@@ -124,9 +129,13 @@ def per_token_group_fp8_quant_packed(
     _check_range(eps, max_8bit)
     kernel = _kernel(device, "per_token_group_fp8_quant_packed", dtype, rows, input, output_q, group_size, "e4m3",
                      "packed", True)  # fmt: skip
-    blocks = kernel.blocks(rounded)
+    blocks, direct = kernel.blocks(rounded), input.dim() == output_q.dim() == 2
 
     def bind(launch: Callable[..., None]) -> Callable[..., None]:
+        if direct:
+            return lambda input, output_q, output_s_packed, group_size, eps, min_8bit, max_8bit: launch(
+                input, output_q, output_s_packed, eps, min_8bit, max_8bit, blocks
+            )
         return lambda input, output_q, output_s_packed, group_size, eps, min_8bit, max_8bit: launch(
             as_rows(input, 1), as_rows(output_q, 1), output_s_packed, eps, min_8bit, max_8bit, blocks
         )

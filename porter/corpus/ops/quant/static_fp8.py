@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from porter.corpus.ops.quant import static_fp8_reference as reference
-from porter.corpus.ops.quant.operands import element_accesses, input_and_codes
+from porter.corpus.ops.quant.operands import element_accesses, element_widths, input_and_codes
 from porter.corpus.ops.quant.spread import spread_tensor
 from porter.corpus.ops.rows import access_width, as_rows, check_dtype, check_scalar
 from porter.corpus.ops.spread import spread_elements
@@ -39,20 +39,22 @@ def static_scaled_fp8_quant(
     down = "all" if grid.shape[0] == 1 else "each" if grid.shape[0] == rows else "some"
     vec = access_width(length, [input, result])
     wide = across == 1 and vec % 4 == 0 and _wide(grid)
-    spread = spread_elements(device, "static_scaled_fp8_quant", dtype, rows, length, vec)
+    vecs = element_widths(length, vec)
+    spread = spread_elements(device, "static_scaled_fp8_quant", dtype, rows, length, vec, vecs)
     kernel = _kernel()(
-        dtype, length, vec, spread.threads, spread.rows, codes, across, down, False, wide,
+        dtype, length, spread.vec, spread.threads, spread.rows, codes, across, down, False, wide,
         *element_accesses(input, result), device.pdl, spread.prefetch, spread.stream, spread.lead,
     )  # fmt: skip
     blocks = kernel.blocks(rows)
-    if grid.numel() == 1 and input.dim() == 2:
-
-        def bind_one(launch: Callable[..., None]) -> Callable[..., None]:
-            return lambda result, input, scale, _: launch(result, input, scale.view(1, 1), None, blocks)
-
-        return kernel, bind_one
+    one, direct = kernel.one, input.dim() == 2 and scale.dim() == 1
 
     def bind(launch: Callable[..., None]) -> Callable[..., None]:
+        if one and direct:
+            return lambda result, input, scale, _: launch(result, input, scale, None, blocks)
+        if one:
+            return lambda result, input, scale, _: launch(
+                as_rows(result, 1), as_rows(input, 1), scale.view(1), None, blocks
+            )
         return lambda result, input, scale, shape: launch(
             as_rows(result, 1), as_rows(input, 1), scale_grid(scale, shape, rows, length), None, blocks
         )
@@ -110,9 +112,8 @@ def dynamic_scaled_fp8_quant(device: Device, result: Any, input: Any, scale: Any
     """`scale` = max(max |input| / 448, 1 / (448 * 512)), one float32; `result` (..., H) e4m3 = input * (1 / scale).
 
     `input` as for static_scaled_fp8_quant. NaN does not count for the scale, its code is 448. One launch with a barrier
-    of all blocks, or two launches, as the tuning table or a rule says; a few KB for the blocks' results come from
-    torch's allocator, nothing where one block is enough. SGLang's `sgl_per_tensor_quant_fp8(..., is_static=False)` is
-    this without the least scale. Without numbers nothing is written. Raises ValueError for other arguments.
+    of all blocks, or two launches, as the tuning table or a rule says. SGLang's `sgl_per_tensor_quant_fp8` that is not
+    static is this without the least scale. Without numbers nothing is written. Raises ValueError for other arguments.
     """
     from porter.corpus.kernels.quant.per_tensor import PerTensor
 
@@ -125,18 +126,15 @@ def dynamic_scaled_fp8_quant(device: Device, result: Any, input: Any, scale: Any
     if rows * (length // vec) >= 1 << 30:
         raise Unsupported("more vectors than 32 bits count")
     spread = spread_tensor(device, "dynamic_scaled_fp8_quant", dtype, rows, length, vec)
-    several = spread.blocks > 1
     kernel = PerTensor(
-        dtype, length, vec, spread.threads, spread.launches, spread.kept, several, *element_accesses(input, result),
-        device.pdl,
+        dtype, length, vec, spread.threads, spread.launches, spread.kept, spread.blocks > 1,
+        *element_accesses(input, result), device.pdl,
     )  # fmt: skip
-    blocks = spread.blocks
+    blocks, direct = spread.blocks, input.dim() == 2 and scale.dim() == 1
 
     def bind(launch: Callable[..., None]) -> Callable[..., None]:
-        def call(result: Any, input: Any, scale: Any) -> None:
-            parts = scale.new_empty(blocks) if several else None
-            launch(as_rows(result, 1), as_rows(input, 1), scale.view(1), parts, blocks)
-
-        return call
+        if direct:
+            return lambda result, input, scale: launch(result, input, scale, blocks)
+        return lambda result, input, scale: launch(as_rows(result, 1), as_rows(input, 1), scale.view(1), blocks)
 
     return kernel, bind
