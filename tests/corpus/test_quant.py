@@ -119,9 +119,8 @@ LAUNCHES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize(("arch", "shape"), [("sm_90a", (37, 96)), ("sm_90a", (3, 77)), ("sm_100a", (37, 96))])
 @pytest.mark.parametrize("choice", LAUNCHES, ids=lambda c: "-".join(map(str, c.values())))
-@pytest.mark.parametrize("shape", [(37, 96), (3, 77)])
 def test_one_launch_and_two_give_the_same(arch, choice, shape):
     x = torch.randn(*shape).bfloat16()
     x[-1, -1], x[0, 0] = -30.0, NAN
@@ -151,9 +150,10 @@ def test_both_ways_are_candidates():
 # ---------------------------------------------------------------- a scale for each row
 
 
-@pytest.mark.parametrize("arch", ARCHS)
-@pytest.mark.parametrize("length", [96, 77])
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+@pytest.mark.parametrize(
+    ("arch", "length", "dtype"),
+    [("sm_90a", 96, torch.bfloat16), ("sm_90a", 77, torch.float32), ("sm_100a", 96, torch.float32)],
+)
 def test_rows_of_what_is_no_number(arch, length, dtype):
     x = odd_values(7, length, dtype)
     out, scale = torch.zeros(7, length, dtype=E4M3), torch.zeros(7, 1)
@@ -225,10 +225,10 @@ def test_wrong_rows_are_refused():
 # ---------------------------------------------------------------- a scale for each group
 
 
-@pytest.mark.parametrize("arch", ARCHS)
-@pytest.mark.parametrize("group", [64, 128])
-@pytest.mark.parametrize("power", [False, True])
-@pytest.mark.parametrize("vec", [8, 16])
+@pytest.mark.parametrize(
+    ("arch", "group", "power", "vec"),
+    [("sm_90a", 64, False, 8), ("sm_90a", 128, True, 16), ("sm_100a", 128, False, 16), ("sm_100a", 64, True, 8)],
+)
 def test_groups_of_what_is_no_number(arch, group, power, vec):
     x = odd_values(7, 384)
     arguments = x, torch.zeros(7, 384, dtype=E4M3), torch.zeros(7, 384 // group), group, EPS, -448.0, 448.0, power
@@ -265,9 +265,11 @@ def test_group_codes_of_int8_are_cut_off():
     assert got[1][0, :5].tolist() == [127, 1, -1, 0, 0]
 
 
-@pytest.mark.parametrize("arch", ARCHS)
-@pytest.mark.parametrize(("rows", "length", "group"), [(1, 128, 128), (6, 640, 128), (5, 320, 64), (4, 1024, 64)])
-@pytest.mark.parametrize("per_thread", [1, 2])
+@pytest.mark.parametrize(
+    ("arch", "rows", "length", "group", "per_thread"),
+    [("sm_90a", 1, 128, 128, 1), ("sm_90a", 6, 640, 128, 2), ("sm_90a", 5, 320, 64, 1), ("sm_100a", 4, 1024, 64, 2),
+     ("sm_100a", 5, 640, 128, 1)],
+)  # fmt: skip
 def test_packed_scales_and_their_padding(arch, rows, length, group, per_thread):
     """Every byte of the memory is what it must be: codes, zeros, or untouched."""
     x, groups, padded = odd_values(7, length)[-rows:], length // group, -(-rows // 4) * 4
@@ -291,8 +293,7 @@ def test_a_group_of_zeros_is_packed_as_0x5e():
     assert (packed == 0x5E5E5E5E).all()
 
 
-@pytest.mark.parametrize("pad", [0, 3])
-@pytest.mark.parametrize("power", [False, True])
+@pytest.mark.parametrize(("pad", "power"), [(0, True), (3, False)])
 def test_columns_of_scales(pad, power):
     """The scales of a group are neighbours; memory beyond the rows stays as it is."""
     x, out, memory = torch.randn(5, 384).bfloat16(), torch.zeros(5, 384, dtype=E4M3), torch.full((3, 5 + pad), 7.0)
@@ -358,3 +359,47 @@ def test_group_shapes_are_lists_in_torch():
     assert torch.equal(bits(out), bits((x * (1 / scale)).clamp(-448, 448).to(E4M3)))
     corpus.static_scaled_fp8_quant(out.zero_(), x, scale, (-1, 1))
     assert out.float().any()
+
+
+ELEMENTS = (
+    {"vec": 16, "rows": 4, "threads": 64, "prefetch": True, "stream": False, "lead": 3},
+    {"vec": 8, "rows": 2, "threads": 32, "prefetch": False, "stream": True, "lead": 0},
+)
+ROWS = (
+    {"threads": 64, "rows": 2, "prefetch": "rows", "lead": 2},
+    {"threads": 16, "rows": 8, "prefetch": "none", "lead": 0},
+    {"threads": 96, "rows": 1, "prefetch": "all", "lead": 0},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("choice", ELEMENTS, ids=lambda c: str(c["vec"]))
+@pytest.mark.parametrize("scale", ["one", "columns", "rows", "blocks", "int8", "azp", "groups", "int8 groups"])
+def test_what_the_tuner_may_choose_for_elements(choice, scale):
+    x, out = torch.randn(9, 768).bfloat16(), torch.zeros(9, 768, dtype=torch.int8 if "int8" in scale else E4M3)
+    with tuning.forced(choice):
+        if "groups" in scale:
+            name = "per_token_group_quant_int8" if "int8" in scale else "per_token_group_fp8_quant"
+            limits = (-128.0, 127.0) if "int8" in scale else (-448.0, 448.0, False)
+            both(name, (x, out, torch.zeros(9, 6), 128, EPS, *limits), (1, 2))
+        elif scale in ("int8", "azp"):
+            zero = torch.tensor([5], dtype=torch.int32) if scale == "azp" else None
+            both("static_scaled_int8_quant", (out.to(torch.int8), x, torch.tensor([0.02]), zero), (0,))
+        else:
+            shape, group = {"one": ((1,), None), "columns": ((768,), (-1, 1)), "rows": ((9,), (1, -1)),
+                            "blocks": ((3, 24), None)}[scale]  # fmt: skip
+            both("static_scaled_fp8_quant", (out, x, torch.rand(shape) + 0.01, group), (0,))
+
+
+@pytest.mark.parametrize("choice", ROWS, ids=lambda c: str(c["threads"]))
+@pytest.mark.parametrize("codes", [E4M3, torch.int8, torch.int32])
+def test_what_the_tuner_may_choose_for_rows(choice, codes):
+    """int32 stands for zero points."""
+    x, scale = odd_values(9, 768), torch.zeros(9, 1)
+    x[6:] = torch.randn(3, 768)
+    with tuning.forced(choice):
+        if codes == E4M3:
+            both("dynamic_per_token_scaled_fp8_quant", (torch.zeros(9, 768, dtype=E4M3), x, scale, None), (0, 2))
+        else:
+            zero = torch.zeros(9, 1, dtype=torch.int32) if codes == torch.int32 else None
+            written = (0, 2, 3) if zero is not None else (0, 2)
+            both("dynamic_scaled_int8_quant", (torch.zeros(9, 768, dtype=torch.int8), x, scale, zero), written)

@@ -80,7 +80,5 @@ def _power_of_two(scale: Any) -> tuple[Any, Any]:
 
     fraction, exponent = torch.frexp(scale.clamp_min(LEAST_POWER_OF))  # 0.5 <= fraction < 1
     code = exponent + 127 - (fraction == 0.5).int()
-    infinite = scale == float("inf")
-    code = torch.where(infinite, torch.full_like(code, _INFINITE), code)
-    value = torch.where(infinite, scale, torch.ldexp(torch.ones_like(scale), (code - 127).to(torch.int32)))
-    return code, value
+    code = code.masked_fill(scale == float("inf"), _INFINITE)
+    return code, (code << 23).view(torch.float32)
