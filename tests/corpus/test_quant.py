@@ -114,8 +114,8 @@ def test_wrong_given_scales_are_refused():
 # ---------------------------------------------------------------- fp8 with one scale that is computed
 
 LAUNCHES = (
-    {}, {"launches": 2, "threads": 64, "blocks": 3, "kept": 0}, {"launches": 1, "threads": 64, "blocks": 3, "kept": 2},
-    {"launches": 1, "threads": 64, "blocks": 5, "kept": 0}, {"launches": 1, "threads": 64, "blocks": 1, "kept": 4},
+    {}, {"launches": 2, "threads": 64, "most": 3, "kept": 0}, {"launches": 1, "threads": 64, "most": 3, "kept": 2},
+    {"launches": 1, "threads": 64, "most": 5, "kept": 0}, {"launches": 1, "threads": 64, "most": 1, "kept": 4},
 )  # fmt: skip
 
 
@@ -143,8 +143,8 @@ def test_both_ways_are_candidates():
     with tuning.forced({}) as questions:
         run(corpus.dynamic_scaled_fp8_quant, torch.zeros(16, 4096, dtype=E4M3), torch.randn(16, 4096), torch.zeros(1))
     found = questions[0].candidates()
-    assert {c["launches"] for c in found} == {1, 2} and any(c["launches"] == c["blocks"] == 1 for c in found)
-    assert all(c["blocks"] <= 132 for c in found if c["launches"] == 1)
+    assert {c["launches"] for c in found} == {1, 2} and any(c["launches"] == c["most"] == 1 for c in found)
+    assert all(c["most"] <= 132 for c in found if c["launches"] == 1)
 
 
 # ---------------------------------------------------------------- a scale for each row

@@ -65,7 +65,7 @@ def test_every_way_to_find_one_scale(shape):
         found.fill_(-1.0)
         graph.replay()
         assert torch.equal(bits(got), bits(want)) and torch.equal(found, scale), choice
-        kinds.add((choice["launches"], choice["blocks"] > 1))
+        kinds.add((choice["launches"], choice["most"] > 1))
     assert {(2, True), (1, True)} <= kinds or shape[0] == 1
 
 
@@ -75,7 +75,7 @@ def test_barriers_of_several_streams_do_not_meet():
     for i in range(4):
         x = torch.randn(64, 4096, device="cuda").bfloat16() * (i + 1)
         tensors.append((torch.empty(64, 4096, dtype=E4M3, device="cuda"), x, torch.empty(1, device="cuda")))
-    choice = {"launches": 1, "threads": 1024, "blocks": 16, "kept": 2}
+    choice = {"launches": 1, "threads": 1024, "most": 16, "kept": 2}
     with tuning.forced(choice):
         launch = OPS["dynamic_scaled_fp8_quant"].launcher(device_of(tensors[0][1]), tensors[0])
     torch.cuda.synchronize()

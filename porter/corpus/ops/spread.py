@@ -56,7 +56,10 @@ def spread_elements(
     def candidates() -> list[dict[str, Any]]:
         if not vecs:
             return of_width(vectors)
-        return [c | {"vec": n} for n in vecs for c in of_width(-(-length // n))]
+        # several widths: a block of every power of two is near enough, and L1 matters with all else chosen only
+        every = [c | {"vec": n} for n in vecs for c in of_width(-(-length // n))]
+        return [c for c in every if c["threads"] in (64, 128, 256, 512, default["threads"])
+                and c["stream"] == default["stream"]]  # fmt: skip
 
     def of_width(vectors: int) -> list[dict[str, Any]]:
         sizes = [t for t in (32, 64, 128, 192, 224, 256, 512, 1024) if t == 32 or t < 2 * vectors]

@@ -31,7 +31,7 @@ class PerTensor(Specialisation):
     threads_of_block: int
     launches: int
     kept: int
-    several: bool  # blocks
+    most: int  # blocks
     align: int = 16
     out_align: int = 16
     pdl: bool = True
@@ -39,6 +39,15 @@ class PerTensor(Specialisation):
     @property
     def threads(self) -> int:
         return self.threads_of_block
+
+    @property
+    def several(self) -> bool:
+        """Whether there may be several blocks."""
+        return self.most > 1
+
+    def blocks(self, rows: int) -> int:
+        """Blocks of a launch over so many rows: a vector for each thread, or `most`."""
+        return min(self.most, -(-rows * (self.d // self.vec) // self.threads))
 
     @property
     def cooperative(self) -> bool:

@@ -117,7 +117,8 @@ def per_token_group_fp8_quant_packed(
         raise ValueError(f"output_q has shape {tuple(output_q.shape)}, the input {tuple(input.shape)}")
     words, rounded = -(-(length // group_size) // 4), -(-rows // 4) * 4
     lies = output_s_packed.dim() == 2 and (
-        (output_s_packed.stride(0) == 1 or rows == 1) and (output_s_packed.stride(1) == rounded or words == 1)
+        rows == 0
+        or ((output_s_packed.stride(0) == 1 or rows == 1) and (output_s_packed.stride(1) == rounded or words == 1))
     )
     if tuple(output_s_packed.shape) != (rows, words) or not lies:
         raise ValueError(

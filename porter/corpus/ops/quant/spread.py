@@ -7,71 +7,58 @@ from typing import Any
 
 from porter.corpus.runtime.device import Device
 from porter.corpus.runtime.tuning import choose
-from porter.corpus.runtime.two_phases import one_launch
+from porter.corpus.runtime.two_phases import Costs, one_launch
 
 _THREADS = 1024  # of a block: one of them fits into an SM whatever its registers, so all blocks of a launch run at once
 _KEPT = 8  # vectors of 16 bytes, of 64 registers
+# What sets the scale to zero is a launch too.
+_COSTS = Costs(launch_us=2 * Costs.launch_us, launch_pdl_us=2 * Costs.launch_pdl_us)
 
 
 @dataclass(frozen=True)
 class TensorSpread:
-    """How all numbers of a tensor are spread where they share a scale. launches: 2, or 1 with a barrier of all
-    `blocks`; kept: vectors that a thread keeps in registers over the barrier."""
+    """How all numbers of a tensor are spread where they share a scale. launches: 2, or 1 with a barrier of all blocks,
+    `most` at most; kept: vectors that a thread keeps in registers over the barrier."""
 
     launches: int
     threads: int
-    blocks: int
+    most: int
     kept: int
 
 
 def spread_tensor(device: Device, op: str, dtype: str, rows: int, length: int, vec: int) -> TensorSpread:
     """The tuning table's choice, or a rule: one block where its threads can keep all numbers in four vectors each; else
-    one launch with a barrier where `two_phases.one_launch` says so, which is while most numbers stay in registers."""
+    one launch with a barrier where `two_phases.one_launch` says so, which is while most numbers stay in registers.
+    Blocks of one launch are never more than SMs."""
     vectors = rows * (length // vec)
-    most = device.sm_count
-    alone = -(-vectors // _THREADS)
-    if alone <= 4:
-        default = {"launches": 1, "threads": _threads(vectors), "blocks": 1, "kept": _power(alone)}
+
+    def one(threads: int, most: int, kept: int | None = None) -> dict[str, Any]:
+        each = -(-vectors // (threads * min(most, -(-vectors // threads))))
+        return {"launches": 1, "threads": threads, "most": most, "kept": min(_KEPT, _power(each), kept or _KEPT)}
+
+    def two(threads: int, times: int) -> dict[str, Any]:
+        most = max(2, times * device.sm_count * _THREADS // threads)
+        return {"launches": 2, "threads": threads, "most": most, "kept": 0}
+
+    if vectors <= 4 * _THREADS:
+        default = one(min(_THREADS, max(32, _power(vectors))), 1)
     else:
-        blocks = min(most, -(-vectors // (_THREADS // 2)))
-        each = -(-vectors // (blocks * _THREADS))
         nbytes = vectors * vec * {"f32": 4}.get(dtype, 2)
-        again = max(0, nbytes - blocks * _THREADS * _KEPT * 16)
+        again = max(0, nbytes - device.sm_count * _THREADS * _KEPT * 16)
+        blocks = min(device.sm_count, -(-vectors // _THREADS))
         kept = nbytes - 2 * again  # what is not read again counts, what is, costs as much in either way
-        if one_launch(device, blocks, most, kept):
-            default = {"launches": 1, "threads": _THREADS, "blocks": blocks, "kept": min(_KEPT, _power(each))}
-        else:
-            default = {"launches": 2, "threads": 512, "blocks": _many(device, vectors, 512), "kept": 0}
+        pays = one_launch(device, blocks, device.sm_count, kept, _COSTS)
+        default = one(_THREADS, device.sm_count) if pays else two(512, 2)
 
     def candidates() -> list[dict[str, Any]]:
-        found = []
-        if alone <= 2 * _KEPT:
-            found += [{"launches": 1, "threads": t, "blocks": 1, "kept": min(_KEPT, _power(-(-vectors // t)))}
-                      for t in (256, 512, 1024) if t <= 2 * vectors]  # fmt: skip
-        for threads in (512, 1024):
-            for per_sm in (1, 0.5, 0.25):
-                blocks = min(int(most * per_sm), -(-vectors // threads))
-                if blocks > 1:
-                    each = -(-vectors // (blocks * threads))
-                    found += [{"launches": 1, "threads": threads, "blocks": blocks, "kept": kept}
-                              for kept in (0, 2, 4, 8, 16) if kept <= _power(each)
-                              and kept * threads <= _KEPT * _THREADS]  # fmt: skip
-        for threads in (256, 512, 1024):
-            for times in (1, 2, 4):
-                blocks = min(times * most * 1024 // threads, -(-vectors // threads))
-                if blocks > 1:
-                    found.append({"launches": 2, "threads": threads, "blocks": blocks, "kept": 0})
+        found = [one(t, 1) for t in (256, 512, 1024) if t <= 2 * vectors and vectors <= 2 * _KEPT * _THREADS]
+        if vectors > 256:
+            most = [m for m in (device.sm_count, device.sm_count // 2, device.sm_count // 4) if m > 1]
+            found += [one(t, m, kept) for t in (512, 1024) for m in most for kept in (1, 4, _KEPT)]
+            found += [two(t, times) for t in (256, 512, 1024) for times in (1, 2)]
         return list({tuple(c.items()): c for c in found}.values())
 
     return TensorSpread(**choose(device, op, f"{dtype}x{vec} {length}", rows, default, candidates))
-
-
-def _many(device: Device, vectors: int, threads: int) -> int:
-    return max(2, min(device.blocks_at_once(threads), -(-vectors // threads)))
-
-
-def _threads(vectors: int) -> int:
-    return min(_THREADS, max(32, -(-vectors // 32) * 32))
 
 
 def _power(n: int) -> int:

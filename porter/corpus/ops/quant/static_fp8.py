@@ -127,10 +127,10 @@ def dynamic_scaled_fp8_quant(device: Device, result: Any, input: Any, scale: Any
         raise Unsupported("more vectors than 32 bits count")
     spread = spread_tensor(device, "dynamic_scaled_fp8_quant", dtype, rows, length, vec)
     kernel = PerTensor(
-        dtype, length, vec, spread.threads, spread.launches, spread.kept, spread.blocks > 1,
+        dtype, length, vec, spread.threads, spread.launches, spread.kept, spread.most,
         *element_accesses(input, result), device.pdl,
     )  # fmt: skip
-    blocks, direct = spread.blocks, input.dim() == 2 and scale.dim() == 1
+    blocks, direct = kernel.blocks(rows), input.dim() == 2 and scale.dim() == 1
 
     def bind(launch: Callable[..., None]) -> Callable[..., None]:
         if direct:
