@@ -176,6 +176,7 @@ CALLS = {
     "unpack_e4m3": lambda v: lib.unpack_e4m3((v.u,), 4),
     "unpack_e5m2": lambda v: lib.unpack_e5m2((v.u,), 4),
     "pack_e5m2": lambda v: lib.pack_e5m2(v.eight[:4], clamp=True),
+    "pack_fp8": lambda v: lib.pack_fp8(v.eight, "e4m3") + lib.pack_fp8(v.eight, "e5m2"),
     "warp_argmax": lambda v: lib.warp_argmax(v.u, v.w),
     "group_argmax": lambda v: lib.group_argmax(v.u, v.w, 8),
     "block_argmax": lambda v: lib.block_argmax(v.u, v.w, v.scratch(Uint32), v.scratch(Uint32), 2, 0),

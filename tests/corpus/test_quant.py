@@ -403,3 +403,27 @@ def test_what_the_tuner_may_choose_for_rows(choice, codes):
             zero = torch.zeros(9, 1, dtype=torch.int32) if codes == torch.int32 else None
             written = (0, 2, 3) if zero is not None else (0, 2)
             both("dynamic_scaled_int8_quant", (torch.zeros(9, 768, dtype=torch.int8), x, scale, zero), written)
+
+
+@pytest.mark.parametrize("name", ["rms_norm", "fused_add_rms_norm", "silu_and_mul"])
+def test_other_static_quantisers_to_e5m2(name):
+    """Saturating at 57344, NaN too; the same as without quantisation and a static one after it."""
+    x, w, scale = odd_values(7, 192), torch.rand(192).bfloat16() + 0.5, torch.tensor([2e-5])
+    x[5:] = torch.randn(2, 192) * 3
+    if name == "silu_and_mul":
+        plain, codes = torch.zeros(7, 96).bfloat16(), torch.zeros(7, 96, dtype=E5M2)
+        run(corpus.silu_and_mul, plain, x)
+        got = both("silu_and_mul_quant", (codes, x, scale), (0,))[0]
+    else:
+        residual = torch.randn(7, 192).bfloat16()
+        plain, codes = torch.zeros(7, 192).bfloat16(), torch.zeros(7, 192, dtype=E5M2)
+        if name == "rms_norm":
+            run(corpus.rms_norm, plain, x, w, 1e-6)
+            got = both("rms_norm_static_fp8_quant", (codes, x, w, scale, 1e-6), (0,))[0]
+        else:
+            got = both("fused_add_rms_norm_static_fp8_quant", (codes, x, residual, w, scale, 1e-6), (0,))[0]
+            plain = x.clone()
+            run(corpus.fused_add_rms_norm, plain, residual, w, 1e-6)
+    want = torch.zeros(plain.shape, dtype=E5M2)
+    run(corpus.static_scaled_fp8_quant, want, plain, scale)
+    assert torch.equal(bits(got), bits(want)) and (got.float().abs() == 57344).any()

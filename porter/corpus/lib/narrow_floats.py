@@ -9,6 +9,7 @@ from cutlass import Float32, Uint32
 from porter.corpus.lib.floats import add_rn, fmin, mul_rn
 from porter.corpus.lib.inline import pure
 from porter.corpus.lib.integers import imin, select
+from porter.corpus.lib.packed import pack_e4m3
 
 E2M1_MAX = 6.0
 E5M2_MAX = 57344.0
@@ -127,6 +128,12 @@ def pack_e5m2(values, clamp=False):
         "mov.b32 $0, {l, h}; }"
     )
     return tuple(pure(four, Uint32, *values[i : i + 4]) for i in range(0, len(values), 4))
+
+
+def pack_fp8(values, codes):
+    """Float32 values (1, 2, or a multiple of 4) as fp8 codes, "e4m3" or "e5m2", saturating, NaN to the largest
+    (`cvt.rn.satfinite.e4m3x2.f32`, `cvt.rn.satfinite.e5m2x2.f32`)."""
+    return pack_e5m2(values, clamp=True) if codes == "e5m2" else pack_e4m3(values)
 
 
 def _halves(word):

@@ -19,10 +19,10 @@ from porter.corpus.runtime.ops import Plan, op, usually
     fallback=reference.silu_and_mul_quant,
 )
 def silu_and_mul_quant(device: Device, result: Any, input: Any, scale: Any) -> Plan:
-    """`result` (float8_e4m3fn) = silu_and_mul(input) * (1 / scale), clamped to +-448.
+    """`result` (float8_e4m3fn or float8_e5m2) = silu_and_mul(input) * (1 / scale), saturating.
 
-    `scale`: one float32. Three roundings: silu and the product to the dtype of `input`, then e4m3; equal to the bit to
-    `silu_and_mul` and a static quantisation after it. Otherwise as `silu_and_mul`.
+    `scale`: one float32. Three roundings: silu and the product to the dtype of `input`, then the code; equal to the bit
+    to `silu_and_mul` and a static quantisation after it. Otherwise as `silu_and_mul`.
     """
     check_scalar("scale", scale)
     plan, direct = _quantised(device, result, input, 0), input.dim() == 2 and scale.dim() == 1
@@ -94,7 +94,7 @@ def _quantised(
     from porter.corpus.kernels.activation.gated_quant import GatedQuant
 
     dtype = check_dtype("input", input, *FLOATS)
-    codes = check_dtype("result", out, "e4m3", *(("i8",) if group else ()))
+    codes = check_dtype("result", out, "e4m3", *(("i8",) if group else ("e5m2",)))
     rows, d = halves(out, input)
     if rows == 0 or d == 0:
         return None

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from porter.corpus.ops.code_reference import E4M3_MAX, INT8_MAX, LEAST_INT8_SCALE, LEAST_SCALE, e4m3, int8, quotient
+from porter.corpus.ops.code_reference import (
+    E4M3_MAX,
+    INT8_MAX,
+    LEAST_INT8_SCALE,
+    LEAST_SCALE,
+    e4m3,
+    fp8,
+    int8,
+    quotient,
+)
 
 
 def _halves(input: Any) -> tuple[Any, Any]:
@@ -80,7 +89,7 @@ def silu_and_mul_quant(result: Any, input: Any, scale: Any) -> None:
 
     gate, up = _halves(input)
     y = (torch.nn.functional.silu(gate) * up).float() * scale.reciprocal()
-    result.copy_(e4m3(y))
+    result.copy_(fp8(y, result.dtype))
 
 
 def silu_and_mul_per_block_quant(

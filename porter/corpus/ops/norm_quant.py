@@ -61,7 +61,7 @@ def _static_plan(
 
     if profile not in ("vllm", "flashinfer"):
         raise ValueError(f"profile is vllm or flashinfer, not {profile!r}")
-    check_dtype("result", result, "e4m3")
+    codes = check_dtype("result", result, "e4m3", "e5m2")
     check_scalar("scale", scale)
     dtype, weights, rows, vec, spread = quantised_rows(
         device, name, result, input, weight, residual, "e4m3", ahead=True
@@ -72,7 +72,7 @@ def _static_plan(
     kernel = RmsNormStaticFp8(
         dtype, Rows(input.shape[-1], vec, spread.threads, spread.rows), weights,
         None if residual is None else "unrounded" if exact else "rounded", "none" if exact else "single", device.pdl,
-        spread.prefetch, spread.ahead, spread.lead,
+        spread.prefetch, spread.ahead, spread.lead, codes,
     )  # fmt: skip
     return kernel, -(-rows // spread.rows)
 
@@ -86,7 +86,7 @@ def _static_plan(
 def rms_norm_static_fp8_quant(
     device: Device, result: Any, input: Any, weight: Any, scale: Any, epsilon: float, profile: str
 ) -> Plan:
-    """`result` (..., H) e4m3 = rms_norm(input) * (1 / scale), saturating.
+    """`result` (..., H) e4m3 or e5m2 = rms_norm(input) * (1 / scale), saturating.
 
     `input` (..., H) and `weight` (H,) as for rms_norm; `scale` one float32. "vllm" rounds the norm to the input's type
     before it is scaled, "flashinfer" does not. Raises ValueError for other arguments.
@@ -117,7 +117,7 @@ def rms_norm_static_fp8_quant(
 def fused_add_rms_norm_static_fp8_quant(
     device: Device, result: Any, input: Any, residual: Any, weight: Any, scale: Any, epsilon: float, profile: str
 ) -> Plan:
-    """residual = input + residual, then `result` e4m3 = rms_norm(residual) * (1 / scale); input is left as it is.
+    """residual = input + residual, then `result` = rms_norm(residual) * (1 / scale), e4m3 or e5m2; input stays as it is.
 
     As fused_add_rms_norm and rms_norm_static_fp8_quant. Raises ValueError for arguments that do not fit.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from porter.corpus.ops.code_reference import dynamic_scale, e4m3, int8
+from porter.corpus.ops.code_reference import dynamic_scale, e4m3, fp8, int8
 
 
 def rms_norm(
@@ -113,7 +113,7 @@ def _static_codes(result: Any, h: Any, weight: Any, scale: Any, epsilon: float, 
     import torch
 
     norm = _normalised(h, weight, epsilon, 0.0, profile, dtype if profile == "vllm" else torch.float32)
-    result.copy_(e4m3(norm.float() * (1.0 / scale.float())))
+    result.copy_(fp8(norm.float() * (1.0 / scale.float()), result.dtype))
 
 
 def rms_norm_dynamic_per_token_quant(

@@ -21,7 +21,7 @@ class GatedQuant(ChunkedRows, Specialisation):
     group 0: one given scale; the product is rounded to the dtype as silu_and_mul rounds it, then multiplied by
     1/scale. Else a scale for every `group` outputs, whose threads are neighbours in a warp: the product stays in
     float32 and is divided by the scale. transposed: the scales of one group are neighbours in memory.
-    codes: "e4m3", with groups also "i8".  bounded: there is a largest scale.
+    codes: "e4m3", with groups also "i8", without also "e5m2".  bounded: there is a largest scale.
     align, out_align: bytes of an access at most.
     prefetch, lead, stream: as for Gated.
     """
@@ -53,7 +53,7 @@ class GatedQuant(ChunkedRows, Specialisation):
     @cute.jit
     def __call__(
         self,
-        mQ: cute.Tensor,  # (T, d) e4m3 or int8
+        mQ: cute.Tensor,  # (T, d), codes
         mX: cute.Tensor,  # (T, 2 d): gate, up
         mS: cute.Tensor,  # (1,), or (T, d / group), written
         mUpper: cute.Tensor | None,  # (1,): largest scale
@@ -114,7 +114,7 @@ class GatedQuant(ChunkedRows, Specialisation):
         """Codes with the given 1/scale: silu rounded to T, the product rounded to T, then the product with 1/scale."""
         act = lib.silu_exact if T is Float32 else lib.silu
         y = lib.mul_words(lib.pack([act(x) for x in lib.unpack(gate, self.vec, T)], T), up, T)
-        return lib.pack_e4m3([v * inverse for v in lib.unpack(y, self.vec, T)])
+        return lib.pack_fp8([v * inverse for v in lib.unpack(y, self.vec, T)], self.codes)
 
     def product(self, gate, up, T):
         """gate * sigmoid(gate) * up in float32."""

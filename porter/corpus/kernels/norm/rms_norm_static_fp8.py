@@ -33,6 +33,7 @@ class RmsNormStaticFp8(Specialisation):
     prefetch: str = "none"
     ahead: int = 0
     lead: int = 0
+    codes: str = "e4m3"  # or "e5m2"
 
     @property
     def threads(self) -> int:
@@ -40,14 +41,14 @@ class RmsNormStaticFp8(Specialisation):
 
     def arguments(self):
         x = rows_of(self.dtype, "T", self.rows.length, self.rows.vec * scalar(self.dtype).bytes)
-        q = rows_of("e4m3", "T", self.rows.length, self.rows.vec)
+        q = rows_of(self.codes, "T", self.rows.length, self.rows.vec)
         w = vector(self.weight, self.rows.length, self.rows.vec * scalar(self.weight).bytes)
         return q, x, x if self.residual else None, w, vector("f32", 1, 4), Scalar("f32")
 
     @cute.jit
     def __call__(
         self,
-        mQ: cute.Tensor,  # (T, H) e4m3
+        mQ: cute.Tensor,  # (T, H), codes
         mX: cute.Tensor,  # (T, H)
         mR: cute.Tensor | None,  # (T, H), becomes the sum
         mW: cute.Tensor,  # (H,)
@@ -84,5 +85,5 @@ class RmsNormStaticFp8(Specialisation):
         inverse = lib.rcp_rn(scale.bitcast(Float32))  # it branches: before a load, it would hold that back
         N = Float32 if cutlass.const_expr(self.rounding == "none") else T
         norms = [lib.round_each(access, N) for access in rows.split(weighted(y, tXrW, 0, self.rounding, T, Float32))]
-        codes = [lib.pack_e4m3([v * inverse for v in access]) for access in norms]
+        codes = [lib.pack_fp8([v * inverse for v in access], self.codes) for access in norms]
         rows.store_words(rows.of(mQ, row), lane, codes, inside)

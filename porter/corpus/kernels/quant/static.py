@@ -144,8 +144,7 @@ class StaticQuant(ChunkedRows, Specialisation):
     def encoded(self, x, factors, zero):
         if self.shifted:
             return lib.shifted_int8_codes(x, factors[0], zero)
-        pack = lib.pack_e4m3 if self.codes == "e4m3" else lib.pack_e5m2
-        return pack([v * f for v, f in zip(x, factors, strict=True)], True)
+        return lib.pack_fp8([v * f for v, f in zip(x, factors, strict=True)], self.codes)
 
     def write(self, gQ, words):
         lib.store_words(gQ, words, self.vec, self.out_align)
