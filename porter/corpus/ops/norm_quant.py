@@ -117,7 +117,7 @@ def rms_norm_static_fp8_quant(
 def fused_add_rms_norm_static_fp8_quant(
     device: Device, result: Any, input: Any, residual: Any, weight: Any, scale: Any, epsilon: float, profile: str
 ) -> Plan:
-    """residual = input + residual, then `result` = rms_norm(residual) * (1 / scale), e4m3 or e5m2; input stays as it is.
+    """residual = input + residual, then `result` = rms_norm(residual) * (1 / scale), e4m3 or e5m2; input stays as is.
 
     As fused_add_rms_norm and rms_norm_static_fp8_quant. Raises ValueError for arguments that do not fit.
     """
