@@ -261,11 +261,17 @@ def embedding(out: Any, indices: Any, weight: Any, start: int, end: int) -> dict
 
 
 def input_of(x: int, result: int) -> Any:
-    """Codes whose scale is computed: they stand for argument `x` itself. Zero points are not looked at."""
+    """Codes whose scale is computed: they stand for argument `x` itself. Codes with zero points are not looked at, nor
+    int8 codes of rows whose 127 / max |x| is infinite in float32."""
 
     def exact(*arguments: Any) -> dict[int, Exact]:
         zero = arguments[3] if len(arguments) > 3 else None
-        return {} if torch.is_tensor(zero) and zero.dtype == torch.int32 else {result: Exact(arguments[x].double())}
+        if torch.is_tensor(zero) and zero.dtype == torch.int32:
+            return {}
+        value = arguments[x].double()
+        tiny = value.abs().amax(-1, keepdim=True) < 127 / torch.finfo(torch.float32).max
+        int8 = arguments[result].dtype == torch.int8
+        return {result: Exact(value, slack=tiny.double().expand_as(value) if int8 else None)}
 
     return exact
 
