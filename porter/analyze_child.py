@@ -80,7 +80,7 @@ def analyze_kernel(unit: Any, info: KernelInfo, config: PortConfig, compile_too:
         case = case_if_any(unit, info, config)
         instances = choose_instances(unit, info, case, config)[:2]
         found["instances"] = [str(i) for i in instances]
-        kernels = lower(unit, info, instances)
+        kernels = lower(unit, info, instances, case)
         found["lowered"] = True
         module = emit_module(make_plan(list(kernels), info, case, PlanOptions(False, unit.source, instances)))
         found["emitted"] = True

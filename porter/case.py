@@ -38,6 +38,17 @@ segments = "offsets_buffer"             # for set-per-segment: a buffer of E+1 o
                                         # segments are compared jointly: one permutation must fit all of them
 nonfinite = true                        # false: the kernel's contract excludes inf and NaN in this input
 
+[[symbols]]                             # one per __constant__ or __device__ variable that the kernel reaches and whose
+name = "filters::taps"                  # values the host or an earlier launch decides. As the source names it; a static
+                                        # local with its function: "scan::calls". It is a parameter of the port, "taps"
+role = "in"                             # in; of a __device__ variable also out | inout, which are compared
+dist = "normal"                         # with low and high as for a buffer; or
+values = [0.5, "1 / n"]                 # every element in order: numbers or expressions; or
+members = { scale = 0.5, taps = [1, 2] }  # every member of a struct that has members of several types; or
+initial = "declared"                    # what the declaration says, where the host does not overwrite it
+# dtype and shape are those of the declaration (half2 t[8] is f16 [8, 2], a struct of several types u8 of its size);
+# compare, compare_reason and nonfinite are as for a buffer
+
 [scalars]                               # every other kernel parameter: number, bool, or expression over sizes and
                                         # template arguments
 epsilon = 1e-6
@@ -99,6 +110,7 @@ from porter.case_model import (
     contiguous,
     span_of,
 )
+from porter.case_symbols import read_symbols
 from porter.cxx_types import pointee, scalar_name
 from porter.expr import ExprError
 from porter.model import Diagnostic, KernelInfo, PorterError
@@ -209,6 +221,9 @@ class _Reader:
                 self.fail("PRT902", f"the table [{key}] is missing" if key != "buffers" else "no [[buffers]] are given")
         sizes = self.sizes(self.typed(data, "sizes", dict, {}))
         buffers = tuple(self.buffer(b, i) for i, b in enumerate(self.typed(data, "buffers", list, [])))
+        scalars = self.scalars(self.typed(data, "scalars", dict, {}))
+        taken = [*(b.name for b in buffers), *(n for n, _ in scalars)]
+        buffers += read_symbols(self, self.typed(data, "symbols", list, []), taken)
         shapes, timed = (
             tuple(self.shape(s, key, i, sizes) for i, s in enumerate(self.typed(data, key, list, [])))
             for key in ("shapes", "performance")
@@ -222,7 +237,7 @@ class _Reader:
             or (CaseInstance(()),),
             sizes=sizes,
             buffers=buffers,
-            scalars=self.scalars(self.typed(data, "scalars", dict, {})),
+            scalars=scalars,
             launch=self.launch(self.typed(data, "launch", dict, {})),
             shapes=shapes,
             performance=timed,
@@ -397,7 +412,7 @@ class _Reader:
         names = [b.name for b in case.buffers]
         for name in names:
             if names.count(name) > 1:
-                self.fail("PRT903", f"two buffers are called `{name}`", "buffers", name)
+                self.fail("PRT903", f"two buffers are called `{name}`", *case.buffer(name).where)
         for b in case.buffers:
             if b.segments and b.segments not in names:
                 self.fail("PRT903", f"no buffer `{b.segments}`", "buffers", b.name, "segments",
@@ -417,7 +432,7 @@ def check_case(case: Case, info: KernelInfo) -> None:
     given = {b.name for b in case.buffers}
     scalars = {n for n, _ in case.scalars}
     for b in case.buffers:
-        if b.name not in pointers:
+        if b.name not in pointers and not b.symbol:
             case.fail("PRT905", f"{info.name} has no pointer parameter `{b.name}`", "buffers", b.name, "name",
                       help=suggestion(b.name, pointers))  # fmt: skip
     for name in pointers:
@@ -443,9 +458,11 @@ def _check_names(case: Case, templates: list[str], scalars: set[str]) -> None:
     known = {*sizes, *scalars, *templates}
     texts: list[tuple[str, tuple[str, ...]]] = []
     for b in case.buffers:
-        texts += [(e, ("buffers", b.name, "shape")) for e in b.shape]
-        texts += [(e, ("buffers", b.name, "strides")) for e in b.strides or ()]
-        texts += [(e, ("buffers", b.name, key)) for key, e in (("low", b.low), ("high", b.high)) if e is not None]
+        texts += [(e, (*b.where, "shape")) for e in b.shape]
+        texts += [(e, (*b.where, "strides")) for e in b.strides or ()]
+        texts += [(e, (*b.where, key)) for key, e in (("low", b.low), ("high", b.high)) if e is not None]
+        texts += [(e, (*b.where, "values")) for e in b.values or ()]
+        texts += [(e, (*b.where, "members")) for _, given in b.members for e in given]
     texts += [(e, ("launch", "grid")) for e in case.launch.grid] + [(e, ("launch", "block")) for e in case.launch.block]
     texts += [(case.launch.smem, ("launch", "smem"))] + [(e, ("launch", "cluster")) for e in case.launch.cluster]
     texts += [(i.when, ("instances", str(n), "when")) for n, i in enumerate(case.instances) if i.when]

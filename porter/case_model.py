@@ -30,9 +30,12 @@ MAX_POINTS = 20_000  # more combinations than this are sampled
 MAX_CANDIDATES = 1_000  # when only a few are wanted
 
 TOP_KEYS = ("schema", "kernel", "source", "only_shapes", "instances", "sizes", "shapes", "performance", "buffers",
-        "scalars", "launch", "reference", "tolerance", "original")  # fmt: skip
+        "symbols", "scalars", "launch", "reference", "tolerance", "original")  # fmt: skip
 BUFFER_KEYS = ("name", "dtype", "shape", "strides", "role", "dist", "low", "high", "init", "optional", "compare",
            "compare_reason", "segments", "nonfinite")  # fmt: skip
+SYMBOL_KEYS = ("name", "dtype", "shape", "role", "dist", "low", "high", "values", "members", "initial", "compare",
+           "compare_reason", "nonfinite")  # fmt: skip
+SYMBOL_ROLES = ("in", "out", "inout")
 LAUNCH_KEYS = ("grid", "block", "smem", "cooperative", "cluster")
 ORIGINAL_KEYS = ("violations", "reason")
 VIOLATIONS = ("shared-race", "global-race", "missing-fence", "uninitialised-read")
@@ -52,8 +55,23 @@ class CaseInstance:
 
 
 @dataclass(frozen=True)
+class Member:
+    """A scalar, or an array of scalars, in a struct: where it lies."""
+
+    path: str  # "scale", "inner.x"
+    dtype: str
+    offset: int  # bytes
+    count: int
+
+
+@dataclass(frozen=True)
 class BufferSpec:
-    """One pointer parameter. Shapes and strides are expressions; strides count elements, None means contiguous."""
+    """One pointer parameter. Shapes and strides are expressions; strides count elements, None means contiguous.
+
+    A `symbol` is a `__constant__` or `__device__` variable of the source by its name there, which the original has in
+    its module and the port takes as the parameter `name`. dtype and shape are "" and () until porter has seen its
+    declaration.
+    """
 
     name: str
     dtype: str  # an ir scalar name, or the name of a template type parameter
@@ -70,6 +88,24 @@ class BufferSpec:
     segments: str = ""
     nonfinite: bool = True
     line: int = field(default=0, compare=False)
+    symbol: str = ""
+    values: tuple[str, ...] | None = None  # expressions, one an element; instead of a distribution
+    members: tuple[tuple[str, tuple[str, ...]], ...] = ()  # of a struct: path and expressions
+    layout: tuple[Member, ...] = ()  # of a struct, from its declaration
+    declaration: str = ""  # the symbol's whole name there
+    initialised: bool = False  # its declaration gives values
+    declared: bool = False  # it starts with what its declaration says
+    image: bytes | None = field(default=None, repr=False)  # those bytes, once the original has been compiled
+
+    @property
+    def where(self) -> tuple[str, str]:
+        """Its table in the case file, as `fail` takes it."""
+        return ("symbols", self.symbol) if self.symbol else ("buffers", self.name)
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether the case, or the declaration, gives the values themselves, not a distribution."""
+        return self.values is not None or bool(self.members) or self.declared
 
     @property
     def is_read(self) -> bool:
@@ -305,7 +341,7 @@ class Case:
             found[name] = names[name] = scalar
         shapes, strides = {}, {}
         for b in self.buffers:
-            where = ("buffers", b.name)
+            where = b.where
             shapes[b.name] = tuple(self._int(e, names, *where, "shape") for e in b.shape)
             if b.strides is None:
                 strides[b.name] = contiguous(shapes[b.name])

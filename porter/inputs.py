@@ -97,7 +97,7 @@ def known_case(unit: ParsedUnit, info: KernelInfo, config: PortConfig) -> Case |
     case = case_if_any(unit, info, config)
     if case is None and not config.case:
         case = case_from_launch(unit, info)
-        case = case and with_instances(case, instances_asked(info, config))
+        case = case and with_instances(case, instances_asked(info, config), unit, info)
     return case
 
 
@@ -108,15 +108,18 @@ def case_if_any(unit: ParsedUnit, info: KernelInfo, config: PortConfig) -> Case 
     if case is None or case.kernel not in (info.name, info.qualified_name):
         return None
     check_case(case, info)
-    return with_instances(case, instances_asked(info, config))
+    return with_instances(case, instances_asked(info, config), unit, info)
 
 
-def with_instances(case: Case, instances: tuple[Instance, ...]) -> Case:
-    """The case for other instances than its own; one that it has keeps its `when`."""
-    if not instances:
-        return case
-    known = {i.args: i for i in case.instances}
-    return replace(case, instances=tuple(known.get(i.args, CaseInstance(i.args)) for i in instances))
+def with_instances(case: Case, instances: tuple[Instance, ...], unit: ParsedUnit, info: KernelInfo) -> Case:
+    """The case for other instances than its own; one that it has keeps its `when`. Symbols get what their declarations
+    say."""
+    from porter.frontend.case_symbols import complete_symbols
+
+    if instances:
+        known = {i.args: i for i in case.instances}
+        case = replace(case, instances=tuple(known.get(i.args, CaseInstance(i.args)) for i in instances))
+    return complete_symbols(case, unit, info, some=bool(instances))
 
 
 def check_dtypes(case: Case, info: KernelInfo, instances: Sequence[Instance], kernels: Sequence[ir.Kernel]) -> None:
@@ -136,7 +139,7 @@ def check_dtypes(case: Case, info: KernelInfo, instances: Sequence[Instance], ke
                 ir.SCALAR_BYTES[given] != ir.SCALAR_BYTES[real.name] or (floats and given != real.name)
             ):
                 message = f"`{p.name}` is a buffer of {given} here, and {info.name}{instance} takes {real.name}"
-                case.fail("PRT905", message, "buffers", p.name, "dtype")
+                case.fail("PRT905", message, *spec.where, "dtype")
 
 
 # ---------------------------------------------------------------- instances

@@ -232,6 +232,14 @@ class AddressOf(Expr):
 
 
 @dataclass(frozen=True)
+class SymbolAddress(Expr):
+    """The address of a variable at namespace scope, by `Symbol.name`. Inside the front end only: kernels and functions
+    take it as a parameter in the end."""
+
+    name: str
+
+
+@dataclass(frozen=True)
 class Decay(Expr):
     """Array place to pointer to its first element."""
 
@@ -517,8 +525,30 @@ class GlobalConst:
 
 
 @dataclass(frozen=True)
+class Symbol:
+    """A `__constant__` or `__device__` variable whose values the source does not fix: a parameter of the port.
+
+    The kernel's parameter `name` points to the first element of a variable of type `type`; `declared` is its name in
+    the source with its namespaces, or with the function that holds a static local (`ns::taps`).
+    """
+
+    name: str
+    declared: str
+    type: Type
+    constant: bool  # `__constant__`: no kernel writes it
+    initialised: bool  # the declaration gives its values at the start
+    filled: str = ""  # where host code writes it ("cudaMemcpyToSymbolAsync in line 9"); "" where none is seen
+    span: Span = field(default=NO_SPAN, compare=False)  # of the declaration
+
+    @property
+    def kind(self) -> str:
+        """`__constant__` or `__device__`."""
+        return "__constant__" if self.constant else "__device__"
+
+
+@dataclass(frozen=True)
 class Kernel:
-    """One __global__ function at one instance."""
+    """One __global__ function at one instance. `symbols`: parameters that stand for variables, the last of `params`."""
 
     name: str  # unqualified
     qualified_name: str
@@ -531,6 +561,7 @@ class Kernel:
     cluster_dims: tuple[int, ...] = ()
     span: Span = field(default=NO_SPAN, compare=False)
     comment: str = field(default="", compare=False)
+    symbols: tuple[Symbol, ...] = ()  # sorted by name
 
 
 # ---------------------------------------------------------------- walking and rewriting

@@ -166,8 +166,14 @@ def port_kernel(
 # ---------------------------------------------------------------- lower, plan, emit
 
 
-def lower(unit: ParsedUnit, info: KernelInfo, instances: tuple[Instance, ...]) -> tuple[ir.Kernel, ...]:
-    """The kernel's typed IR at each instance. Raises PorterError: parse errors inside it, arguments that do not fit."""
+def lower(
+    unit: ParsedUnit, info: KernelInfo, instances: tuple[Instance, ...], case: Case | None = None
+) -> tuple[ir.Kernel, ...]:
+    """The kernel's typed IR at each instance. Raises PorterError: parse errors inside it, arguments that do not fit.
+
+    Variables whose values the case gives are parameters.
+    """
+    from porter.frontend.case_symbols import wanted
     from porter.frontend.instances import try_specialise
     from porter.frontend.lower import lower_kernel
 
@@ -177,7 +183,8 @@ def lower(unit: ParsedUnit, info: KernelInfo, instances: tuple[Instance, ...]) -
     whole, cursors, failures = try_specialise(unit.source, unit.options, requests, stand_ins=unit.stand_ins)
     if failures:
         raise PorterError(*failures.values())
-    return tuple(lower_kernel(whole, cursors[info.qualified_name, i], info, i) for i in instances)
+    symbols = wanted(case)
+    return tuple(lower_kernel(whole, cursors[info.qualified_name, i], info, i, symbols=symbols) for i in instances)
 
 
 def translate(unit: ParsedUnit, info: KernelInfo, case: Case | None, config: PortConfig, run: Run) -> Translation:
@@ -187,7 +194,7 @@ def translate(unit: ParsedUnit, info: KernelInfo, case: Case | None, config: Por
 
     with run.stage("parse"):
         instances = choose_instances(unit, info, case, config)
-        kernels = lower(unit, info, instances)
+        kernels = lower(unit, info, instances, case)
         if case is not None:
             check_dtypes(case, info, instances, kernels)
     with run.stage("plan"):
@@ -211,7 +218,7 @@ def show_stage(path: Path, config: PortConfig, stage: str) -> tuple[str, tuple[D
     for info in choose_kernels(unit, config):
         case = case_if_any(unit, info, config)
         if stage == "ir":
-            texts += [format_kernel(k) for k in lower(unit, info, choose_instances(unit, info, case, config))]
+            texts += [format_kernel(k) for k in lower(unit, info, choose_instances(unit, info, case, config), case)]
             continue
         made = translate(unit, info, case, config, Run(info.name))
         messages += [*made.module.notes, *hole_messages(made.module, f"{identifier(path.stem)}.py")]

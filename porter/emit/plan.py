@@ -11,6 +11,7 @@ from porter.emit.arm_names import separate_arms
 from porter.emit.definitions import Shown, separate_definitions
 from porter.emit.generic import HelperCall, Mismatch, Params, merge, merge_types
 from porter.emit.rounding import keep_rounding
+from porter.emit.symbols import with_symbols
 from porter.instances import instance_values
 from porter.ir_text import format_kernel
 from porter.model import Diagnostic, Instance, KernelInfo, PorterError
@@ -28,6 +29,7 @@ from porter.patterns.readonly import mark_readonly
 from porter.patterns.references import resolve_references
 from porter.patterns.shared_params import hoist_shared
 from porter.patterns.struct_params import flatten_params, references_as_pointers
+from porter.patterns.symbols import same_symbols
 from porter.patterns.tidy_names import tidy_names
 from porter.source import Source
 
@@ -71,6 +73,7 @@ class PortPlan:
     globals: tuple[ir.GlobalConst, ...] = ()
     comment: str = ""
     span: Any = None
+    symbols: tuple[ir.Symbol, ...] = ()
     concrete: tuple[ir.Kernel, ...] = field(default=(), repr=False)  # after the rewrites, one an instance
     shown: Shown = field(default_factory=dict)
 
@@ -214,7 +217,7 @@ def make_plan(kernels: list[ir.Kernel], info: KernelInfo, case: Case | None, opt
 
     Raises PorterError PRT603 for instances whose parameters are not the same ones.
     """
-    concrete = [keep_rounding(rewrite_kernel(k)) for k in kernels]
+    concrete = [keep_rounding(rewrite_kernel(k)) for k in same_symbols(kernels)]
     first = concrete[0]
     taken = {tuple((p.name, isinstance(p.type, ir.Pointer)) for p in k.params) for k in concrete}
     if len(taken) > 1:
@@ -245,12 +248,13 @@ def make_plan(kernels: list[ir.Kernel], info: KernelInfo, case: Case | None, opt
         generic,
         tuple(printed),
         info,
-        case,
+        case and with_symbols(case, first.symbols),
         options,
         first.launch_bounds,
         tuple(globals_.values()),
         first.comment,
         first.span,
+        first.symbols,
         tuple(concrete),
         shown,
     )

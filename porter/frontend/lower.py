@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from porter import ir
@@ -15,20 +16,31 @@ from porter.frontend.lower_function import parameter, set_template_names, templa
 from porter.frontend.lower_types import UnsupportedType
 from porter.frontend.parse import ParsedUnit, is_prelude
 from porter.model import Instance, KernelInfo
+from porter.patterns.symbols import as_parameters
 
 HANDLERS = (lower_asm, lower_calls, lower_expr, lower_lambda, lower_stmt, lower_switch)  # they register themselves
 
 
 def lower_kernel(
-    unit: ParsedUnit, cursor: Any, info: KernelInfo, instance: Instance, *, strict: bool = False
+    unit: ParsedUnit,
+    cursor: Any,
+    info: KernelInfo,
+    instance: Instance,
+    *,
+    strict: bool = False,
+    symbols: Mapping[str, str] | None = None,
 ) -> ir.Kernel:
     """The IR of one kernel at one instance.
+
+    `symbols` are the variables that a case gives, by their names there, with the names of the parameters that stand for
+    them: they become parameters even where the source fixes their values.
 
     `cursor` is the FUNCTION_DECL that `instances.specialise` gives. Never raises for what the source holds: constructs
     without an equivalent are HoleStmt and HoleExpr. `strict` re-raises porter's own errors (for tests).
     """
     texts = ast.Texts({str(unit.source.path): unit.source.text, **unit.files})
     kernel = KernelLowering(texts, is_prelude, strict)
+    kernel.wanted = dict(symbols or {})
     fx = FunctionLowering(kernel, cursor, kernel.global_pool, guest=False)
     set_template_names(fx, cursor)
     params: list[ir.FunctionParam] = []
@@ -40,12 +52,14 @@ def lower_kernel(
             name = fx.declare(p, ir.VOID, p.spelling or "arg")
             params.append(ir.FunctionParam(name, ir.Pointer(ir.VOID)))
             holes.append(ir.HoleStmt(e.code, texts.of(p), f"parameter {name}: {e}", span=kernel.span(p)))
+    for name in kernel.wanted.values():
+        kernel.global_pool.fresh(name)  # locals of that name give way
     body_cursor = ast.body_of(cursor)
     body = fx.block(body_cursor) if body_cursor is not None else ()
     if body_cursor is None:
         holes.append(ir.HoleStmt("PRT021", info.name, "the kernel has no body in the sources", span=info.span))
     bounds, cluster = _annotations(kernel, fx, cursor)
-    return ir.Kernel(
+    made = ir.Kernel(
         name=cursor.spelling.split("<")[0],
         qualified_name=info.qualified_name or ast.qualified_name(cursor),
         params=tuple(params),
@@ -58,6 +72,7 @@ def lower_kernel(
         span=kernel.span(cursor.specialized_template or cursor),
         comment=comment_before(kernel, cursor),
     )
+    return as_parameters(made, tuple(kernel.symbols.values()))
 
 
 def _annotations(

@@ -113,6 +113,8 @@ class KernelLowering:
         self.global_pool = NamePool()
         self.lambdas: dict[Cursor, Any] = {}  # closure record -> lower_lambda.Closure
         self.comments: dict[str, Any] = {}  # file -> lower_comments.CommentIndex
+        self.symbols: dict[Cursor, ir.Symbol] = {}  # variables that the port takes as parameters
+        self.wanted: dict[str, str] = {}  # names of symbols in the case -> names of their parameters
         self.kernel_decls: list[ir.Stmt] = []  # namespace-scope shared arrays, declared in the kernel
         self.internal_errors: list[str] = []
 

@@ -25,6 +25,7 @@ from porter.frontend.lower_convert import (
 )
 from porter.frontend.lower_effects import assign_expression, increment, select, short_circuit
 from porter.frontend.lower_globals import global_variable, initial_value
+from porter.frontend.lower_symbols import template_symbol
 from porter.frontend.lower_init import init_list
 from porter.frontend.lower_types import field_name, is_unnamed, promote
 from porter.ir_text import type_text
@@ -140,6 +141,9 @@ def named(fx: FunctionLowering, c: Cursor, target: Cursor) -> ir.Expr:
             return ir.StructInit(tuple(ir.Builtin(f"{target.spelling}.{axis}", type=ir.U32) for axis in "xyz"), type=t)
         return global_variable(fx, c, target)
     place = fx.lookup(target)  # a structured binding
+    if place is not None:
+        return place
+    place = template_symbol(fx, c, target)
     if place is not None:
         return place
     if target.kind is CursorKind.UNEXPOSED_DECL and not ast.is_arithmetic(c.type):  # variable template

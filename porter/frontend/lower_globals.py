@@ -1,4 +1,4 @@
-"""Variables at namespace scope, static members and static locals: constants, tables, shared arrays."""
+"""Variables at namespace scope, static members and static locals: constants, tables, shared arrays, symbols."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from porter.frontend.clang_compat import Cursor, CursorKind, TypeKind
 from porter.frontend.clang_compat import Type as ClangType
 from porter.frontend.lower_body import FunctionLowering, Untranslatable
 from porter.frontend.lower_convert import const, typed_value
+from porter.frontend.lower_symbols import host_writes, is_wanted, symbol, written_initialiser
 
 
 def global_variable(fx: FunctionLowering, c: Cursor, target: Cursor) -> ir.Expr:
@@ -25,16 +26,20 @@ def global_variable(fx: FunctionLowering, c: Cursor, target: Cursor) -> ir.Expr:
         return ir.Var(known, type=t)
     definition = ast.definition(target)
     init = ast.initializer(definition)
+    unfilled = written_initialiser(definition) is None
     constant = CursorKind.CUDACONSTANT_ATTR in attributes
     is_const = ast.is_const(target.type)
+    on_device = constant or CursorKind.CUDADEVICE_ATTR in attributes or _is_static_local(target)
+    if on_device and is_wanted(fx, target):
+        return symbol(fx, target, t)
     if not is_const and not constant and not _never_written(fx, definition):
+        if on_device:
+            return symbol(fx, target, t)
         raise Untranslatable("PRT210", f"mutable variable {target.spelling} at namespace scope")
+    if on_device and (unfilled or (constant and not is_const and host_writes(fx, definition))):
+        return symbol(fx, target, t)
     if init is None:
-        raise Untranslatable(
-            "PRT211", f"__constant__ {target.spelling} is filled by the host: its values are not known"
-        )
-    if constant and not is_const and _host_may_write(fx, definition):
-        raise Untranslatable("PRT211", f"__constant__ {target.spelling} may be changed by the host")
+        raise Untranslatable("PRT211", f"values of {target.spelling} are not known")
     value = constant_value(fx, init, target.type)
     if value is None and not isinstance(t, ir.Array):
         return initial_value(fx, init, target.type, target.spelling)
@@ -50,6 +55,11 @@ def global_variable(fx: FunctionLowering, c: Cursor, target: Cursor) -> ir.Expr:
     return ir.Var(name, type=t)
 
 
+def _is_static_local(var: Cursor) -> bool:
+    parent = var.semantic_parent
+    return parent is not None and parent.kind in (CursorKind.FUNCTION_DECL, CursorKind.CXX_METHOD)
+
+
 def initial_value(fx: FunctionLowering, init: Cursor, t: ClangType, name: str) -> ir.Expr:
     """A constant that clang does not evaluate (half, a struct built by a constexpr function): its initialiser."""
     from porter.frontend.lower_init import converted_item, init_list
@@ -58,28 +68,6 @@ def initial_value(fx: FunctionLowering, init: Cursor, t: ClangType, name: str) -
     if isinstance(x, ir.Const):
         return replace(x, origin=name)
     return x
-
-
-_SYMBOL_CALLS = re.compile(r"\w*(?:ToSymbol|SymbolAddress|FromSymbol|ModuleGetGlobal)\w*\s*(?:<[^;]*?>)?\s*\(([^;]*);")
-
-
-def _host_may_write(fx: FunctionLowering, var: Cursor) -> bool:
-    """Whether a file of the parse hands a `__constant__` variable to a call that can change it.
-
-    Device code cannot write to it, so a variable with an initialiser that no such call names keeps its values, unless
-    another file of the build fills it (external linkage): files that declare it `extern` say so themselves.
-    """
-    name = re.compile(rb"\b" + re.escape(var.spelling).encode() + rb"\b")
-    place = var.location.file
-    files = {place.name} if place is not None else set()
-    for file in files | set(fx.kernel.texts.known()):
-        data = fx.kernel.texts.data(file)
-        if not name.search(data):
-            continue
-        text = data.decode("utf-8", "replace")
-        if any(re.search(rf"\b{re.escape(var.spelling)}\b", m.group(1)) for m in _SYMBOL_CALLS.finditer(text)):
-            return True
-    return False
 
 
 def _never_written(fx: FunctionLowering, var: Cursor) -> bool:

@@ -89,7 +89,7 @@ def open_port(port_file: Path, config: PortConfig, run: Run, source: str | None 
         info = recorded_kernel(record, port_file, unit, config)
         asked = replace(config, instantiate=given.instantiate)
         own_case = find_case(unit, info, asked)
-        case = with_instances(own_case, record.instances)
+        case = with_instances(own_case, record.instances, unit, info)
     run.diagnostics += changed_since(record, unit, port_file)
     still = open_holes(text)
     holes = tuple(h for n, h in enumerate(record.holes, 1) if n in still)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -69,8 +69,10 @@ class Backend(Protocol):
         schedule: int = 0,
         checks: bool = True,
         fill: int = 0,
+        variables: Mapping[str, HostBuffer] | None = None,
     ) -> RunResult:
-        """One launch. `schedule` seeds the order in which blocks and warps run; `checks` looks for violations.
+        """One launch. `variables` are what module variables hold, by their names in the PTX; what the kernel leaves in
+        them is in the buffers afterwards. `schedule` seeds the order in which blocks and warps run; `checks` looks for violations.
 
         `fill` is the byte that shared and local memory is full of at the start. Backends that cannot choose it report
         no uninitialised reads of these.

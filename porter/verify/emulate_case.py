@@ -19,8 +19,9 @@ from porter.model import Diagnostic, KernelInfo, PorterError
 from porter.source import Source, Span
 from porter.verify import ptx
 from porter.verify.buffers import Buffers, HostBuffer
-from porter.verify.emulator import as_argument
+from porter.verify.emulator import as_argument, as_variables
 from porter.verify.inputs import make_inputs, read_buffer, scenarios
+from porter.verify.symbols import symbols_of, with_declared_values
 
 REFUSED = "PRT860"
 UNNAMED = "PRT861"
@@ -36,6 +37,7 @@ class Subject:
     parameters: tuple[str, ...]
     values: Mapping[str, Value]
     instance: CaseInstance = field(default_factory=lambda: CaseInstance(()))
+    variables: Mapping[str, str] = field(default_factory=dict)  # symbol of the case -> module variable
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,9 @@ def make_subject(
     case's source (needs libclang). `given` are template values that need no source. Raises PorterError PRT861, PRT906.
     """
     own = tuple(p.name for p in module.declarations[entry].params)
+    symbols = sorted(b.name for b in case.buffers if b.symbol)
+    if symbols:
+        case = _with_symbols(case, module, entry)
     known = {*(b.name for b in case.buffers), *(n for n, _ in case.scalars)}
     values: dict[str, Value] = dict(given or {})
     types = {b.dtype for b in case.buffers}
@@ -105,6 +110,8 @@ def make_subject(
             raise PorterError(Diagnostic(UNNAMED, message, Span(str(case.path), 0), help=help_))
         if info is not None:
             names = names or tuple(p.name for p in info.params)
+            if len(own) == len(names) + len(symbols):  # of a port
+                names = (*names, *symbols)
             if not values:
                 chosen = _instance_of(entry, case, info, instance)
                 values = dict(instance_values(info, chosen.instance))
@@ -114,7 +121,20 @@ def make_subject(
         if unknown:
             message = f"the case gives no buffer or scalar `{unknown[0]}`"
         raise PorterError(Diagnostic(UNNAMED, message, Span(str(case.path), 0), help="--args NAME,NAME,..."))
-    return Subject(module, entry, case, names, values, chosen)
+    variables = {n: v for n, v in symbols_of(case, module.text, entry).items() if n not in names}
+    return Subject(module, entry, case, names, values, chosen, variables)
+
+
+def _with_symbols(case: Case, module: ptx.Module, entry: str) -> Case:
+    """The case with its symbols as its source declares them. Raises PorterError PRT861 where there is no source."""
+    if not case.source_path.is_file():
+        message = f"the case gives values of symbols, whose declarations are in {case.source_path}: there is no such file"
+        raise PorterError(Diagnostic(UNNAMED, message, Span(str(case.path), 0)))
+    from porter.frontend.case_symbols import complete_symbols
+    from porter.frontend.parse import parse_source
+
+    unit = parse_source(Source.read(case.source_path))
+    return with_declared_values(complete_symbols(case, unit, unit.kernel(case.kernel)), module.text, entry)
 
 
 def _instance_of(entry: str, case: Case, info: KernelInfo, wanted: int | None) -> CaseInstance:
@@ -208,7 +228,7 @@ def emulate(
         result = ptx.launch(
             subject.module, subject.entry, shape.grid, shape.block, arguments, smem_bytes=shape.smem,
             cooperative=shape.cooperative, cluster=shape.cluster, checks=checks, seed=schedule, backend=backend,
-            budget=budget,
+            budget=budget, variables=as_variables({v: buffers[n] for n, v in subject.variables.items()}),
         )  # fmt: skip
     except ptx.PtxError as error:
         raise refusal(error, subject.entry) from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -38,6 +38,7 @@ class EmulatorBackend:
         schedule: int = 0,
         checks: bool = True,
         fill: int = 0,
+        variables: Mapping[str, HostBuffer] | None = None,
     ) -> RunResult:
         """One launch, in place. What the emulator does not model comes back as `error`."""
         start = time.perf_counter()
@@ -58,19 +59,26 @@ class EmulatorBackend:
                 checks=switches,
                 seed=schedule,
                 budget=BUDGET,
+                variables=as_variables(variables),
             )
         except ptx.PtxError as error:
             return RunResult(error=str(error), seconds=time.perf_counter() - start)
         found = tuple(_violation(v) for v in result.violations)
         return RunResult(found, time.perf_counter() - start, int(result.counts.get("thread_instructions", 0)))
 
-    def tapped(self, build: Build, shape: LaunchShape, arguments: Sequence[Argument]) -> tuple[ptx.Taps, ptx.Module]:
+    def tapped(
+        self,
+        build: Build,
+        shape: LaunchShape,
+        arguments: Sequence[Argument],
+        variables: Mapping[str, HostBuffer] | None = None,
+    ) -> tuple[ptx.Taps, ptx.Module]:
         """One launch with a record of what its threads did. Raises PtxError."""
         module, taps = module_of(build.ptx), ptx.Taps()
         ptx.launch(
             module, build.entry, shape.grid, shape.block, [as_argument(a) for a in arguments], smem_bytes=shape.smem,
             cooperative=shape.cooperative, cluster=shape.cluster, checks=ptx.Checks(uninitialised=False),
-            budget=BUDGET, taps=taps,
+            budget=BUDGET, taps=taps, variables=as_variables(variables),
         )  # fmt: skip
         return taps, module
 
@@ -101,6 +109,13 @@ def as_argument(value: Argument) -> object:
         np.repeat(value.initialised, value.itemsize) if isinstance(value.initialised, np.ndarray) else value.initialised
     )
     return ptx.Buffer(whole, value.name, mask, writable=value.spec.role != "in").at(shift)
+
+
+def as_variables(given: Mapping[str, HostBuffer] | None) -> dict[str, ptx.Buffer]:
+    """Module variables over the host buffers' own memory. What they hold counts as initialised."""
+    return {
+        name: ptx.Buffer(b.raw, b.name, True, writable=b.spec.role != "in") for name, b in (given or {}).items()
+    }
 
 
 def _violation(v: ptx.Violation) -> Violation:

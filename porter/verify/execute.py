@@ -38,6 +38,26 @@ class Subject:
     reduces: bool = True  # threads combine values in the original or in the port
     reference: Reference | None = None
     contracts: bool = False  # one side adds products, of which one is fused
+    variables: Mapping[str, str] = field(default_factory=dict)  # symbol's parameter -> module variable of the original
+    oracle: bool = False  # the original is a port
+
+    def launch(
+        self,
+        backend: Backend,
+        trial: Trial,
+        shape: LaunchShape,
+        buffers: Buffers,
+        port: bool = False,
+        schedule: int = 0,
+        checks: bool = True,
+        fill: int = 0,
+    ) -> RunResult:
+        """Run one side on these buffers."""
+        given = given_to(self, trial, buffers, port)
+        build = self.port if port else self.original
+        if not given.variables:
+            return backend.run(build, shape, given.arguments, schedule, checks, fill)
+        return backend.run(build, shape, given.arguments, schedule, checks, fill, given.variables)
 
 
 @dataclass
@@ -57,8 +77,26 @@ class TrialResult:
     inputs: int = 0  # CRC-32 of what both sides were given
 
 
+@dataclass(frozen=True)
+class Given:
+    """What a launch is given: arguments in order of the parameters, module variables by their names in the PTX."""
+
+    arguments: list[Argument]
+    variables: dict[str, HostBuffer] = field(default_factory=dict)
+
+
+def given_to(subject: Subject, trial: Trial, buffers: Buffers, port: bool = False) -> Given:
+    """What the original or the port is given of the buffers. Symbols are module variables of the original, and the last
+    parameters of a port, by name."""
+    found = arguments(subject, trial, buffers)
+    symbols = sorted((b for b in buffers.values() if b.spec.symbol), key=lambda b: b.name)
+    if port or subject.oracle:
+        return Given([*found, *symbols])
+    return Given(found, {subject.variables[b.name]: b for b in symbols if b.name in subject.variables})
+
+
 def arguments(subject: Subject, trial: Trial, buffers: Buffers) -> list[Argument]:
-    """The kernel's arguments in order of its parameters: buffers (None for null), scalars by value."""
+    """The arguments of the kernel in the source, in order of its parameters: buffers (None for null), scalars by value."""
     found: list[Argument] = []
     for parameter in subject.info.params:
         if pointee(parameter.type) is not None:
@@ -88,23 +126,23 @@ def run_trial(
             raise
         result.skipped = f"no address space for rows that far apart ({error})"
         return result
-    result.original = backend.run(subject.original, shapes[0], arguments(subject, trial, original), 0, checks)
+    result.original = subject.launch(backend, trial, shapes[0], original, checks=checks)
     if (trial.far or trial.derived) and (result.original.error or result.original.violations):
         what = "rows that far apart" if trial.far else f"{trial.point}, which the case does not list"
         result.original = RunResult()
         result.skipped = f"the original does not take {what}"
         return result
     result.original = _without_idle_reads(
-        subject, trial, backend, shapes[0], subject.original, before, original, result.original
+        subject, trial, backend, shapes[0], False, before, original, result.original
     )
     if result.original.error:
         result.error, result.error_in_port = f"the original: {result.original.error}", False
         return result
-    result.port = backend.run(subject.port, shapes[1], arguments(subject, trial, port), 0, checks)
+    result.port = subject.launch(backend, trial, shapes[1], port, port=True, checks=checks)
     if result.port.error:
         result.error = f"the port: {result.port.error}"
         return result
-    result.port = _without_idle_reads(subject, trial, backend, shapes[1], subject.port, before, port, result.port)
+    result.port = _without_idle_reads(subject, trial, backend, shapes[1], True, before, port, result.port)
     compare(subject, trial, before, original, port, result)
     if trial.derived and any(f.code == "PRT806" for f in [*result.findings, *_compared(result)]):
         what = f"{trial.point}, which the case does not list"
@@ -124,7 +162,7 @@ def _without_idle_reads(
     trial: Trial,
     backend: Backend,
     shape: LaunchShape,
-    build: Build,
+    is_port: bool,
     before: Buffers,
     after: Buffers,
     result: RunResult,
@@ -137,7 +175,7 @@ def _without_idle_reads(
     idle = [v for v in result.violations if v.kind == "uninitialised-read" and v.space in ("shared", "local")]
     for fill in FILLS if idle else ():
         again = copies(before)
-        other = backend.run(build, shape, arguments(subject, trial, again), 0, False, fill=fill)
+        other = subject.launch(backend, trial, shape, again, port=is_port, checks=False, fill=fill)
         if other.error or any(not np.array_equal(again[n].view(), after[n].view()) for n in after):
             return result
     return replace(result, violations=tuple(v for v in result.violations if v not in idle))
@@ -262,7 +300,7 @@ def repeat_trial(
     runs: list[Buffers] = []
     for schedule in schedules:
         buffers = copies(before)
-        result = backend.run(subject.port, shape, arguments(subject, trial, buffers), schedule, False)
+        result = subject.launch(backend, trial, shape, buffers, port=True, schedule=schedule, checks=False)
         if result.error:
             return [Finding("PRT850", "", f"under schedule {schedule} the port fails: {result.error}", str(trial))]
         runs.append(buffers)

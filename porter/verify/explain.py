@@ -10,7 +10,7 @@ from porter.model import Diagnostic, LineMapEntry, PorterError, Severity, Verdic
 from porter.source import Span
 from porter.verify.divergence import Divergence, Side, first_divergence, source_line
 from porter.verify.emulator import EmulatorBackend
-from porter.verify.execute import Subject, TrialResult, arguments
+from porter.verify.execute import Subject, TrialResult, given_to
 from porter.verify.inputs import make_inputs
 from porter.verify.port_launch import port_launches
 from porter.verify.ptx import PtxError
@@ -99,8 +99,8 @@ def _divergence(at: Shrinker, trial: Trial, line_map: tuple[LineMapEntry, ...], 
 
 def _side(subject: Subject, trial: Trial, shape: LaunchShape, port: bool, file: str) -> Side:
     buffers = make_inputs(subject.case, trial.point, subject.values, trial.scenario, trial.seed, trial.misaligned)
-    build = subject.port if port else subject.original
-    taps, module = EmulatorBackend().tapped(build, shape, arguments(subject, trial, buffers))
+    build, given = subject.port if port else subject.original, given_to(subject, trial, buffers, port)
+    taps, module = EmulatorBackend().tapped(build, shape, given.arguments, given.variables)
     return Side(taps, module, file)
 
 

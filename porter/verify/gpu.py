@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import Any
 from porter.case import LaunchShape
 from porter.model import Diagnostic, PorterError
 from porter.verify.backend import Argument, Build, RunResult, Violation
+from porter.verify.buffers import HostBuffer
 from porter.verify.gpu_driver import DeviceFacts
 from porter.verify.gpu_work import RunAnswer, RunJob, call_of, image_of, store
 from porter.verify.ptx import PtxError
@@ -186,11 +187,12 @@ class GpuBackend:
         schedule: int = 0,
         checks: bool = True,
         fill: int = 0,
+        variables: Mapping[str, HostBuffer] | None = None,
     ) -> RunResult:
         """One launch. `schedule`, `checks` and `fill` change nothing. A fault is a violation, and an error too, since
         there is nothing to compare; a launch that the driver refuses is an error."""
         try:
-            call, buffers = call_of(build, shape, arguments)
+            call, buffers = call_of(build, shape, arguments, variables)
         except (PtxError, ValueError) as error:
             return RunResult(error=str(error))
         images = [image_of(b) for b in buffers]

@@ -40,10 +40,17 @@ def run(device: Device, job: RunJob) -> RunAnswer:
         addresses = [base + image.origin for base, image in zip(bases, job.images, strict=True)]
         function = device.function(job.call.cubin, job.call.entry)
         launch = function.prepare(job.call.shape, packed(job.call, addresses))
+        variables = [(device.variable(job.call.cubin, v.symbol, v.nbytes), v) for v in job.call.variables]
+        for address, v in variables:
+            device.copy(address, addresses[v.buffer], v.nbytes)
+        device.synchronize()
         start = time.perf_counter()
         launch()
         device.synchronize()
         seconds = time.perf_counter() - start
+        for address, v in variables:
+            device.copy(addresses[v.buffer], address, v.nbytes)
+        device.synchronize()
         segments = tuple(
             tuple(device.download(base + offset, data.size) for offset, data in image.segments)
             for base, image in zip(bases, job.images, strict=True)

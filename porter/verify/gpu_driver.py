@@ -223,15 +223,27 @@ class Device:
 
     def function(self, cubin: bytes, entry: str) -> Function:
         """A kernel of a cubin, loaded once. PTX is refused: the driver would need to be as new as its compiler."""
+        module = self._module(cubin)
+        return Function(
+            self, self.check("cuModuleGetFunction", self.driver.cuModuleGetFunction(module, entry.encode()))
+        )
+
+    def variable(self, cubin: bytes, symbol: str, nbytes: int) -> int:
+        """The address of a module variable of this size. Raises GpuError where it has another."""
+        answer = self.driver.cuModuleGetGlobal(self._module(cubin), symbol.encode())
+        self.check(f"cuModuleGetGlobal of {symbol}", answer)
+        if int(answer[2]) != nbytes:
+            raise GpuError(f"{symbol} has {int(answer[2])} bytes, its values have {nbytes}")
+        return int(answer[1])
+
+    def _module(self, cubin: bytes) -> Any:
         if cubin[:4] != b"\x7fELF":
             raise GpuError("not a cubin; porter does not hand PTX to the driver")
         module = self._modules.get(cubin)
         if module is None:
             module = self.check("cuModuleLoadData", self.driver.cuModuleLoadData(cubin))
             self._modules[cubin] = module
-        return Function(
-            self, self.check("cuModuleGetFunction", self.driver.cuModuleGetFunction(module, entry.encode()))
-        )
+        return module
 
     def synchronize(self) -> None:
         self.check("cuStreamSynchronize", self.driver.cuStreamSynchronize(self.stream))

@@ -90,6 +90,12 @@ class _Bench:
                 device.copy(target, source, image.nbytes)
         self.sweep_bytes = 2 * device.facts.l2_bytes
         self.sweep_block = self._new(self.sweep_bytes)
+        self.variables = [
+            (device.variable(c.cubin, v.symbol, v.nbytes), self.sets[0][v.buffer] + job.images[v.buffer].origin, v.nbytes)
+            for c in self._calls().values()
+            for v in c.variables
+        ]
+        self._fill_variables()
         self.functions = {name: device.function(c.cubin, c.entry) for name, c in self._calls().items()}
         near = job.neighbours
         self.empty = device.function(near.empty, near.empty_entry)
@@ -129,6 +135,12 @@ class _Bench:
         for n, source in self.pristine.items():
             for bases in self.sets:
                 self.device.copy(bases[n], source, self.job.images[n].nbytes)
+        self._fill_variables()
+
+    def _fill_variables(self) -> None:
+        """Module variables as they are at the start: one of each, whichever set of buffers a call works on."""
+        for target, source, nbytes in self.variables:
+            self.device.copy(target, source, nbytes)
 
     def sweep(self) -> None:
         self.restore()

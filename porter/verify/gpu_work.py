@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -35,13 +35,27 @@ class Image:
 
 
 @dataclass(frozen=True)
+class Variable:
+    """A module variable, and the buffer of its values by its number in the job."""
+
+    symbol: str
+    buffer: int
+    nbytes: int
+
+
+@dataclass(frozen=True)
 class Call:
-    """One launch, with its arguments as the bytes of each parameter or the number of a buffer."""
+    """One launch, with its arguments as the bytes of each parameter or the number of a buffer.
+
+    `variables` are module variables by their symbols in the cubin: each takes the elements of a buffer before the launch,
+    and gives them back after it.
+    """
 
     cubin: bytes = field(repr=False)
     entry: str
     shape: LaunchShape
     arguments: tuple[bytes | Pointer, ...]
+    variables: tuple[Variable, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -84,8 +98,14 @@ def store(buffer: HostBuffer, image: Image, segments: Sequence[np.ndarray]) -> N
         buffer.allocation[offset : offset + data.size] = data
 
 
-def call_of(build: Build, shape: LaunchShape, arguments: Sequence[Argument]) -> tuple[Call, list[HostBuffer]]:
-    """The launch with its arguments packed as the build's PTX declares them, and the buffers that it points to.
+def call_of(
+    build: Build,
+    shape: LaunchShape,
+    arguments: Sequence[Argument],
+    variables: Mapping[str, HostBuffer] | None = None,
+) -> tuple[Call, list[HostBuffer]]:
+    """The launch with its arguments packed as the build's PTX declares them, and the buffers that it points to, those of
+    module variables last.
 
     Raises PtxError where an argument does not fit its parameter, ValueError when the build has no cubin.
     """
@@ -102,4 +122,8 @@ def call_of(build: Build, shape: LaunchShape, arguments: Sequence[Argument]) -> 
             buffers.append(value)
         else:  # a buffer without elements has no address
             packed.append(encode_argument(None if isinstance(value, HostBuffer) else value, parameter, {}))
-    return Call(build.cubin, build.entry, shape, tuple(packed)), buffers
+    filled = []
+    for symbol, buffer in (variables or {}).items():
+        filled.append(Variable(symbol, len(buffers), buffer.raw.nbytes))
+        buffers.append(buffer)
+    return Call(build.cubin, build.entry, shape, tuple(packed), tuple(filled)), buffers

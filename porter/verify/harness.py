@@ -10,9 +10,10 @@ from porter.frontend.parse import ParsedUnit
 from porter.instances import instance_values
 from porter.model import KernelInfo, PorterError
 from porter.verify.backend import Backend, Build
-from porter.verify.execute import Subject, arguments
+from porter.verify.execute import Subject
 from porter.verify.inputs import make_inputs
 from porter.verify.reference_of import load_reference
+from porter.verify.symbols import require_values, symbols_of, with_declared_values
 from porter.verify.trials import Trial, choose_trials
 
 SEED = 1  # any launch will do
@@ -30,10 +31,13 @@ def harness_fault(unit: ParsedUnit, info: KernelInfo, case: Case, arch: str, bac
         load_reference(case)
         wanted = [i.instance for i in case.instances]
         builds = build_original(unit.source, unit.options, info, wanted, ("ptx", "cubin"), unit=unit)
+        require_values(case, unit, info, [(i, b.ptx, b.entry) for i, b in zip(wanted, builds, strict=True)])
         for instance, build in zip(case.instances, builds, strict=True):
             values = dict(instance_values(info, instance.instance))
             made = Build("original", build.ptx, build.entry, arch, build.cubin)
-            subject = Subject(case, info, values, made, made)
+            whole = with_declared_values(case, build.ptx, build.entry)
+            variables = symbols_of(case, build.ptx, build.entry)
+            subject = Subject(whole, info, values, made, made, variables=variables)
             trials = [t for t in choose_trials(case, instance, values, SEED) if t.point.elements]
             if trials and trials[0].point.elements < MOST:
                 error = _launch(subject, trials[0], backend or _emulator())
@@ -49,7 +53,7 @@ def _launch(subject: Subject, trial: Trial, backend: Backend) -> str:
     if shape.is_empty:
         return ""
     buffers = make_inputs(subject.case, trial.point, subject.values, "normal", trial.seed)
-    return backend.run(subject.original, shape, arguments(subject, trial, buffers), checks=False).error
+    return subject.launch(backend, trial, shape, buffers, checks=False).error
 
 
 def _emulator() -> Backend:

@@ -37,6 +37,7 @@ from porter.expr import ExprError, Value
 from porter.ir import SCALAR_BYTES
 from porter.verify.buffers import Buffers, HostBuffer, allocate, generator, is_integer, storage, words_to_int
 from porter.verify.formats import decode, encode
+from porter.verify.symbol_values import fill_fixed
 
 _REAL = ("small", "large", "outlier", "shifted", "wide", "denormal", "zeros")
 SHIFT = 300.0  # where `shifted` puts the mean of a row: far from zero, and exp of minus that underflows
@@ -73,7 +74,7 @@ def scenarios(case: Case, values: Mapping[str, Value]) -> list[str]:
     """The scenarios that make sense for a case, `normal` first."""
     found = ["normal"]
     for spec in case.buffers:
-        if not spec.is_read:
+        if not spec.is_read or spec.is_fixed:
             continue
         for name in SCENARIOS.get(dist_of(spec, spec.dtype_at(values)), ()):
             if name in ("nonfinite", "nan_rows") and not spec.nonfinite:
@@ -111,6 +112,10 @@ def make_inputs(
     """
     buffers = allocate(case, point, values, seed, misaligned)
     reads = [b for b in buffers.values() if b.spec.is_read and b.name not in point.null]
+    for buffer in reads:
+        if buffer.spec.is_fixed:
+            fill_fixed(case, buffer, point.names(values))
+    reads = [b for b in reads if not b.spec.is_fixed]
     dists = {b.name: dist_of(b.spec, b.dtype) for b in reads}
     real = [b for b in reads if dists[b.name] in ("normal", "positive", "logits")]
     main = {b.name for b in real if len(b.shape) >= 2} or {b.name for b in real}
@@ -134,11 +139,11 @@ def _bounds(
         try:
             return float(expr.evaluate(text, names))
         except (ExprError, ValueError) as error:
-            case.fail("PRT904", str(error), "buffers", spec.name, key)
+            case.fail("PRT904", str(error), *spec.where, key)
 
     low, high = number(spec.low, "low"), number(spec.high, "high")
     if high is None and dist in ("randint", "ids", "counts", "offsets", "positions"):
-        case.fail("PRT902", f'dist = "{dist}" needs `high`', "buffers", spec.name)
+        case.fail("PRT902", f'dist = "{dist}" needs `high`', *spec.where)
     return low or 0.0, high
 
 

@@ -13,8 +13,8 @@ from porter.expr import Value
 from porter.model import Verdict
 from porter.verify import ptx
 from porter.verify.backend import Backend
-from porter.verify.emulator import as_argument
-from porter.verify.execute import Subject, arguments
+from porter.verify.emulator import as_argument, as_variables
+from porter.verify.execute import Subject, given_to
 from porter.verify.gpu import GpuBackend
 from porter.verify.gpu_timing import Neighbours, TimingJob
 from porter.verify.inputs import make_inputs
@@ -88,9 +88,10 @@ class Performance:
         row = Row(str(instance.instance), sizes, shapes[0].grid, 0)
 
         def make() -> TimingJob:
-            host = make_inputs(self.case, point, values, "normal", self.seed)
+            host = make_inputs(subject.case, point, values, "normal", self.seed)
             row.nbytes = moved_bytes(host)
-            given = arguments(subject, Trial(point, "normal", self.seed), host)
+            trial = Trial(point, "normal", self.seed)
+            given = (given_to(subject, trial, host), given_to(subject, trial, host, port=True))
             return timing_job((subject.original, subject.port), shapes, given, host, near, KIND_SECONDS)
 
         return row, make
@@ -108,9 +109,10 @@ class Performance:
                 for label, build, shape in zip(
                     ("original", "port"), (subject.original, subject.port), shapes, strict=True
                 ):
-                    host = make_inputs(self.case, trial.point, subject.values, trial.scenario, trial.seed)
-                    given = [as_argument(a) for a in arguments(subject, trial, host)]
-                    row[label] = launch_counts(build, shape, given)
+                    host = make_inputs(subject.case, trial.point, subject.values, trial.scenario, trial.seed)
+                    given = given_to(subject, trial, host, port=build is subject.port)
+                    encoded = [as_argument(a) for a in given.arguments]
+                    row[label] = launch_counts(build, shape, encoded, as_variables(given.variables))
             except ptx.PtxError:
                 continue
             return [row]

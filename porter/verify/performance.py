@@ -15,10 +15,11 @@ from porter.expr import Value
 from porter.model import Diagnostic, PorterError, Severity, Status, Verdict
 from porter.source import Span
 from porter.verify import ptx
-from porter.verify.backend import Argument, Build
+from porter.verify.backend import Build
 from porter.verify.buffers import Buffers, HostBuffer, is_integer
 from porter.verify.compile_worker import CompileRequest, compile_port
 from porter.verify.emulator import module_of
+from porter.verify.execute import Given
 from porter.verify.gpu import Died, GpuProcess
 from porter.verify.gpu_timing import Neighbours, TimingAnswer, TimingJob
 from porter.verify.gpu_work import call_of, image_of
@@ -128,14 +129,18 @@ def neighbours(arch: str) -> Neighbours:
 def timing_job(
     builds: tuple[Build, Build],
     shapes: tuple[LaunchShape, LaunchShape],
-    arguments: Sequence[Argument],
+    given: tuple[Given, Given],
     host: Buffers,
     near: Neighbours,
     seconds: float,
 ) -> TimingJob:
-    """The job of one point. Raises PtxError or ValueError where an argument does not fit."""
-    original, buffers = call_of(builds[0], shapes[0], arguments)
-    port, _ = call_of(builds[1], shapes[1], arguments)
+    """The job of one point; `given` to original and port. Raises PtxError or ValueError where an argument does not fit."""
+    original, own = call_of(builds[0], shapes[0], given[0].arguments, given[0].variables)
+    port, buffers = call_of(builds[1], shapes[1], given[1].arguments, given[1].variables)
+    numbers = {id(b): n for n, b in enumerate(buffers)}  # the port's buffers are the original's and its symbols
+    original = replace(
+        original, variables=tuple(replace(v, buffer=numbers[id(own[v.buffer])]) for v in original.variables)
+    )
     written = [n for n, b in enumerate(buffers) if b.spec.role != "in"]
     once = any(_is_used_up(buffers[n]) for n in written)
     changed = tuple(n for n in written if buffers[n].spec.init is not None or buffers[n].spec.role == "inout")
@@ -251,12 +256,15 @@ def _us(row: Row) -> str:
 # ---------------------------------------------------------------- without a GPU
 
 
-def launch_counts(build: Build, shape: LaunchShape, arguments: Sequence[object]) -> dict[str, int]:
+def launch_counts(
+    build: Build, shape: LaunchShape, arguments: Sequence[object], variables: Mapping[str, ptx.Buffer] | None = None
+) -> dict[str, int]:
     """What one launch does, counted by the emulator: no time. Raises PtxError."""
     result = ptx.launch(
         module_of(build.ptx), build.entry, shape.grid, shape.block, arguments, smem_bytes=shape.smem,
         cooperative=shape.cooperative, cluster=shape.cluster,
         checks=ptx.Checks(uninitialised=False, shared_races=False, global_races=False, counts=True),
+        variables=variables,
     )  # fmt: skip
     traffic: dict[str, int] = result.counts.get("traffic", {})
     sectors = sum(v for k, v in traffic.items() if k.endswith(".sectors"))

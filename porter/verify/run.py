@@ -30,6 +30,7 @@ from porter.verify.ptx_stats import function_texts, ptx_stats
 from porter.verify.reference_of import load_reference
 from porter.verify.resources import Usage, as_data, compare_resources, summary
 from porter.verify.shrink import Shrinker
+from porter.verify.symbols import require_values, symbols_of, with_declared_values
 from porter.verify.tolerance import adds_products, approximations, has_reduction
 from porter.verify.trials import LAUNCHES, Trial, choose_trials, far_trial
 
@@ -370,6 +371,8 @@ def _plan(state: _Verification, sm_count: int) -> list[_Plan]:
     """Subjects, trials and launch shapes of every instance that compiled."""
     request = state.request
     arch = request.arches[0]
+    if request.oracle is None:
+        _require_values(state)
     reference = load_reference(request.case)
     constants = constants_of(request.source.text)
     drafts = []
@@ -414,6 +417,30 @@ def _plan(state: _Verification, sm_count: int) -> list[_Plan]:
     return plans
 
 
+def _require_values(state: _Verification) -> None:
+    """Raises PorterError PRT845 where the original would run on memory that nobody has filled."""
+    request = state.request
+    unit = request.unit
+    if unit is None and not request.originals:  # compiled elsewhere: there may be no front end here
+        from porter.frontend.parse import ParseOptions, parse_source
+
+        unit = parse_source(request.source, request.options or ParseOptions(arch=request.arches[0]))
+    builds = [(i.instance, b.ptx, b.entry) for (i, _), b in zip(state.instances, state.originals, strict=True)]
+    require_values(request.case, unit, request.info, builds)
+
+
+def _declared_in_source(state: _Verification, n: int) -> Case:
+    """The case with what the original's declarations say, where a port is in the original's place."""
+    from porter.frontend.parse import ParseOptions
+    from porter.verify.original import build_original
+
+    request = state.request
+    options = request.options or ParseOptions(arch=request.arches[0])
+    instances = [state.instances[n][0].instance]
+    (build,) = build_original(request.source, options, request.info, instances, ("ptx",), unit=request.unit)
+    return with_declared_values(request.case, build.ptx, build.entry)
+
+
 def _with_own_launch(
     state: _Verification,
     n: int,
@@ -449,7 +476,16 @@ def _subject(state: _Verification, n: int, values: Mapping[str, Value], referenc
     used = (approximations(texts[0]), approximations(texts[1]))
     reduces = any(has_reduction(t) for t in texts)
     contracts = any(adds_products(t) for t in texts)
-    return Subject(request.case, request.info, values, original, port, used, reduces, reference, contracts)
+    case, variables = request.case, {}
+    if request.oracle is None:
+        case = with_declared_values(case, build.ptx, build.entry)
+        variables = symbols_of(case, build.ptx, build.entry)
+    elif any(b.declared for b in case.buffers):
+        case = _declared_in_source(state, n)
+    return Subject(
+        case, request.info, values, original, port, used, reduces, reference, contracts, variables,
+        request.oracle is not None,
+    )  # fmt: skip
 
 
 def _kernel_text(build: Build) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -84,6 +84,7 @@ def launch(
     resident: int = 0,
     perturb: Perturbation | None = None,
     taps: Taps | None = None,
+    variables: Mapping[str, Buffer] | None = None,
 ) -> Result:
     """Runs one kernel of a module on the CPU.
 
@@ -92,13 +93,13 @@ def launch(
     resident: blocks that run at once (0: all of a cooperative launch, else what 132 SMs hold or fewer). seed: 0 runs
     in the natural order, any other number draws the order of blocks, of warps and of atomics that meet. budget: an
     upper bound on work, about thread-instructions; exceeding it is a `budget` violation. taps: records what threads do;
-    the numpy interpreter runs then. Module variables start
-    afresh at each launch.
+    the numpy interpreter runs then. variables: the memory of module variables by their names, of their sizes; others
+    start afresh at each launch.
     Raises UnsupportedPtx for instructions that are not modelled, LaunchError for a wrong launch.
     """
     return _launch(
         module, entry, grid, block, [args], smem_bytes, cooperative, cluster, checks, seed, backend, budget, resident,
-        perturb, taps,
+        perturb, taps, variables,
     )  # fmt: skip
 
 
@@ -158,6 +159,7 @@ def _launch(
     resident: int,
     perturb: Perturbation | None,
     taps: Taps | None = None,
+    variables: Mapping[str, Buffer] | None = None,
 ) -> Result:
     started = time.perf_counter()
     checks = checks or Checks()
@@ -170,7 +172,7 @@ def _launch(
     space = AddressSpace(GLOBAL_BASE + ranks * span)
     space.module_span = span
     for rank in range(ranks):
-        place_module(module, program.globals, space, rank * span)
+        place_module(module, program.globals, space, rank * span, variables)
     parameters = module.declarations[name].params
     for args in rank_args:
         if len(args) != len(parameters):

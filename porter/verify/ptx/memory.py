@@ -137,8 +137,14 @@ class AddressSpace:
     def place(self, buffer: Buffer, track: bool) -> Region:
         """Gives a buffer its address."""
         start = align_up(self.next + buffer.guard, ALLOCATION_ALIGN)
+        data = self.aligned(buffer)
+        region = Region("global", buffer.name, start, data, shadow_of(buffer) if track else None, buffer.writable)
+        return self.insert(region, buffer.guard)
+
+    def aligned(self, buffer: Buffer) -> np.ndarray:
+        """The bytes of a buffer, or of a copy of it that `finish` writes back where it is not aligned to 16 bytes."""
         data = buffer.bytes()
-        if data.ctypes.data % 16 and data.size:  # work on an aligned copy, see finish
+        if data.ctypes.data % 16 and data.size:
             copy = np.zeros(data.size + 16, np.uint8)
             shift = -copy.ctypes.data % 16
             copy = copy[shift : shift + data.size]
@@ -146,8 +152,7 @@ class AddressSpace:
             if buffer.writable:
                 self.copies.append((data, copy))
             data = copy
-        region = Region("global", buffer.name, start, data, shadow_of(buffer) if track else None, buffer.writable)
-        return self.insert(region, buffer.guard)
+        return data
 
     def place_multicast(self, regions: list[Region]) -> int:
         """The address that multimem instructions use for these regions of equal size."""

@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from porter.verify.ptx.declarations import initialisers
-from porter.verify.ptx.errors import PtxSyntaxError
+from porter.verify.ptx.errors import LaunchError, PtxSyntaxError
 from porter.verify.ptx.ir import Module, Sym
-from porter.verify.ptx.layout import place_variables
-from porter.verify.ptx.memory import AddressSpace, Region
+from porter.verify.ptx.layout import Placed, place_variables
+from porter.verify.ptx.memory import AddressSpace, Buffer, Region
 
 MOST_BYTES = 1 << 32  # of one module variable
 
 
-def place_module(module: Module, used: frozenset[str], space: AddressSpace, shift: int = 0) -> None:
-    """The module variables that a program can reach, freshly initialised, `shift` bytes behind their addresses."""
+def place_module(
+    module: Module,
+    used: frozenset[str],
+    space: AddressSpace,
+    shift: int = 0,
+    given: Mapping[str, Buffer] | None = None,
+) -> None:
+    """The module variables that a program can reach, freshly initialised, `shift` bytes behind their addresses.
+
+    The memory of those that are `given` is the buffer's own. Raises LaunchError where it has another size.
+    """
     placed = place_variables(module)
     todo, done = list(used), set(used)
     while todo:
         name = todo.pop()
+        if given and name in given:
+            _place_given(placed[name], given[name], space, shift)
+            continue
         image, more = _image(module, name)
         todo += [m for m in more if m not in done]
         done.update(more)
@@ -26,6 +40,20 @@ def place_module(module: Module, used: frozenset[str], space: AddressSpace, shif
         writable = variable.space == "global"
         data = image.copy() if writable else image
         space.insert(Region("global", name, placed[name].address + shift, data, None, writable), 0)
+
+
+def _place_given(placed: Placed, buffer: Buffer, space: AddressSpace, shift: int) -> None:
+    variable = placed.variable
+    if buffer.array.nbytes != variable.size:
+        raise LaunchError(f"{variable.name} has {variable.size} bytes, its values have {buffer.array.nbytes}")
+    writable = variable.space == "global" and buffer.writable
+    region = Region("global", variable.name, placed.address + shift, space.aligned(buffer), None, writable)
+    space.insert(region, 0)
+
+
+def initial_bytes(module: Module, name: str) -> bytes:
+    """What a module variable holds when the module has been loaded."""
+    return _image(module, name)[0].tobytes()
 
 
 def _image(module: Module, name: str) -> tuple[np.ndarray, frozenset[str]]:
