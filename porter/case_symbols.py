@@ -57,7 +57,7 @@ def _symbol(reader: Reader, table: dict[str, Any], name: str, parameter: str) ->
     role = reader.one_of(reader.typed(table, "role", str, "in", *where), SYMBOL_ROLES, *where, "role")
     given = [key for key in _GIVEN if key in table]
     if role != "out" and not given:
-        help_ = "give dist, values or members; or initial = \"declared\" where the host never writes it"
+        help_ = 'give dist, values or members; or initial = "declared" where the host never writes it'
         reader.fail("PRT902", "no values are given", *where, help=help_)
     if len(given) > 1:
         reader.fail("PRT903", f"`{given[0]}` and `{given[1]}` both say what it holds", *where, given[1])

@@ -66,6 +66,7 @@ class PortRecord:
     arches: tuple[str, ...] = ()
     holes: tuple[Hole, ...] = ()
     patterns: tuple[str, ...] = ()
+    symbols: dict[str, str] = field(default_factory=dict)  # parameter of the port -> the variable that it stands for
     assumptions: tuple[Assumption, ...] = ()  # what those patterns take for granted
     verdicts: tuple[Verdict, ...] = ()
     verified_sha256: str = ""  # of the port text that the verdicts are about
@@ -426,6 +427,8 @@ def to_json(record: PortRecord) -> dict[str, Any]:
         "versions": dict(record.versions),
         "line_map": line_map_to_json(record.line_map),
     }
+    if record.symbols:
+        known["symbols"] = dict(record.symbols)
     if record.source_text:
         known["source_text"] = packed(record.source_text)
     return known | {k: v for k, v in record.extra.items() if k not in known}
@@ -450,6 +453,7 @@ def _from_json(value: dict[str, Any]) -> PortRecord:
         arches=tuple(value.get("arches", ())),
         holes=tuple(hole_from_json(h) for h in value.get("holes", ())),
         patterns=tuple(value.get("patterns", ())),
+        symbols={str(k): str(v) for k, v in value.get("symbols", {}).items()},
         assumptions=tuple(assumption_from_json(a) for a in value.get("assumptions", ())),
         verdicts=tuple(verdict_from_json(v) for v in value.get("verdicts", ())),
         verified_sha256=value.get("verified_sha256", ""),

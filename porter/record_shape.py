@@ -83,6 +83,7 @@ RECORD = an_object(
         "instances": a_list(a_list(text)),
         "arches": a_list(text),
         "patterns": a_list(text),
+        "symbols": an_object(),
         "assumptions": a_list(an_object({"text": text, "basis": text}, {"pattern": text, "how": text, "check": text})),
         "holes": a_list(an_object({"code": text, "cuda": text, "reason": text}, {"span": SPAN})),
         "verified_sha256": text,

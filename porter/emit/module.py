@@ -17,6 +17,7 @@ from porter.emit.plan import Helper, PortPlan
 from porter.emit.spaces import pointer_spaces
 from porter.emit.standalone import PREFIX, inline_library
 from porter.emit.stmt import BodyWriter, Line, memory_names
+from porter.emit.symbols import byte_rows, described
 from porter.emit.text import BUILTIN_NAMES, Scope
 from porter.model import Hole, LineMapEntry, PortedModule, author_of, patterns_named
 from porter.patterns.names import assigned_names, declared
@@ -114,6 +115,13 @@ class ModuleWriter:
                     for n, v in zip(p.generic.names, values, strict=True)
                 )
                 self.put(f"    {args}")
+        if p.symbols:
+            self.put("")
+            self.put("Variables of the source that are parameters here:")
+            for s in p.symbols:
+                self.put(f"    {spelling.identifier(s.name)}: {described(s)}")
+                for row in byte_rows(s):
+                    self.put(f"        {row}")
         self.put('"""')
         self.put("")
         self.put("import cutlass")

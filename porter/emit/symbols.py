@@ -33,11 +33,14 @@ def members(t: ir.Type) -> tuple[Member, ...]:
 
 def _members(t: ir.Type, path: str, offset: int) -> list[Member]:
     if isinstance(t, ir.Struct):
-        return [m for f in t.fields for m in _members(f.type, f"{path}.{f.name}" if path else f.name, offset + f.offset)]
+        at = f"{path}." if path else ""
+        return [m for f in t.fields for m in _members(f.type, f"{at}{f.name}", offset + f.offset)]
     if isinstance(t, ir.Array):
-        inner, count = t.elem, int(t.length)
+        inner: ir.Type = t
+        count = 1
         while isinstance(inner, ir.Array):
-            inner, count = inner.elem, count * int(inner.length)
+            count *= int(inner.length)
+            inner = inner.elem
         if isinstance(inner, ir.Scalar):
             return [Member(path, inner.name, offset, count)]
         size = ir.sizeof(t.elem)
@@ -51,6 +54,22 @@ def default_spec(s: ir.Symbol) -> BufferSpec:
     dtype, shape = dimensions(s.type)
     role = "in" if s.constant else "inout"
     return BufferSpec(s.name, dtype, tuple(map(str, shape)), role=role, symbol=s.declared)
+
+
+def described(s: ir.Symbol) -> str:
+    """What a parameter stands for, in a docstring."""
+    return f"the {s.kind} variable {s.declared}"
+
+
+def byte_rows(s: ir.Symbol) -> list[str]:
+    """Where the members lie of a symbol that is given as its bytes, a struct of several types; else []."""
+    if not leaf(s.type).mixed or not isinstance(s.type, ir.Struct):
+        return []
+    rows = []
+    for m in members(s.type):
+        count = f"[{m.count}]" if m.count > 1 else ""
+        rows.append(f"byte {m.offset}: {m.path}, {m.dtype}{count}")
+    return rows
 
 
 def with_symbols(case: Case, symbols: tuple[ir.Symbol, ...]) -> Case:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -63,6 +64,12 @@ def _completed(case: Case, info: KernelInfo, spec: BufferSpec, every: dict[str, 
         known = sorted({s.declared for found in every.values() for s in found})
         help_ = suggestion(spec.symbol, known) if known else "it reaches no variable whose values a case has to give"
         case.fail("PRT905", f"{info.name} reaches no variable `{spec.symbol}`", *spec.where, "name", help=help_)
+    meant = {
+        s.declared for found in every.values() for s in found if same_name(s.declared, wanted(case)) == spec.symbol
+    }
+    if len(meant) > 1:
+        text = f"`{spec.symbol}` may be {' or '.join(sorted(meant))}"
+        case.fail("PRT905", text, *spec.where, "name", help="write the name with its namespaces")
     first = symbols[0]
     if first.constant and spec.role != "in":
         case.fail("PRT903", "a kernel only reads __constant__ memory", *spec.where, "role")
@@ -80,6 +87,10 @@ def _completed(case: Case, info: KernelInfo, spec: BufferSpec, every: dict[str, 
         inside = ", ".join(m.path for m in layout[:6])
         case.fail("PRT902", f"{first.declared} has members of several types: `{spec.dist}` fits none of them",
                   *spec.where, help=f"give members = {{ ... }} for {inside}")  # fmt: skip
+    count = math.prod(shape)
+    if spec.values is not None and len(spec.values) != count:
+        text = f"{len(spec.values)} values for the {count} elements of {first.declared} ({dtype})"
+        case.fail("PRT903", text, *spec.where, "values")
     return replace(
         spec,
         layout=layout,
@@ -109,6 +120,11 @@ def _check_members(case: Case, spec: BufferSpec, layout: tuple[Member, ...]) -> 
     for path, _ in spec.members:
         if path not in names:
             case.fail("PRT901", f"no member `{path}`", *spec.where, "members", help=suggestion(path, names))
+    counts = {m.path: m.count for m in layout}
+    for path, values in spec.members:
+        if len(values) != counts[path]:
+            text = f"{len(values)} values for the {counts[path]} elements of `{path}`"
+            case.fail("PRT903", text, *spec.where, "members")
     given = {path for path, _ in spec.members}
     missing = [n for n in names if n not in given]
     if missing:

@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from porter import expr
+from porter import expr, ir
 from porter.case import Case, check_case, parse_case
 from porter.cxx_expr import to_case_expression
 from porter.cxx_types import is_const_pointee, normalise, pointee, scalar_name
 from porter.expr import ExprError
 from porter.frontend.argument_text import split_arguments
+from porter.frontend.draft_symbols import draft_symbol
 from porter.model import Instance, KernelInfo, KernelParam, Launch, PorterError
 from porter.patterns.roles import pointer_roles
 from porter.source import Source
@@ -50,6 +51,7 @@ class _Draft:
     scalars: dict[str, str] = field(default_factory=dict)
     strides: dict[str, str] = field(default_factory=dict)  # parameter -> elements of a row
     roles: dict[str, str] = field(default_factory=dict)  # what the kernel's body does with each pointer
+    symbols: tuple[ir.Symbol, ...] = ()  # variables whose values a case gives
     todo: int = 0
 
     def need(self, reason: str) -> str:
@@ -94,19 +96,19 @@ def _make(unit: ParsedUnit, info: KernelInfo) -> _Draft:
 
         instances = tuple(instances_from_launches(unit, info)) or tuple(default_instances(info))
     draft = _from_parts(info, unit.launches, instances, unit.source)
-    draft.roles = _roles(unit, info, instances[0] if instances else Instance())
+    kernel = _lowered(unit, info, instances[0] if instances else Instance())
+    if kernel is not None:
+        draft.roles, draft.symbols = pointer_roles(kernel), kernel.symbols
     return draft
 
 
-def _roles(unit: ParsedUnit, info: KernelInfo, instance: Instance) -> dict[str, str]:
-    """What the body does with each pointer, as far as it can be lowered at this instance."""
+def _lowered(unit: ParsedUnit, info: KernelInfo, instance: Instance) -> ir.Kernel | None:
+    """The kernel's body, as far as it can be lowered at this instance."""
     from porter.frontend.instances import try_specialise
     from porter.frontend.lower import lower_kernel
 
     whole, cursors, failures = try_specialise(unit.source, unit.options, [(info, instance)], stand_ins=unit.stand_ins)
-    if failures:
-        return {}
-    return pointer_roles(lower_kernel(whole, cursors[info.qualified_name, instance], info, instance))
+    return None if failures else lower_kernel(whole, cursors[info.qualified_name, instance], info, instance)
 
 
 def _from_parts(
@@ -178,6 +180,8 @@ def _text(draft: _Draft) -> str:
         lines.append(f"{TODO} = [1]  {draft.need('name the sizes that shapes are made of')}")
     for rows in buffers:
         lines += ["", *rows]
+    for symbol in draft.symbols:
+        lines += ["", *draft_symbol(symbol, draft.roles.get(symbol.name, ""), draft.need)]
     lines += ["", "[scalars]", *(f"{name} = {value}" for name, value in draft.scalars.items()), "", *launch]
     lines += ["", "# [reference]", "# function = a float64 reference: porter.verify.references, file.py:function"]
     return "\n".join(lines) + "\n"

@@ -56,8 +56,7 @@ def variable(fx: FunctionLowering, d: Cursor) -> None:
             _plain(fx, d, init)
         elif init is not None and ast.is_const(d.type):
             fx.decls[d] = global_variable(fx, d, d)
-        # else: a variable that outlives the kernel, which is a symbol where it is used
-        return
+        return  # any other is a symbol, where it is used
     if t.kind in ast.REFERENCES:
         reference(fx, d, init)
         return

@@ -25,8 +25,8 @@ from porter.frontend.lower_convert import (
 )
 from porter.frontend.lower_effects import assign_expression, increment, select, short_circuit
 from porter.frontend.lower_globals import global_variable, initial_value
-from porter.frontend.lower_symbols import template_symbol
 from porter.frontend.lower_init import init_list
+from porter.frontend.lower_symbols import template_symbol
 from porter.frontend.lower_types import field_name, is_unnamed, promote
 from porter.ir_text import type_text
 

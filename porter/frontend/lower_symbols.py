@@ -43,7 +43,9 @@ def _made(fx: FunctionLowering, target: Cursor, t: ir.Type) -> ir.Symbol:
         raise Untranslatable(code, f"the kernel reads two variables called {name}, which a case cannot tell apart")
     definition = ast.definition(target)
     found = same_name(name, fx.kernel.wanted)
-    parameter = fx.kernel.wanted[found] if found is not None else fx.kernel.global_pool.fresh(target.spelling)
+    parameter = fx.kernel.wanted[found] if found is not None else ""
+    if not parameter or any(s.name == parameter for s in fx.kernel.symbols.values()):
+        parameter = fx.kernel.global_pool.fresh(target.spelling)
     initialised = _has_initialiser(definition, t)
     filled = host_writes(fx, definition)
     return ir.Symbol(parameter, name, t, constant, initialised, filled, fx.kernel.span(definition))
@@ -98,13 +100,10 @@ def declared_name(var: Cursor) -> str:
 
 
 def same_name(name: str, wanted: Mapping[str, Any]) -> str | None:
-    """The one of the `wanted` names that means a variable: its whole name, or the end of it."""
+    """The one of the `wanted` names that means a variable: its whole name, or the longest end of it."""
     parts = name.split("::")
-    for text in wanted:
-        given = text.removeprefix("::").split("::")
-        if parts[-len(given) :] == given:
-            return text
-    return None
+    ends = [text for text in wanted if (given := text.removeprefix("::").split("::")) == parts[-len(given) :]]
+    return max(ends, key=lambda text: text.count("::"), default=None)
 
 
 def host_writes(fx: FunctionLowering, var: Cursor) -> str:

@@ -1,4 +1,4 @@
-"""Variables at namespace scope that the port takes as parameters: pointers, handed down to the functions that reach them.
+"""Variables at namespace scope that the port takes as parameters: pointers, handed down to functions that reach them.
 
 `__constant__` memory that the host fills and `__device__` variables are given to a port like any buffer.
 """
@@ -11,6 +11,7 @@ from typing import Any
 
 from porter import ir
 from porter.patterns.names import Names, declared
+from porter.source import Span
 
 
 def as_parameters(kernel: ir.Kernel, symbols: tuple[ir.Symbol, ...]) -> ir.Kernel:
@@ -63,20 +64,20 @@ def _resolved(
 ) -> Any:
     """A body whose symbols are the pointers `given`, which its calls hand on."""
 
-    def pointer(name: str) -> ir.Var:
-        return ir.Var(given[name], type=parameter(symbols[name]).type)
+    def pointer(name: str, span: Span) -> ir.Var:
+        return ir.Var(given[name], type=parameter(symbols[name]).type, span=span)
 
     def one(n: Any) -> Any:
         if isinstance(n, ir.SymbolAddress):
-            var = replace(pointer(n.name), span=n.span)
+            var = pointer(n.name, n.span)
             return var if var.type == n.type else ir.Cast(var, type=n.type, span=n.span)
         if isinstance(n, ir.Call) and needs.get(n.function):
-            return replace(n, args=(*n.args, *(pointer(s) for s in sorted(needs[n.function]))))
+            return replace(n, args=(*n.args, *(pointer(s, n.span) for s in sorted(needs[n.function]))))
         array = _array_behind(n)
         if array is not None and isinstance(n, ir.Decay):
             return replace(array, span=n.span)
         if array is not None and isinstance(n, ir.Index):
-            return ir.Deref(ir.PtrAdd(array, n.index, type=array.type), type=n.type, span=n.span)
+            return ir.Deref(ir.PtrAdd(array, n.index, type=array.type, span=n.span), type=n.type, span=n.span)
         return n
 
     return ir.rewrite(body, one)

@@ -71,8 +71,10 @@ class Backend(Protocol):
         fill: int = 0,
         variables: Mapping[str, HostBuffer] | None = None,
     ) -> RunResult:
-        """One launch. `variables` are what module variables hold, by their names in the PTX; what the kernel leaves in
-        them is in the buffers afterwards. `schedule` seeds the order in which blocks and warps run; `checks` looks for violations.
+        """One launch. `schedule` seeds the order in which blocks and warps run; `checks` looks for violations.
+
+        `variables` are what module variables hold, by their names in the PTX: the kernel's writes are in the buffers
+        afterwards.
 
         `fill` is the byte that shared and local memory is full of at the start. Backends that cannot choose it report
         no uninitialised reads of these.

@@ -128,13 +128,17 @@ def make_subject(
 def _with_symbols(case: Case, module: ptx.Module, entry: str) -> Case:
     """The case with its symbols as its source declares them. Raises PorterError PRT861 where there is no source."""
     if not case.source_path.is_file():
-        message = f"the case gives values of symbols, whose declarations are in {case.source_path}: there is no such file"
+        message = f"the declarations of the case's symbols are in {case.source_path}, which does not exist"
         raise PorterError(Diagnostic(UNNAMED, message, Span(str(case.path), 0)))
     from porter.frontend.case_symbols import complete_symbols
     from porter.frontend.parse import parse_source
 
     unit = parse_source(Source.read(case.source_path))
-    return with_declared_values(complete_symbols(case, unit, unit.kernel(case.kernel)), module.text, entry)
+    info = unit.kernel(case.kernel)
+    if info is None:
+        message = f"{case.source_path} has no kernel `{case.kernel}`, whose symbols the case gives"
+        raise PorterError(Diagnostic(UNNAMED, message, Span(str(case.path), 0)))
+    return with_declared_values(complete_symbols(case, unit, info), module.text, entry)
 
 
 def _instance_of(entry: str, case: Case, info: KernelInfo, wanted: int | None) -> CaseInstance:

@@ -113,9 +113,7 @@ def as_argument(value: Argument) -> object:
 
 def as_variables(given: Mapping[str, HostBuffer] | None) -> dict[str, ptx.Buffer]:
     """Module variables over the host buffers' own memory. What they hold counts as initialised."""
-    return {
-        name: ptx.Buffer(b.raw, b.name, True, writable=b.spec.role != "in") for name, b in (given or {}).items()
-    }
+    return {name: ptx.Buffer(b.raw, b.name, True, writable=b.spec.role != "in") for name, b in (given or {}).items()}
 
 
 def _violation(v: ptx.Violation) -> Violation:

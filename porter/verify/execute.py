@@ -96,7 +96,7 @@ def given_to(subject: Subject, trial: Trial, buffers: Buffers, port: bool = Fals
 
 
 def arguments(subject: Subject, trial: Trial, buffers: Buffers) -> list[Argument]:
-    """The arguments of the kernel in the source, in order of its parameters: buffers (None for null), scalars by value."""
+    """The arguments of the kernel in the source, in order of its parameters: buffers (None: null), scalars by value."""
     found: list[Argument] = []
     for parameter in subject.info.params:
         if pointee(parameter.type) is not None:
@@ -132,9 +132,7 @@ def run_trial(
         result.original = RunResult()
         result.skipped = f"the original does not take {what}"
         return result
-    result.original = _without_idle_reads(
-        subject, trial, backend, shapes[0], False, before, original, result.original
-    )
+    result.original = _without_idle_reads(subject, trial, backend, shapes[0], False, before, original, result.original)
     if result.original.error:
         result.error, result.error_in_port = f"the original: {result.original.error}", False
         return result

@@ -91,7 +91,11 @@ class _Bench:
         self.sweep_bytes = 2 * device.facts.l2_bytes
         self.sweep_block = self._new(self.sweep_bytes)
         self.variables = [
-            (device.variable(c.cubin, v.symbol, v.nbytes), self.sets[0][v.buffer] + job.images[v.buffer].origin, v.nbytes)
+            (
+                device.variable(c.cubin, v.symbol, v.nbytes),
+                self.sets[0][v.buffer] + job.images[v.buffer].origin,
+                v.nbytes,
+            )
             for c in self._calls().values()
             for v in c.variables
         ]

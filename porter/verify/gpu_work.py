@@ -47,8 +47,8 @@ class Variable:
 class Call:
     """One launch, with its arguments as the bytes of each parameter or the number of a buffer.
 
-    `variables` are module variables by their symbols in the cubin: each takes the elements of a buffer before the launch,
-    and gives them back after it.
+    `variables` are module variables by their symbols in the cubin: each takes the elements of a buffer before the
+    launch, and gives them back after it.
     """
 
     cubin: bytes = field(repr=False)
@@ -104,8 +104,9 @@ def call_of(
     arguments: Sequence[Argument],
     variables: Mapping[str, HostBuffer] | None = None,
 ) -> tuple[Call, list[HostBuffer]]:
-    """The launch with its arguments packed as the build's PTX declares them, and the buffers that it points to, those of
-    module variables last.
+    """The launch with its arguments packed as the build's PTX declares them, and the buffers that it points to.
+
+    Those of module variables are the last.
 
     Raises PtxError where an argument does not fit its parameter, ValueError when the build has no cubin.
     """

@@ -134,7 +134,7 @@ def timing_job(
     near: Neighbours,
     seconds: float,
 ) -> TimingJob:
-    """The job of one point; `given` to original and port. Raises PtxError or ValueError where an argument does not fit."""
+    """The job of one point; `given` to original and port. Raises PtxError or ValueError where one does not fit."""
     original, own = call_of(builds[0], shapes[0], given[0].arguments, given[0].variables)
     port, buffers = call_of(builds[1], shapes[1], given[1].arguments, given[1].variables)
     numbers = {id(b): n for n, b in enumerate(buffers)}  # the port's buffers are the original's and its symbols

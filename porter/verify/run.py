@@ -30,7 +30,7 @@ from porter.verify.ptx_stats import function_texts, ptx_stats
 from porter.verify.reference_of import load_reference
 from porter.verify.resources import Usage, as_data, compare_resources, summary
 from porter.verify.shrink import Shrinker
-from porter.verify.symbols import require_values, symbols_of, with_declared_values
+from porter.verify.symbols import declared_in_source, require_values, symbols_of, with_declared_values
 from porter.verify.tolerance import adds_products, approximations, has_reduction
 from porter.verify.trials import LAUNCHES, Trial, choose_trials, far_trial
 
@@ -372,7 +372,8 @@ def _plan(state: _Verification, sm_count: int) -> list[_Plan]:
     request = state.request
     arch = request.arches[0]
     if request.oracle is None:
-        _require_values(state)
+        builds = [(i.instance, b.ptx, b.entry) for (i, _), b in zip(state.instances, state.originals, strict=True)]
+        require_values(request.case, _unit(state), request.info, builds)
     reference = load_reference(request.case)
     constants = constants_of(request.source.text)
     drafts = []
@@ -417,28 +418,14 @@ def _plan(state: _Verification, sm_count: int) -> list[_Plan]:
     return plans
 
 
-def _require_values(state: _Verification) -> None:
-    """Raises PorterError PRT845 where the original would run on memory that nobody has filled."""
+def _unit(state: _Verification) -> ParsedUnit | None:
+    """The parsed source; None where the original was compiled elsewhere, since there may be no front end here."""
     request = state.request
-    unit = request.unit
-    if unit is None and not request.originals:  # compiled elsewhere: there may be no front end here
+    if request.unit is None and not request.originals:
         from porter.frontend.parse import ParseOptions, parse_source
 
-        unit = parse_source(request.source, request.options or ParseOptions(arch=request.arches[0]))
-    builds = [(i.instance, b.ptx, b.entry) for (i, _), b in zip(state.instances, state.originals, strict=True)]
-    require_values(request.case, unit, request.info, builds)
-
-
-def _declared_in_source(state: _Verification, n: int) -> Case:
-    """The case with what the original's declarations say, where a port is in the original's place."""
-    from porter.frontend.parse import ParseOptions
-    from porter.verify.original import build_original
-
-    request = state.request
-    options = request.options or ParseOptions(arch=request.arches[0])
-    instances = [state.instances[n][0].instance]
-    (build,) = build_original(request.source, options, request.info, instances, ("ptx",), unit=request.unit)
-    return with_declared_values(request.case, build.ptx, build.entry)
+        return parse_source(request.source, request.options or ParseOptions(arch=request.arches[0]))
+    return request.unit
 
 
 def _with_own_launch(
@@ -481,7 +468,8 @@ def _subject(state: _Verification, n: int, values: Mapping[str, Value], referenc
         case = with_declared_values(case, build.ptx, build.entry)
         variables = symbols_of(case, build.ptx, build.entry)
     elif any(b.declared for b in case.buffers):
-        case = _declared_in_source(state, n)
+        unit, instance = _unit(state), state.instances[n][0].instance
+        case = declared_in_source(case, unit, request.info, instance) if unit is not None else case
     return Subject(
         case, request.info, values, original, port, used, reduces, reference, contracts, variables,
         request.oracle is not None,

@@ -13,13 +13,10 @@ from porter.verify.buffers import HostBuffer, init_word, storage
 
 
 def fill_fixed(case: Case, buffer: HostBuffer, names: Mapping[str, Value]) -> None:
-    """Write the values into a buffer. `names` are those of a point. Raises PorterError where one is no number, or where
-    there are more or fewer than elements."""
+    """Write the values into a buffer, as many as it has elements. `names` are those of a point. Raises PorterError
+    where one is no number of its type."""
     spec = buffer.spec
     if spec.values is not None:
-        if len(spec.values) != buffer.raw.size:
-            text = f"{len(spec.values)} values for {buffer.raw.size} elements of {buffer.dtype}"
-            case.fail("PRT903", text, *spec.where, "values")
         buffer.raw[:] = _words(case, spec.values, buffer.dtype, names, (*spec.where, "values"))
         return
     raw = buffer.raw.view(np.uint8)
@@ -29,8 +26,6 @@ def fill_fixed(case: Case, buffer: HostBuffer, names: Mapping[str, Value]) -> No
         for path, given in spec.members:
             member = layout[path]
             where = (*spec.where, "members")
-            if len(given) != member.count:
-                case.fail("PRT903", f"{len(given)} values for the {member.count} elements of `{path}`", *where)
             words = _words(case, given, member.dtype, names, where)
             raw[member.offset : member.offset + words.nbytes] = words.view(np.uint8)
         return

@@ -105,10 +105,19 @@ def symbols_of(case: Case, ptx: str, entry: str) -> dict[str, str]:
 
 
 def with_declared_values(case: Case, ptx: str, entry: str) -> Case:
-    """The case with the bytes of symbols that start as declared. Raises PorterError PRT903 where nothing is declared."""
+    """The case with the bytes of symbols that start as declared. Raises PorterError PRT903 where none are declared."""
     names = symbols_of(case, ptx, entry)
     buffers = [_with_image(case, b, ptx, names.get(b.name, "")) if b.declared else b for b in case.buffers]
     return replace(case, buffers=tuple(buffers))
+
+
+def declared_in_source(case: Case, unit: ParsedUnit, info: KernelInfo, instance: Instance) -> Case:
+    """The same for a port in the original's place, which has no variables: the source is compiled for its declarations.
+    Raises PorterError PRT821."""
+    from porter.verify.original import build_original
+
+    (build,) = build_original(unit.source, unit.options, info, [instance], ("ptx",), unit=unit)
+    return with_declared_values(case, build.ptx, build.entry)
 
 
 def _with_image(case: Case, spec: BufferSpec, ptx: str, name: str) -> BufferSpec:

@@ -11,6 +11,7 @@ from porter.case import LaunchShape, load_case
 from porter.model import Status
 from porter.verify import ptx
 from porter.verify.backend import Build
+from porter.verify.execute import Given
 from porter.verify.gpu_timing import Neighbours, TimingAnswer
 from porter.verify.inputs import make_inputs
 from porter.verify.performance import (
@@ -105,10 +106,10 @@ def job_of(case, values, sizes, text: str):
     point = case.point_at(sizes, values)
     host = make_inputs(case, point, values, "normal", 1)
     build = Build("original", text, "k", "sm_90a", b"\x7fELF")
-    given = [host[b.name] for b in case.buffers]
+    given = Given([host[b.name] for b in case.buffers])
     shape = LaunchShape((1, 1, 1), (32, 1, 1))
     near = Neighbours(b"", "", b"", "")
-    return host, timing_job((build, build), (shape, shape), given, host, near, 1.0)
+    return host, timing_job((build, build), (shape, shape), (given, given), host, near, 1.0)
 
 
 def declared(case, body: str = "") -> str:

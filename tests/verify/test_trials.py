@@ -164,7 +164,7 @@ class NumpyBackend:
         self.functions = {"original": original, "port": port}
         self.launches = []
 
-    def run(self, build, shape, arguments, schedule=0, checks=True):
+    def run(self, build, shape, arguments, schedule=0, checks=True, fill=0, variables=None):
         self.launches.append((build.label, shape, schedule))
         return self.functions[build.label](arguments, shape, schedule) or RunResult()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -81,11 +81,12 @@ class Spy(EmulatorBackend):
         schedule: int = 0,
         checks: bool = True,
         fill: int = 0,
+        variables: Mapping[str, HostBuffer] | None = None,
     ) -> RunResult:
         for argument in arguments:
             if isinstance(argument, HostBuffer) and argument.name == self.buffer and argument.raw.size:
                 self.seen.add(int(np.ascontiguousarray(argument.raw).view(np.uint16).ravel()[0]))
-        return super().run(build, shape, arguments, schedule, checks, fill)
+        return super().run(build, shape, arguments, schedule, checks, fill, variables)
 
 
 def knows_the_seed(of: Subject, folder: Path, seed: int) -> str | None:
