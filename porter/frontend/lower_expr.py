@@ -196,6 +196,8 @@ def member(fx: FunctionLowering, c: Cursor) -> ir.Expr:
             if decl is not None and fx.kernel.is_prelude(decl):
                 return ir.Builtin(f"{inner.spelling}.{target.spelling}", type=ir.U32)
     base, base_type = object_of(fx, c, base_cursor)
+    if isinstance(base, ir.HoleExpr):
+        return fx.hole(c, base.code, base.reason)
     return field(fx, base, base_type, target, c)
 
 

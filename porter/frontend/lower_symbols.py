@@ -86,6 +86,8 @@ def _cannot_be_given(t: ir.Type) -> str:
         return "holds an address, which a case cannot give"
     if isinstance(t, ir.Array):
         return "has no length here" if not t.length else _cannot_be_given(t.elem)
+    if isinstance(t, ir.Struct) and t.is_union:
+        return "is a union, of which a case cannot say which member it gives"
     if isinstance(t, ir.Struct):
         return next((why for f in t.fields if (why := _cannot_be_given(f.type))), "")
     return ""

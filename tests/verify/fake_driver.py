@@ -56,6 +56,8 @@ class FakeDriver:
     def __init__(self, kernels, sizes, devices=1):
         self.kernels, self.sizes, self.devices = kernels, sizes, devices
         self.memory = {}
+        self.variables: dict[bytes, int] = {}
+        self.placed: dict[bytes, int] = {}
         self.smem = {}
         self.launches = []
         self.captured = None
@@ -143,6 +145,14 @@ class FakeDriver:
         assert self.inside(target, size)
         self._do(lambda: ctypes.memset(target, value, size), 1.0)
         return (self.broken,)
+
+    def cuModuleGetGlobal(self, module, name):
+        """A variable of every module, in memory of its own: `variables` are name -> bytes."""
+        if name not in self.variables:
+            return CUresult.CUDA_ERROR_INVALID_VALUE, None, None
+        if name not in self.placed:
+            _, self.placed[name] = self.cuMemAlloc(self.variables[name])
+        return OK, self.placed[name], self.variables[name]
 
     # ---- work
 

@@ -7,6 +7,7 @@ import os
 import re
 import struct
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ from porter.verify.gpu import GpuBackend, GpuProcess
 from porter.verify.gpu_child import answer
 from porter.verify.gpu_driver import Device, DeviceFacts, GpuError
 from porter.verify.gpu_timing import Neighbours, TimingJob
-from porter.verify.gpu_work import Image, Pointer, RunJob, call_of, image_of, store
+from porter.verify.gpu_work import Image, Pointer, RunJob, Variable, call_of, image_of, store
 from tests.verify.fake_driver import CUresult, FakeDriver
 
 PTX = """
@@ -103,6 +104,47 @@ def test_a_launch_reads_and_writes_device_copies(fake):
         store(x, image, segments)
     assert list(b.raw) == [3, 6, 9] and list(a.raw) == [1, 2, 3] and not b.broken_guards()
     assert not fake.memory, "device memory is freed"
+
+
+def test_module_variables_take_their_values_before_the_launch_and_give_them_back(fake):
+    fake.variables = {b"count": 8}
+
+    def counts(config, arguments):
+        held = (ctypes.c_uint32 * 2).from_address(fake.placed[b"count"])
+        held[1] += held[0]
+
+    fake.kernels["copy"] = counts
+    device = Device()
+    for start in (5, 70):  # the module is loaded once, and starts afresh each time
+        count, a = buffer("count", [start, 1], "inout"), buffer("a", [0])
+        call, buffers = call_of(build("copy"), SHAPE, [a, a, 1.0, 1], {"count": count})
+        assert buffers[-1] is count
+        images = tuple(image_of(x) for x in buffers)
+        found = answer(device, RunJob(call, images))
+        assert not found.error
+        store(count, images[-1], found.segments[-1])
+        assert list(count.raw) == [start, start + 1] and not count.broken_guards()
+    call, buffers = call_of(build("copy"), SHAPE, [a, a, 1.0, 1], {"count": buffer("count", [1])})
+    found = answer(device, RunJob(call, tuple(image_of(x) for x in buffers)))
+    assert "count has 8 bytes, its values have 4" in found.error
+    call, buffers = call_of(build("copy"), SHAPE, [a, a, 1.0, 1], {"other": buffer("other", [1])})
+    found = answer(device, RunJob(call, tuple(image_of(x) for x in buffers)))
+    assert "cuModuleGetGlobal of other" in found.error
+
+
+def test_timed_originals_have_their_variables(fake):
+    fake.variables = {b"count": 4}
+    seen = []
+    fake.kernels["slow"] = lambda config, arguments: seen.append(
+        ctypes.c_uint32.from_address(fake.placed[b"count"]).value
+    )
+    timed = job("slow", "fast")
+    count = buffer("count", [41])
+    variable = Variable("count", len(timed.images), 4)
+    timed = replace(timed, original=replace(timed.original, variables=(variable,)))
+    found = answer(Device(), replace(timed, images=(*timed.images, image_of(count))))
+    assert not found.error and "graph_cold" in found.timings
+    assert seen and set(seen) == {41}
 
 
 def test_launch_attributes(fake):
