@@ -28,6 +28,7 @@ NO_VALUES = "PRT845"
 _WORD = re.compile(r"[\w$]+")
 _NAME = re.compile(r"[KL]?(\d+)")
 _ANONYMOUS = ("_INTERNAL_", "_GLOBAL__N_")
+_MADE = re.compile(r"\$|^__unnamed|^__cudart")  # strings and tables that the compiler makes
 _LIBRARIES = ("cuda", "cub", "thrust", "cooperative_groups", "std")  # their variables are tags without a value
 
 
@@ -171,7 +172,12 @@ def require_values(
 ) -> None:
     """Raise PorterError PRT845 unless every variable that the original reaches has values. `builds` are (instance, PTX,
     entry). The source is looked at where a variable is left; None: what the PTX shows has to do."""
-    left = [(i, p, e) for i, p, e in builds if set(reached_variables(p, e)) - set(symbols_of(case, p, e).values())]
+    left = []
+    for instance, ptx, entry in builds:
+        given = set(symbols_of(case, ptx, entry).values())
+        rest = {n: v for n, v in reached_variables(ptx, entry).items() if n not in given}
+        if any(not v.init or not _MADE.search(n) for n, v in rest.items()):
+            left.append((instance, ptx, entry))
     if not left:
         return
     kernels: tuple[ir.Kernel | None, ...] = (None,) * len(left)
