@@ -19,7 +19,7 @@ from porter.case import LaunchShape
 from porter.verify import ptx
 from porter.verify.backend import Backend, Build
 from porter.verify.buffers import Buffers, HostBuffer
-from porter.verify.execute import Subject, TrialResult, arguments, copies, reference_values
+from porter.verify.execute import Subject, TrialResult, copies, reference_values
 from porter.verify.inputs import make_inputs
 from porter.verify.numerics import Finding, compare_output, numbers
 from porter.verify.ptx import contraction
@@ -104,7 +104,8 @@ def _runs(
     found: dict[str, Buffers] = {}
     for way in ways:
         buffers = copies(before)
-        done = backend.run(replace(build, fused=way), shape, arguments(subject, trial, buffers), 0, False)
+        is_port = build is subject.port
+        done = subject.launch(backend, trial, shape, buffers, port=is_port, checks=False, fused=way)
         if not done.error:
             found[way] = buffers
     return found

@@ -18,6 +18,7 @@ from porter.verify.buffers import Buffers, HostBuffer, is_integer
 from porter.verify.formats import encode
 from porter.verify.inputs import make_inputs, read_buffer
 from porter.verify.numerics import Comparison, Finding, check_guards, check_input, compare_output
+from porter.verify.ptx import contraction
 from porter.verify.segments import canonical_rows, groups
 from porter.verify.tolerance import Tolerance, derive
 from porter.verify.trials import Trial
@@ -51,10 +52,12 @@ class Subject:
         schedule: int = 0,
         checks: bool = True,
         fill: int = 0,
+        fused: contraction.Fused = "",
     ) -> RunResult:
-        """Run one side on these buffers."""
+        """Run one side on these buffers. `fused`: with its sums as ptxas may fuse them."""
         given = given_to(self, trial, buffers, port)
         build = self.port if port else self.original
+        build = replace(build, fused=fused) if fused else build
         if not given.variables:
             return backend.run(build, shape, given.arguments, schedule, checks, fill)
         return backend.run(build, shape, given.arguments, schedule, checks, fill, given.variables)

@@ -21,7 +21,7 @@ from porter.source import Source
 from porter.verify.backend import Build
 from porter.verify.buffers import Buffers, HostBuffer, is_integer
 from porter.verify.emulator import EmulatorBackend
-from porter.verify.execute import Subject, arguments, reference_values
+from porter.verify.execute import Subject, reference_values
 from porter.verify.formats import round_to
 from porter.verify.inputs import make_inputs
 from porter.verify.numerics import numbers
@@ -121,7 +121,7 @@ def test_original_and_reference_agree(path: Path) -> None:
                 continue
             buffers = make_inputs(case, trial.point, subject.values, trial.scenario, trial.seed, trial.misaligned)
             before = {n: b.copy() for n, b in buffers.items()}
-            result = backend.run(subject.original, shape, arguments(subject, trial, buffers))
+            result = subject.launch(backend, trial, shape, buffers)
             launched += 1
             assert not result.error, f"{trial}: {result.error}"
             wrong += [f"{trial}: {v.kind}: {v.message}" for v in result.violations]
