@@ -19,7 +19,7 @@ class CastWriter(PlaceWriter):
         if self.is_pointer(src):
             inner = f"lib.address({self.expr(e.x).text})"
             if self.kinds(to) == {"bool"}:
-                return Text(f"{self.expr(e.x).at(ATOM)}.toint() != 0", COMPARE)
+                return self.null_test(e.x, "!=")
             return Text(inner if self.kinds(to) == {"i64"} else f"{self.dtype(to)}({inner})")
         kinds, from_kinds = self.kinds(to), self.kinds(src)
         x = self.expr(e.x)

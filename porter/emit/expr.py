@@ -152,9 +152,7 @@ class ExprWriter(CastWriter):
         if e.op in ("&&", "||"):
             return self._logical(e)
         if self.is_pointer(e.a.type) or self.is_pointer(e.b.type):
-            a = f"{self.expr(e.a).at(ATOM)}.toint()" if not is_null_constant(e.a) else "0"
-            b = f"{self.expr(e.b).at(ATOM)}.toint()" if not is_null_constant(e.b) else "0"
-            return Text(f"{a} {e.op} {b}", COMPARE)
+            return self.pointer_comparison(e)
         if e.op in COMPARISONS:
             return self._compare(e)
         if self.kinds(e.type) <= {"u32"} and upper(e, self.s.bounds) is not None:
@@ -260,6 +258,9 @@ class ExprWriter(CastWriter):
         elif self.is_pointer(e.type) and mixed(space_of(e, self.s.spaces)):
             dtype = self.pointer_dtype(e.type)
             a, b = (Text(f"lib.generic({x.text}, {dtype})") for x in (a, b))
+        elif self.is_pointer(e.type) and not self.of_one_alignment(e.a, e.b):
+            dtype = self.pointer_dtype(e.type)
+            a, b = (Text(f"lib.natural({x.text}, {dtype})") for x in (a, b))
         else:
             a, b = self.value(e.a), self.value(e.b)
         return Text(f"{a.at(COMPARE)} if {cond.at(COMPARE)} else {b.at(COMPARE)}", TERNARY)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from porter import ir
+from porter.emit import spaces
 from porter.emit.generic import ConstVariants, variants
 from porter.emit.layout import Leaf
 from porter.emit.ranges import INT_MAX, upper
-from porter.emit.text import ADD, ATOM, COMPARE, MUL, Flat, Text, is_readonly
+from porter.emit.text import ADD, ATOM, COMPARE, MUL, Flat, Text, is_null_constant, is_readonly
 from porter.emit.types import TypeWriter
 
 
@@ -180,6 +181,31 @@ class PlaceWriter(TypeWriter):
         base = self.expr(e.ptr)
         consts, dyn = self._scaled(e.index, tuple(x.count for x in ls))
         return self.pointer_to(Flat(base, consts, dyn, ls))
+
+    def null_test(self, pointer: ir.Expr, op: str) -> Text:
+        """`pointer == nullptr` or `!=`: zero is null in global memory only."""
+        x = self.expr(pointer)
+        if spaces.is_number(spaces.space_of(pointer, self.s.spaces)):
+            return Text(f"{x.at(ATOM)}.toint() {op} 0", COMPARE)
+        test = Text(f"lib.is_null({x.text})")
+        return test if op == "==" else Text(f"not {test.text}", COMPARE)
+
+    def pointer_comparison(self, e: ir.Binary) -> Text:
+        """Pointers of one memory are compared by the addresses in it, others by generic addresses."""
+        if e.op in ("==", "!=") and is_null_constant(e.a) != is_null_constant(e.b):
+            return self.null_test(e.a if is_null_constant(e.b) else e.b, e.op)
+        found = [spaces.space_of(x, self.s.spaces) for x in (e.a, e.b)]
+        alone = all(spaces.is_number(f) or is_null_constant(x) for f, x in zip(found, (e.a, e.b), strict=True))
+        if alone or found == [frozenset({"shared"})] * 2:
+            texts = [f"{self.expr(x).at(ATOM)}.toint()" for x in (e.a, e.b)]
+        else:
+            texts = [f"lib.address({self.expr(x).text})" for x in (e.a, e.b)]
+        a, b = ("0" if is_null_constant(x) else text for x, text in zip((e.a, e.b), texts, strict=True))
+        return Text(f"{a} {e.op} {b}", COMPARE)
+
+    def of_one_alignment(self, a: ir.Expr, b: ir.Expr) -> bool:
+        """Whether two pointers surely have one CuTeDSL type: whole arrays have more alignment than places in them."""
+        return all(spaces.space_of(x, self.s.spaces) <= {"global"} for x in (a, b))
 
     def _ptrdiff(self, e: ir.PtrDiff) -> Text:
         size = self.const(self.sizes(self.pointee(e.a.type)))

@@ -67,6 +67,11 @@ def _to_shared(w: ExprWriter, e: ir.Intrinsic) -> Text:
     return _text(text if kinds == {"i32"} else f"{w.dtype(e.type)}(Uint32({text}))" if kinds else text)
 
 
+def _to_global(w: ExprWriter, e: ir.Intrinsic) -> Text:
+    """A number in the source: an address of global memory is its generic address."""
+    return _text(f"{w.dtype(e.type)}(lib.address({w.expr(e.args[0]).text}))")
+
+
 def _same_pointer(w: ExprWriter, e: ir.Intrinsic) -> Text:
     return w.expr(e.args[0])
 
@@ -115,7 +120,7 @@ _HANDLERS: dict[str, Any] = {
     "assert": _assert,
     "__assert": _assert,
     "__cvta_generic_to_shared": _to_shared,
-    "__cvta_generic_to_global": _same_pointer,
+    "__cvta_generic_to_global": _to_global,
     "__builtin_assume_aligned": _same_pointer,
     "__nv_cvt_float_to_fp8": _saturating_fp8,
     "__porter_fp8_half_bits": _fp8_to_half,

@@ -16,5 +16,6 @@ from porter.corpus.lib.memory import *  # noqa: F403
 from porter.corpus.lib.narrow_floats import *  # noqa: F403
 from porter.corpus.lib.ordered import *  # noqa: F403
 from porter.corpus.lib.packed import *  # noqa: F403
+from porter.corpus.lib.pointers import *  # noqa: F403
 from porter.corpus.lib.sync import *  # noqa: F403
 from porter.corpus.lib.warp import *  # noqa: F403
