@@ -14,6 +14,7 @@ from porter.emit.expr import ExprWriter
 from porter.emit.generic import Params
 from porter.emit.layout import leaf
 from porter.emit.plan import Helper, PortPlan
+from porter.emit.shared_bases import kept_addresses
 from porter.emit.spaces import pointer_spaces
 from porter.emit.standalone import PREFIX, inline_library
 from porter.emit.stmt import BodyWriter, Line, memory_names
@@ -268,6 +269,7 @@ class ModuleWriter:
                 w.put(f"{name}[0] = {name}_value", span)
         w.find_roots(p.body)
         scope.spaces = pointer_spaces(p.body, {q.name: "global" for q in p.params if e.is_pointer(q.type)})
+        scope.kept = kept_addresses(p.body, p.helpers, p.generic.count)
         self._tables(w, p.body, span)
         self._pointer_params(w, p.params, w.assigned)
         w.body(p.body)

@@ -220,13 +220,17 @@ class BodyWriter:
             elif isinstance(elem, Variants):
                 elem = Variants(tuple(t.elem if isinstance(t, ir.Array) else t for t in elem.types))
             leaves = self.e.leaves(elem)
-            self.put(f"{name} = lib.dyn_shared({self.e.leaf_dtype(leaves)}, {max(16, s.align)})", s.span)
+            text = f"lib.dyn_shared({self.e.leaf_dtype(leaves)}, {max(16, s.align)})"
+            self.put(f"{name} = {self._kept(s, text)}", s.span)
             return
         leaves = self.e.leaves(s.type)
         count = self.e.const(x.count for x in leaves)
         align = max(16, s.align)
         suffix = "" if align == 16 else f", {align}"
-        self.put(f"{name} = lib.shared({self.e.leaf_dtype(leaves)}, {count}{suffix})", s.span)
+        self.put(f"{name} = {self._kept(s, f'lib.shared({self.e.leaf_dtype(leaves)}, {count}{suffix})')}", s.span)
+
+    def _kept(self, s: ir.SharedDecl, text: str) -> str:
+        return f"lib.in_register({text})" if s.name in self.scope.kept else text
 
     # ---- assignments
 

@@ -87,6 +87,7 @@ class Scope:
     used_builtins: set[str] = field(default_factory=set)
     holes: list[Hole] = field(default_factory=list)
     spaces: Spaces = field(default_factory=dict)  # what memory pointers point into
+    kept: frozenset[str] = frozenset()  # shared arrays whose address stays in a register
 
 
 def is_readonly(place: ir.Expr) -> bool:

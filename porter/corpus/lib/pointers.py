@@ -119,3 +119,15 @@ def shared_address(ptr):
     if ptr.memspace is cute.AddressSpace.smem:
         return Int32(ptr.toint())
     return pure("{ .reg .u64 t; cvta.to.shared.u64 t, $1; cvt.u32.u64 $0, t; }", Int32, address(ptr))
+
+
+def in_register(ptr):
+    """The same place in shared memory, its address computed once, where this stands, and kept (`mov.b32`).
+
+    The compiler takes the address of a static array for a constant and writes it out at each use; ptxas makes of that a
+    read of a special register, which takes a branch where a predicate would do. Other memory as it is.
+    """
+    if ptr.memspace is not cute.AddressSpace.smem:
+        return ptr
+    kept = pure("mov.b32 $0, $1;", Int32, Int32(ptr.toint()))
+    return cute.make_ptr(ptr.dtype, kept, ptr.memspace, assumed_align=ptr.alignment)
