@@ -107,7 +107,7 @@ class ExprWriter(CastWriter):
         named = self.s.visible.get(e.origin) if e.origin else None
         if named in self.s.static and self._same_constants(e, named):
             return Text(self.name(named), static=True)
-        text = self.s.params.const_text(e.values, e.origin)
+        text = self.s.params_at(e.span).const_text(e.values, e.origin)
         simple = text.isidentifier() or text.isdigit() or text.startswith("(")
         return Text(text, ATOM if simple else MUL, static=True)
 

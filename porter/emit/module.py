@@ -15,6 +15,7 @@ from porter.emit.generic import Params
 from porter.emit.layout import leaf
 from porter.emit.plan import Helper, PortPlan
 from porter.emit.shared_bases import kept_addresses
+from porter.emit.source_names import FunctionNames, names_of
 from porter.emit.spaces import pointer_spaces
 from porter.emit.standalone import PREFIX, inline_library
 from porter.emit.stmt import BodyWriter, Line, memory_names
@@ -37,6 +38,7 @@ class ModuleWriter:
 
     def __init__(self, plan: PortPlan):
         self.plan = plan
+        self.source_names = names_of(plan.options.source) if plan.options.source is not None else None
         self.lines: list[Line] = []
         self.holes: list[Hole] = []
 
@@ -209,6 +211,7 @@ class ModuleWriter:
             w.put(f"{name}[0] = {name}_value", h.span)
         w.find_roots(h.body)
         scope.spaces = pointer_spaces(h.body, {p.name: f"param:{p.name}" for p in h.params})
+        scope.source_names = FunctionNames(self.source_names, h.span, h.generic, h.body).params_at
         self._tables(w, h.body, h.span)
         self._pointer_params(w, h.params, assigned)
         w.body(h.body)
@@ -269,6 +272,7 @@ class ModuleWriter:
                 w.put(f"{name}[0] = {name}_value", span)
         w.find_roots(p.body)
         scope.spaces = pointer_spaces(p.body, {q.name: "global" for q in p.params if e.is_pointer(q.type)})
+        scope.source_names = FunctionNames(self.source_names, span, p.generic, p.body).params_at
         scope.kept = kept_addresses(p.body, p.helpers, p.generic.count)
         self._tables(w, p.body, span)
         self._pointer_params(w, p.params, w.assigned)

@@ -54,7 +54,7 @@ class PlaceWriter(TypeWriter):
             return tuple((v or 0) * s for v, s in zip(index.values, step, strict=True)), ()
         if all(s == 1 for s in step):
             return zero, (self.index(index).at(ADD),)
-        scale = self.const(step)
+        scale = self.const(step, of_bytes=True)
         scale = scale if scale.isidentifier() or scale.isdigit() else f"({scale})"
         bound = upper(index, self.s.bounds)
         text = self.index(index)
@@ -91,7 +91,7 @@ class PlaceWriter(TypeWriter):
         """Element offset as text ("0" when there is none)."""
         terms = list(f.dynamic)
         if any(f.consts):
-            const = self.const(f.consts)
+            const = self.const(f.consts, of_bytes=f.leaves[0].mixed)
             terms.append(const if const.isidentifier() or const.lstrip("-").isdigit() else f"({const})")
         return " + ".join(terms) if terms else "0"
 
@@ -208,7 +208,7 @@ class PlaceWriter(TypeWriter):
         return all(spaces.space_of(x, self.s.spaces) <= {"global"} for x in (a, b))
 
     def _ptrdiff(self, e: ir.PtrDiff) -> Text:
-        size = self.const(self.sizes(self.pointee(e.a.type)))
+        size = self.const(self.sizes(self.pointee(e.a.type)), of_bytes=True)
         return Text(f"lib.diff({self.expr(e.a).text}, {self.expr(e.b).text}, {size})")
 
 

@@ -53,6 +53,7 @@ class BodyWriter:
     def __post_init__(self) -> None:
         self.changing = self.assigned | self.several
         self.e = ExprWriter(self.scope)
+        self.all_params = self.scope.params
         self.depth = 1
 
     def find_roots(self, body: tuple[ir.Stmt, ...]) -> None:
@@ -138,7 +139,10 @@ class BodyWriter:
         if method is None:
             self.hole("PRT110", type(s).__name__, "no translation of this statement", s.span)
             return
+        outer = self.scope.params
+        self.scope.params = self.scope.source_names(s.span) or self.all_params
         method(s)
+        self.scope.params = outer
 
     def hole(self, code: str, cuda: str, reason: str, span: Span) -> None:
         n = len(self.scope.holes) + 1
@@ -203,7 +207,7 @@ class BodyWriter:
 
     def _memory(self, s: ir.Decl, name: str) -> None:
         leaves = self.e.leaves(s.type)
-        count = self.e.const(x.count for x in leaves)
+        count = self.e.count(leaves)
         self.put(f"{name} = lib.local({self.e.leaf_dtype(leaves)}, {count})", s.span)
         if s.init is not None:
             var = ir.Var(s.name, type=s.type, span=s.span)
@@ -224,7 +228,7 @@ class BodyWriter:
             self.put(f"{name} = {self._kept(s, text)}", s.span)
             return
         leaves = self.e.leaves(s.type)
-        count = self.e.const(x.count for x in leaves)
+        count = self.e.count(leaves)
         align = max(16, s.align)
         suffix = "" if align == 16 else f", {align}"
         self.put(f"{name} = {self._kept(s, f'lib.shared({self.e.leaf_dtype(leaves)}, {count}{suffix})')}", s.span)
@@ -257,9 +261,9 @@ class BodyWriter:
     def _copy(self, s: ir.Copy) -> None:
         dst, src = self.e.flat(s.target), self.e.flat(s.source)
         leaves = self.e.leaves(s.target.type)
-        count = self.e.const(x.count for x in leaves)
+        count = self.e.count(leaves)
         aligns, sizes = self.e.align(s.target.type), self.e.sizes(s.target.type)
-        extra = "" if aligns == sizes else f", align={self.e.const(aligns)}"
+        extra = "" if aligns == sizes else f", align={self.e.const(aligns, of_bytes=True)}"
         if is_readonly(s.source):
             extra += ", readonly=True"
         target, source = self.e.pointer_to(dst), self.e.pointer_to(src)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +11,7 @@ from porter.emit.generic import Params
 from porter.emit.layout import Leaf
 from porter.emit.spaces import Spaces
 from porter.model import Hole
+from porter.source import Span
 
 # binding strengths of Python operators, for parentheses
 ATOM, POW, UNARY, MUL, ADD, SHIFT, AND, XOR, OR, COMPARE, NOT, TERNARY = range(12)
@@ -87,7 +88,12 @@ class Scope:
     used_builtins: set[str] = field(default_factory=set)
     holes: list[Hole] = field(default_factory=list)
     spaces: Spaces = field(default_factory=dict)  # what memory pointers point into
+    source_names: Callable[[Span], Params | None] = lambda place: None  # the parameters that the source names there
     kept: frozenset[str] = frozenset()  # shared arrays whose address stays in a register
+
+    def params_at(self, place: Span) -> Params:
+        """The parameters that the source names at a place, or in the statement around it."""
+        return self.source_names(place) or self.params
 
 
 def is_readonly(place: ir.Expr) -> bool:
