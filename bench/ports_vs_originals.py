@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from bench.shapes import SHAPES
+from bench.shapes import ROWS, SHAPES
 from bench.torch_timing import Sweep, TorchGraph, host_us, rotation_for
 from porter.case import Case
 from porter.verify.buffers import Buffers
@@ -259,7 +259,7 @@ def main() -> None:
         except Exception as error:
             skipped.append(f"{facts.name}: {type(error).__name__}: {error}"[:500])
             continue
-        for sizes in SHAPES[facts.name]:
+        for sizes in SHAPES.get(facts.name, ROWS):
             if time.perf_counter() - start > args.seconds:
                 skipped.append(f"{facts.name} {sizes}: out of time")
                 continue

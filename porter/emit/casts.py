@@ -6,7 +6,7 @@ from porter import ir
 from porter.emit.generic import ConstVariants
 from porter.emit.places import PlaceWriter
 from porter.emit.ranges import INT_MAX, fits, upper
-from porter.emit.text import ADD, AND, ATOM, COMPARE, OR, PRECEDENCE, Text, is_null_constant
+from porter.emit.text import ADD, AND, COMPARE, OR, PRECEDENCE, Text, is_null_constant
 
 
 class CastWriter(PlaceWriter):

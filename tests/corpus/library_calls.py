@@ -158,6 +158,8 @@ CALLS = {
     "copy": lambda v: [lib.copy(v.f + 4 * v.t, v.f + 512 + 4 * v.t, 4),
                        lib.copy(v.f + 1024 + 4 * v.t, v.f + 1536 + 4 * v.t, 4, readonly=True)],
     "address": lambda v: Int32(lib.address(v.scratch())),
+    "shared_address": lambda v: lib.shared_address(lib.pointer(Float32, lib.address(v.scratch()))),
+    "in_register": lambda v: lib.in_register(v.scratch())[v.i & 7],
     "pointer": lambda v: lib.pointer(Float32, lib.address(v.f + v.t)).load(),
     "e8m0_up": lambda v: lib.e8m0_up(v.x, True),
     "e8m0_down": lambda v: lib.e8m0_down(v.x, True),

@@ -79,7 +79,7 @@ def _private_address(ptr, *, loc=None, ip=None):
 
 
 def address(ptr):
-    """The generic address as Int64 (`cvta.shared.u64` for shared memory, `cvta.local.u64` for private memory)."""
+    """The generic address as Int64 (`cvta.shared.u64` for shared memory)."""
     if ptr.memspace is cute.AddressSpace.smem:
         return pure("{ .reg .u64 t; cvt.u64.u32 t, $1; cvta.shared.u64 $0, t; }", Int64, Int32(ptr.toint()))
     if ptr.memspace is cute.AddressSpace.rmem:
@@ -115,7 +115,7 @@ def generic(ptr, dtype):
 
 
 def shared_address(ptr):
-    """The 32-bit shared-memory address (`cvta.to.shared`), for inline PTX."""
+    """The 32-bit shared-memory address, for inline PTX (`cvta.to.shared.u64` of a generic pointer)."""
     if ptr.memspace is cute.AddressSpace.smem:
         return Int32(ptr.toint())
     return pure("{ .reg .u64 t; cvta.to.shared.u64 t, $1; cvt.u32.u64 $0, t; }", Int32, address(ptr))
@@ -125,7 +125,7 @@ def in_register(ptr):
     """The same place in shared memory, its address computed once, where this stands, and kept (`mov.b32`).
 
     The compiler takes the address of a static array for a constant and writes it out at each use; ptxas makes of that a
-    read of a special register, which takes a branch where a predicate would do. Other memory as it is.
+    read of a special register, for which a short `if` becomes a branch. Other memory stays as it is.
     """
     if ptr.memspace is not cute.AddressSpace.smem:
         return ptr

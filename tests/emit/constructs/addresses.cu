@@ -145,3 +145,19 @@ __global__ void addresses_of_global(int* i, unsigned* u, float* f, int n) {
   asm volatile("ld.global.f32 %0, [%1];" : "=f"(x) : "l"(g) : "memory");
   asm volatile("st.global.f32 [%0], %1;" :: "l"(__cvta_generic_to_global(f + 512 + t)), "f"(x * 2) : "memory");
 }
+struct Pair { float a, b; };
+__device__ __noinline__ float second(const float* p) { return p[1]; }
+__global__ void from_one_member_to_the_next(int* i, unsigned* u, float* f, int n) {
+  int t = threadIdx.x;
+  float2 v = make_float2(f[t], f[t + 1]);
+  float4 w = make_float4(1.0f, f[t], 3.0f, f[t + 2]);
+  Pair q{f[t + 3], 5.0f};
+  int4 k = make_int4(t, 2 * t, 3 * t, 4 * t);
+  float* p = &v.x;
+  p[u[t] & 1] += 2.0f;
+  (&w.y)[u[t] & 1] *= 4.0f;
+  int s = 0;
+  for (int j = 0; j < 4; ++j) s += (&k.x)[(j + u[t]) & 3] * (j + 1);
+  i[t] = s;
+  f[t + 512] = v.x + v.y * 10.0f + w.y + w.z + second(&q.a);
+}
