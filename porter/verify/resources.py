@@ -10,6 +10,7 @@ from porter.verify.ptx_stats import PtxStats
 CODE = "PRT812"
 REGISTER_WARNING, REGISTER_RATIO = 1.25, 1.5  # from here a warning, from there a failure
 LOCAL_SLACK = 16  # bytes of local memory a thread that only warn: a register or two that the assembler put aside
+LOCAL_ALIGNMENT = 32  # as LOCAL_SLACK where the original has such memory too: CuTeDSL aligns arrays of a thread to it
 FREE_REGISTERS = 32  # up to here every block size reaches full occupancy
 SHARED_RATIO, SHARED_SLACK = 1.25, 1024
 
@@ -44,7 +45,7 @@ def compare_resources(original: Usage, port: Usage, instance: str) -> list[Diagn
             Severity.WARNING if ratio <= REGISTER_RATIO else Severity.ERROR,
         )
     if port.local_bytes > original.local_bytes or (port.spills and not original.spills):
-        few = port.local_bytes - original.local_bytes <= LOCAL_SLACK
+        few = port.local_bytes - original.local_bytes <= (LOCAL_ALIGNMENT if original.local_bytes else LOCAL_SLACK)
         spilled = f" ({port.spills} of them spilled and reloaded)" if port.spills else ""
         complain(
             f"{port.local_bytes} bytes of local memory a thread{spilled}, the original {original.local_bytes}",

@@ -96,6 +96,16 @@ def test_a_few_spilled_bytes_or_registers_only_warn():
     assert found.severity is Severity.WARNING
 
 
+def test_the_alignment_of_a_thread_s_arrays_only_warns():
+    original = replace(ORIGINAL, local_bytes=16)
+    (found,) = compare_resources(original, replace(original, local_bytes=48), "")
+    assert found.severity is Severity.WARNING
+    (found,) = compare_resources(original, replace(original, local_bytes=64), "")
+    assert found.severity is Severity.ERROR
+    (found,) = compare_resources(ORIGINAL, replace(ORIGINAL, local_bytes=32), "")
+    assert found.severity is Severity.ERROR
+
+
 def test_library_uses_are_found_with_their_lines():
     text = """import cutlass
 import cutlass.cute as cute

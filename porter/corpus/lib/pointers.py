@@ -9,8 +9,7 @@ changes its type without becoming a number, and becomes a number by `address`, t
 import cutlass.cute as cute
 from cutlass import Int32, Int64
 from cutlass._mlir.dialects import builtin, llvm
-from cutlass.cute.core import _cute_ir
-from cutlass.cutlass_dsl import T, dsl_user_op
+from cutlass.cutlass_dsl import dsl_user_op
 
 from porter.corpus.lib.inline import pure
 
@@ -24,19 +23,16 @@ def _bytes(dtype):
 
 @dsl_user_op
 def _from_llvm(raw, dtype, space, align, *, loc=None, ip=None):
-    """A `cute.Pointer` of the space of `space` (a pointer) from an LLVM pointer: no instruction."""
-    element = cute.recast_ptr(space, dtype=dtype, loc=loc, ip=ip).type.value_type
-    kind = _cute_ir.PtrType.get(element, space.type.address_space, align, None)
-    out = builtin.unrealized_conversion_cast([kind], [raw], loc=loc, ip=ip)
-    out._dtype = dtype
-    return out
+    """A `cute.Pointer` of memory space `space` from an LLVM pointer: no instruction."""
+    like = cute.make_ptr(dtype, Int64(0), space, assumed_align=align, loc=loc, ip=ip)
+    return builtin.unrealized_conversion_cast([like.type], [raw], loc=loc, ip=ip)
 
 
 def retyped(ptr, dtype, align):
     """The same address as a pointer to `dtype` that promises `align` bytes of alignment; no instruction."""
     if ptr.memspace is cute.AddressSpace.gmem:  # the same code as without the number, and what was measured
         return cute.make_ptr(dtype, ptr.toint(), ptr.memspace, assumed_align=align)
-    return _from_llvm(ptr.to_llvm_ptr(), dtype, ptr, align)
+    return _from_llvm(ptr.to_llvm_ptr(), dtype, ptr.memspace, align)
 
 
 def assume_aligned(ptr, dtype, align):
@@ -60,7 +56,7 @@ def natural(ptr, dtype):
 @dsl_user_op
 def _private_null(like, dtype, *, loc=None, ip=None):
     zero = llvm.mlir_zero(like.to_llvm_ptr(loc=loc, ip=ip).type, loc=loc, ip=ip)
-    return _from_llvm(zero, dtype, like, _bytes(dtype), loc=loc, ip=ip)
+    return _from_llvm(zero, dtype, like.memspace, _bytes(dtype), loc=loc, ip=ip)
 
 
 def null_like(ptr, dtype):
@@ -75,7 +71,7 @@ def null_like(ptr, dtype):
 
 @dsl_user_op
 def _private_address(ptr, *, loc=None, ip=None):
-    return Int64(llvm.ptrtoint(T.i64(), ptr.to_llvm_ptr(loc=loc, ip=ip), loc=loc, ip=ip))
+    return Int64(llvm.ptrtoint(Int64.mlir_type, ptr.to_llvm_ptr(loc=loc, ip=ip), loc=loc, ip=ip))
 
 
 def address(ptr):

@@ -56,7 +56,8 @@ MODULES: dict[str, frozenset[str] | None] = {
         "Attribute BF16Type BoolAttr DenseElementsAttr DenseI32ArrayAttr F16Type F32Type F64Type FloatAttr IntegerAttr"
         " IntegerType StringAttr Type TypeAttr UnitAttr Value VectorType"
     ),
-    "cutlass._mlir.dialects": words("llvm nvvm arith vector math"),
+    "cutlass._mlir.dialects": words("llvm nvvm arith vector math builtin"),
+    "cutlass._mlir.dialects.builtin": words("unrealized_conversion_cast"),  # between CuTe's pointers and LLVM's
     "cutlass._mlir.dialects.llvm": None,
     "cutlass._mlir.dialects.nvvm": None,
     "cutlass._mlir.dialects.arith": None,
