@@ -173,6 +173,8 @@ class ExprWriter(CastWriter):
             left, right = (f"Float32({x.text})" for x in (self.value(e.a), self.value(e.b)))
             return Text(f"{self.dtype(e.type)}({left} {op} {right})")
         a, b = self.operand(e.a), self.operand(e.b)
+        if self._may_leave_64_bits(op, e):  # the DSL would compute it as Python does, and refuse the result
+            a = Text(f"lib.constant({self.dtype(e.type)}, {a.text})")
         if op in ("<<", ">>"):
             if not b.static and self.kinds(e.b.type) != self.kinds(e.a.type):
                 b = Text(f"{self.dtype(e.a.type)}({b.text})")
@@ -189,6 +191,24 @@ class ExprWriter(CastWriter):
         return Text(
             f"{a.at(prec)} {op} {b.at(prec - 1 if op in ('-', '/', '%') or prec in (ADD, MUL) else prec)}", prec
         )
+
+    def _may_leave_64_bits(self, op: str, e: ir.Binary) -> bool:
+        kinds = self.kinds(e.type)
+        if op not in ("+", "-", "*", "<<") or not (kinds & {"u64"} or (op == "<<" and kinds & {"i64"})):
+            return False
+        names = {n.name for n in ir.walk(e) if isinstance(n, ir.Var)}
+        return (not counts(e) or bool(names & self.s.maybe_large)) and self.may_be_constant(e)
+
+    def may_be_constant(self, e: ir.Expr) -> bool:
+        """Whether the DSL may know an expression's value at trace time: nothing in it is read, called or an index of the
+        launch."""
+        for n in ir.walk(e):
+            if isinstance(n, ir.Var):
+                if n.name not in self.s.maybe_constant | self.s.static or n.name in self.s.memory:
+                    return False
+            elif not isinstance(n, ir.Const | ConstVariants | ir.Binary | ir.Unary | ir.Cast | ir.Select):
+                return False
+        return True
 
     def _static_arith(self, op: str, e: ir.Binary, a: Text, b: Text) -> Text:
         if op in ("/", "%") and not self.is_float(e.type):
@@ -327,6 +347,15 @@ _DEFAULTS = {
     "__shfl_sync": ("0xFFFFFFFF", "", "", "32"),
     "__syncwarp": ("0xFFFFFFFF",),
 }
+
+
+def counts(e: ir.Expr) -> bool:
+    """A small constant, a variable, or one more or less by a small constant."""
+    while isinstance(e, ir.Cast):
+        e = e.x
+    if isinstance(e, ir.Binary) and e.op in ("+", "-"):
+        return counts(e.a) and isinstance(e.b, ir.Const) and counts(e.b)
+    return isinstance(e, ir.Var) or (isinstance(e, ir.Const) and isinstance(e.value, int) and 0 <= e.value < 1 << 32)
 
 
 def safe_to_evaluate(e: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 from porter import ir
 from porter.emit.evaluate import evaluate
-from porter.emit.expr import ExprWriter
+from porter.emit.expr import ExprWriter, counts
 from porter.emit.generic import ConstVariants, InstanceIf, Variants
 from porter.emit.loops import Range, as_range, counted, step_of, trips
 from porter.emit.ranges import INT_MAX, interval, upper
@@ -54,6 +54,23 @@ class BodyWriter:
         self.changing = self.assigned | self.several
         self.e = ExprWriter(self.scope)
         self.depth = 1
+
+    def find_constants(self, body: tuple[ir.Stmt, ...]) -> None:
+        """Variables that may hold a number the DSL knows at trace time: it computes with those as Python does."""
+        values: dict[str, list[ir.Expr]] = {}
+        for n in ir.walk(body):
+            if isinstance(n, ir.Decl) and n.name not in self.scope.memory:
+                values.setdefault(n.name, []).append(n.init or ir.Const(0))
+            elif isinstance(n, ir.Assign) and isinstance(n.target, ir.Var):
+                values.setdefault(n.target.name, []).append(n.value)
+        found = self.scope.maybe_constant
+        while True:
+            new = {n for n, vs in values.items() if any(self.e.may_be_constant(v) for v in vs)}
+            if new <= found:
+                break
+            found |= new
+        large = {n for n in found if any(not counts(v) and self.e.may_be_constant(v) for v in values[n])}
+        self.scope.maybe_large |= large
 
     def find_roots(self, body: tuple[ir.Stmt, ...]) -> None:
         """For pointers that start out null or unset: the pointer that a later assignment derives them from."""
@@ -167,7 +184,7 @@ class BodyWriter:
         if text.static and is_int and fixed:
             self.scope.static.add(s.name)
             self._remember(s.name, s.init)
-            self.put(f"{name} = {text.text}", s.span)
+            self.put(f"{self.own_name(s.name, s.type)} = {text.text}", s.span)
             return
         if self.e.is_pointer(s.type):
             if is_null(s.init):
@@ -178,6 +195,14 @@ class BodyWriter:
             return
         value = self.e.settled(s.init) if s.name in self.assigned else self.typed(text, s.type)
         self.put(f"{name} = {value.text}", s.span)
+
+    def own_name(self, key: str, t: ir.Type) -> str:
+        """The Python name of a number at trace time: one that no variable of another scope has, unless the DSL takes
+        Python's integers for the type of both."""
+        shown = self.scope.shown.get(key, key)
+        if not self.e.kinds(t) <= {"i32", "bool"} and list(self.scope.shown.values()).count(shown) > 1:
+            self.scope.python_names[key] = self.fresh(self.e.name(key))
+        return self.e.name(key)
 
     def typed(self, text: Text, t: ir.Type) -> Text:
         return Text(f"{self.e.dtype(t)}({text.text})") if text.static else text
@@ -394,7 +419,7 @@ class BodyWriter:
         return st
 
     def fresh(self, wanted: str) -> str:
-        taken = set(self.scope.python_names.values()) | {x.text.split(" ")[0] for x in self.lines}
+        taken = {*self.scope.python_names.values(), *self.scope.params.names} | {x.text.split(" ")[0] for x in self.lines}
         name, n = wanted, 1
         while name in taken:
             n += 1
@@ -436,10 +461,10 @@ class BodyWriter:
         weight = sum(1 for _ in ir.walk(s.body))
         if longest * weight > 60000:
             return False
-        py = self.e.name(name)
         iterable = self._iterable(s, known)
         if iterable is None:
             return False
+        py = self.own_name(name, head[1])
         if " if " in iterable and not iterable.startswith(("cutlass.", "lib.")):
             # CuTeDSL cannot take a conditional expression as what a loop runs over
             table = self.fresh(f"{py}_values")
