@@ -8,7 +8,6 @@ from porter.emit.places import PlaceWriter
 from porter.emit.ranges import INT_MAX, fits, upper
 from porter.emit.text import ADD, AND, ATOM, COMPARE, OR, PRECEDENCE, Text, is_null_constant
 
-
 SIGNED, UNSIGNED = ("i8", "i16", "i32", "i64"), ("u8", "u16", "u32", "u64")
 
 

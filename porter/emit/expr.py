@@ -194,21 +194,8 @@ class ExprWriter(CastWriter):
 
     def _may_leave_64_bits(self, op: str, e: ir.Binary) -> bool:
         kinds = self.kinds(e.type)
-        if op not in ("+", "-", "*", "<<") or not (kinds & {"u64"} or (op == "<<" and kinds & {"i64"})):
-            return False
-        names = {n.name for n in ir.walk(e) if isinstance(n, ir.Var)}
-        return (not counts(e) or bool(names & self.s.maybe_large)) and self.may_be_constant(e)
-
-    def may_be_constant(self, e: ir.Expr) -> bool:
-        """Whether the DSL may know an expression's value at trace time: nothing in it is read, called or an index of the
-        launch."""
-        for n in ir.walk(e):
-            if isinstance(n, ir.Var):
-                if n.name not in self.s.maybe_constant | self.s.static or n.name in self.s.memory:
-                    return False
-            elif not isinstance(n, ir.Const | ConstVariants | ir.Binary | ir.Unary | ir.Cast | ir.Select):
-                return False
-        return True
+        wraps = op in ("+", "-", "*", "<<") if kinds & {"u64"} else op == "<<" and bool(kinds & {"i64"})
+        return wraps and self.s.trace_constants.may_be_large(e)
 
     def _static_arith(self, op: str, e: ir.Binary, a: Text, b: Text) -> Text:
         if op in ("/", "%") and not self.is_float(e.type):
@@ -347,15 +334,6 @@ _DEFAULTS = {
     "__shfl_sync": ("0xFFFFFFFF", "", "", "32"),
     "__syncwarp": ("0xFFFFFFFF",),
 }
-
-
-def counts(e: ir.Expr) -> bool:
-    """A small constant, a variable, or one more or less by a small constant."""
-    while isinstance(e, ir.Cast):
-        e = e.x
-    if isinstance(e, ir.Binary) and e.op in ("+", "-"):
-        return counts(e.a) and isinstance(e.b, ir.Const) and counts(e.b)
-    return isinstance(e, ir.Var) or (isinstance(e, ir.Const) and isinstance(e.value, int) and 0 <= e.value < 1 << 32)
 
 
 def safe_to_evaluate(e: Any) -> bool:

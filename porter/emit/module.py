@@ -18,6 +18,7 @@ from porter.emit.spaces import pointer_spaces
 from porter.emit.standalone import PREFIX, inline_library
 from porter.emit.stmt import BodyWriter, Line, memory_names
 from porter.emit.text import BUILTIN_NAMES, Scope
+from porter.emit.trace_constants import find_trace_constants
 from porter.model import Hole, LineMapEntry, PortedModule, author_of, patterns_named
 from porter.patterns.names import assigned_names, declared
 from porter.source import NO_SPAN, Span
@@ -35,6 +36,10 @@ class ModuleWriter:
 
     def __init__(self, plan: PortPlan):
         self.plan = plan
+        functions = {f.name: (tuple(q.name for q in f.params), f.body) for f in plan.helpers}
+        functions[plan.name] = ((), plan.body)
+        memory = {name: memory_names(body) for name, (_, body) in functions.items()}
+        self.trace_constants = find_trace_constants(functions, memory)
         self.lines: list[Line] = []
         self.holes: list[Hole] = []
 
@@ -178,6 +183,7 @@ class ModuleWriter:
 
     def _function(self, h: Helper) -> None:
         scope = self._scope(h.generic, h.params, h.body, h.shown)
+        scope.trace_constants = self.trace_constants[h.name]
         e = ExprWriter(scope)
         assigned = assigned_names(h.body)
         rebound = [p for p in h.params if p.name in scope.memory and not p.by_ref]
@@ -199,7 +205,6 @@ class ModuleWriter:
             w.put(f"{name} = lib.local({e.leaf_dtype(leaves)}, 1)", h.span)
             w.put(f"{name}[0] = {name}_value", h.span)
         w.find_roots(h.body)
-        w.find_constants(h.body)
         scope.spaces = pointer_spaces(h.body, {p.name: f"param:{p.name}" for p in h.params})
         self._tables(w, h.body, h.span)
         self._pointer_params(w, h.params, assigned)
@@ -242,6 +247,7 @@ class ModuleWriter:
         p = self.plan
         span = p.span or NO_SPAN
         scope = self._scope(p.generic, p.params, p.body, p.shown)
+        scope.trace_constants = self.trace_constants[p.name]
         e = ExprWriter(scope)
         self.put("@cute.kernel", span)
         self.put(f"def {p.name}(", span)
@@ -260,7 +266,6 @@ class ModuleWriter:
                 w.put(f"{name} = lib.local({e.leaf_dtype(leaves)}, 1)", span)
                 w.put(f"{name}[0] = {name}_value", span)
         w.find_roots(p.body)
-        w.find_constants(p.body)
         scope.spaces = pointer_spaces(p.body, {q.name: "global" for q in p.params if e.is_pointer(q.type)})
         self._tables(w, p.body, span)
         self._pointer_params(w, p.params, w.assigned)

@@ -9,7 +9,7 @@ from typing import Any
 
 from porter import ir
 from porter.emit.evaluate import evaluate
-from porter.emit.expr import ExprWriter, counts
+from porter.emit.expr import ExprWriter
 from porter.emit.generic import ConstVariants, InstanceIf, Variants
 from porter.emit.loops import Range, as_range, counted, step_of, trips
 from porter.emit.ranges import INT_MAX, interval, upper
@@ -54,23 +54,6 @@ class BodyWriter:
         self.changing = self.assigned | self.several
         self.e = ExprWriter(self.scope)
         self.depth = 1
-
-    def find_constants(self, body: tuple[ir.Stmt, ...]) -> None:
-        """Variables that may hold a number the DSL knows at trace time: it computes with those as Python does."""
-        values: dict[str, list[ir.Expr]] = {}
-        for n in ir.walk(body):
-            if isinstance(n, ir.Decl) and n.name not in self.scope.memory:
-                values.setdefault(n.name, []).append(n.init or ir.Const(0))
-            elif isinstance(n, ir.Assign) and isinstance(n.target, ir.Var):
-                values.setdefault(n.target.name, []).append(n.value)
-        found = self.scope.maybe_constant
-        while True:
-            new = {n for n, vs in values.items() if any(self.e.may_be_constant(v) for v in vs)}
-            if new <= found:
-                break
-            found |= new
-        large = {n for n in found if any(not counts(v) and self.e.may_be_constant(v) for v in values[n])}
-        self.scope.maybe_large |= large
 
     def find_roots(self, body: tuple[ir.Stmt, ...]) -> None:
         """For pointers that start out null or unset: the pointer that a later assignment derives them from."""
@@ -419,7 +402,9 @@ class BodyWriter:
         return st
 
     def fresh(self, wanted: str) -> str:
-        taken = {*self.scope.python_names.values(), *self.scope.params.names} | {x.text.split(" ")[0] for x in self.lines}
+        taken = {*self.scope.python_names.values(), *self.scope.params.names} | {
+            x.text.split(" ")[0] for x in self.lines
+        }
         name, n = wanted, 1
         while name in taken:
             n += 1

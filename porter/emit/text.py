@@ -10,6 +10,7 @@ from porter import ir
 from porter.emit.generic import Params
 from porter.emit.layout import Leaf
 from porter.emit.spaces import Spaces
+from porter.emit.trace_constants import TraceConstants
 from porter.model import Hole
 
 # binding strengths of Python operators, for parentheses
@@ -84,8 +85,7 @@ class Scope:
     bounds: dict[str, int] = field(default_factory=dict)
     ranges: dict[str, tuple[int, int]] = field(default_factory=dict)  # of Python numbers at trace time
     constants: dict[str, tuple[Any, ...]] = field(default_factory=dict)  # values of static variables by instance
-    maybe_constant: set[str] = field(default_factory=set)  # may hold a number that the DSL knows at trace time
-    maybe_large: set[str] = field(default_factory=set)  # of those, all that do not only count in small steps
+    trace_constants: TraceConstants = field(default_factory=TraceConstants)
     used_builtins: set[str] = field(default_factory=set)
     holes: list[Hole] = field(default_factory=list)
     spaces: Spaces = field(default_factory=dict)  # what memory pointers point into

@@ -1,4 +1,4 @@
-"""Kernels from a seed, without undefined behaviour, that reuse names in every scope with every integer type and operator.
+"""Kernels from a seed that reuse names in every scope, with every integer type and operator; no undefined behaviour.
 
 A program is one `__global__` function, with device functions that stay functions and others that are inlined. It reads
 `in[0..INPUTS)` of its thread and folds the value of everything that it computes into `out` of its thread.
@@ -211,7 +211,9 @@ class Program:
     def _statement(self, fn: Function | None, loop: bool) -> None:
         r = self.r
         deep = len(self.scopes) > 4 or self.budget <= 0
-        kinds = ["declare"] * 6 + ["assign"] * 4 + ["step"] * 2 + ["fold"] * 2 + ["array", "pointer", "reference", "call"]
+        kinds = (
+            ["declare"] * 6 + ["assign"] * 4 + ["step"] * 2 + ["fold"] * 2 + ["array", "pointer", "reference", "call"]
+        )
         if not deep:
             kinds += ["if"] * 3 + ["scope"] * 3 + ["switch"]
             kinds += ["lambda"] if not self.pure else []
@@ -463,12 +465,14 @@ class Program:
             step += f", {self.r.choice(others).name} += 3"
         self.hidden.discard(name)
         changes = self.r.random() < 0.1 and "!=" not in test
-        index = Variable(name, t, "const", t.low if changes else start.low, t.high if changes else max(end.high, start.low))
+        index = Variable(
+            name, t, "const", t.low if changes else start.low, t.high if changes else max(end.high, start.low)
+        )
         self._pragma()
         with self._loop(f"for ({t.name} {name} = {start.text}; {test}; {step})", index):
             self._body(fn, index)
             if changes:
-                self.put(f"{name} += {self.condition(1)};")
+                self.put(f"{name} += ({self.condition(1)}) ? 1 : 0;")
 
     def _down(self, fn: Function | None, loop: bool) -> None:
         t = self.r.choice([x for x in USUAL if x != BOOL])

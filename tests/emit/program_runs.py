@@ -125,7 +125,9 @@ def _compared(seed: int, port: Path, module: Any, entries: Sequence[str], templa
             if len(wrong):
                 at = int(wrong[0])
                 values = f"{found[0][at]:#x} in the original, {found[1][at]:#x} in the port"
-                return Outcome(seed, "different", f"instance {which}, draw {draw}, {len(wrong)} threads, [{at}]: {values}")
+                return Outcome(
+                    seed, "different", f"instance {which}, draw {draw}, {len(wrong)} threads, [{at}]: {values}"
+                )
     return Outcome(seed, "equal")
 
 
