@@ -8,6 +8,8 @@ from porter.emit.places import PlaceWriter
 from porter.emit.ranges import INT_MAX, fits, upper
 from porter.emit.text import ADD, AND, COMPARE, OR, PRECEDENCE, Text, is_null_constant
 
+SIGNED, UNSIGNED = ("i8", "i16", "i32", "i64"), ("u8", "u16", "u32", "u64")
+
 
 class CastWriter(PlaceWriter):
     """Writes conversions in one scope."""
@@ -60,7 +62,16 @@ class CastWriter(PlaceWriter):
             return Text(f"{self.dtype(to)}(Float32({x.text}))")
         if e.rounded and self.is_half(to):
             return Text(f"lib.rounded({x.text}, {self.dtype(to)})")
-        return Text(f"{self.dtype(to)}({x.text})")
+        return Text(f"{self.dtype(to)}({self._sign_extended(e.x, x, kinds, from_kinds)})")
+
+    def _sign_extended(self, e: ir.Expr, x: Text, kinds: set[str], from_kinds: set[str]) -> str:
+        """The operand of a conversion to `kinds`: CuTeDSL fills a signed number that becomes a wider unsigned one with
+        zeros, C with its sign."""
+        signed = [ir.SCALAR_BYTES[k] for k in from_kinds if k in SIGNED]
+        widest = max((ir.SCALAR_BYTES[k] for k in kinds if k in UNSIGNED), default=0)
+        if not signed or min(signed) >= widest or upper(e, self.s.bounds) is not None:
+            return x.text
+        return f"Int{8 * widest}({x.text})"
 
     def _as_f32(self, e: ir.Expr, x: Text) -> str:
         return x.text if self.kinds(e.type) == {"f32"} else f"Float32({x.text})"

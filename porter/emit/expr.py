@@ -173,6 +173,8 @@ class ExprWriter(CastWriter):
                 return Text(f"lib.rounded({left} {op} {right}, {self.dtype(e.type)})")
             return Text(f"{self.dtype(e.type)}({left} {op} {right})")
         a, b = self.operand(e.a), self.operand(e.b)
+        if self._may_leave_64_bits(op, e):  # the DSL would compute it as Python does, and refuse the result
+            a = Text(f"lib.constant({self.dtype(e.type)}, {a.text})")
         if op in ("<<", ">>"):
             if not b.static and self.kinds(e.b.type) != self.kinds(e.a.type):
                 b = Text(f"{self.dtype(e.a.type)}({b.text})")
@@ -189,6 +191,11 @@ class ExprWriter(CastWriter):
         return Text(
             f"{a.at(prec)} {op} {b.at(prec - 1 if op in ('-', '/', '%') or prec in (ADD, MUL) else prec)}", prec
         )
+
+    def _may_leave_64_bits(self, op: str, e: ir.Binary) -> bool:
+        kinds = self.kinds(e.type)
+        wraps = op in ("+", "-", "*", "<<") if kinds & {"u64"} else op == "<<" and bool(kinds & {"i64"})
+        return wraps and self.s.trace_constants.may_be_large(e)
 
     def _static_arith(self, op: str, e: ir.Binary, a: Text, b: Text) -> Text:
         if op in ("/", "%") and not self.is_float(e.type):

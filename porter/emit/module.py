@@ -21,6 +21,7 @@ from porter.emit.standalone import PREFIX, inline_library
 from porter.emit.stmt import BodyWriter, Line, memory_names
 from porter.emit.symbols import byte_rows, described
 from porter.emit.text import BUILTIN_NAMES, Scope
+from porter.emit.trace_constants import find_trace_constants
 from porter.model import Hole, LineMapEntry, PortedModule, author_of, patterns_named
 from porter.patterns.names import assigned_names, declared
 from porter.source import NO_SPAN, Span
@@ -39,6 +40,10 @@ class ModuleWriter:
     def __init__(self, plan: PortPlan):
         self.plan = plan
         self.source_names = names_of(plan.options.source) if plan.options.source is not None else None
+        functions = {f.name: (tuple(q.name for q in f.params), f.body) for f in plan.helpers}
+        functions[plan.name] = ((), plan.body)
+        memory = {name: memory_names(body) for name, (_, body) in functions.items()}
+        self.trace_constants = find_trace_constants(functions, memory)
         self.lines: list[Line] = []
         self.holes: list[Hole] = []
 
@@ -189,6 +194,7 @@ class ModuleWriter:
 
     def _function(self, h: Helper) -> None:
         scope = self._scope(h.generic, h.params, h.body, h.shown)
+        scope.trace_constants = self.trace_constants[h.name]
         e = ExprWriter(scope)
         assigned = assigned_names(h.body)
         rebound = [p for p in h.params if p.name in scope.memory and not p.by_ref]
@@ -253,6 +259,7 @@ class ModuleWriter:
         p = self.plan
         span = p.span or NO_SPAN
         scope = self._scope(p.generic, p.params, p.body, p.shown)
+        scope.trace_constants = self.trace_constants[p.name]
         e = ExprWriter(scope)
         self.put("@cute.kernel", span)
         self.put(f"def {p.name}(", span)

@@ -236,7 +236,7 @@ def make_plan(kernels: list[ir.Kernel], info: KernelInfo, case: Case | None, opt
     for i, k in enumerate(concrete):
         bodies.append(ir.rewrite(k.body, lambda n, i=i, k=k: helpers.call(n, i, k)))
     globals_: dict[str, ir.GlobalConst] = {g.name: g for k in concrete for g in k.globals}
-    body, shown = separate_definitions(separate_arms(merge(bodies)), [*(p.name for p in first.params), *globals_])
+    body, shown = separate_definitions(merge(bodies), len(bodies), [*(p.name for p in first.params), *globals_])
     params = tuple(
         replace(p, type=_generic_type([k.params[j].type for k in concrete], len(concrete), list(range(len(concrete)))))
         for j, p in enumerate(first.params)
@@ -256,7 +256,7 @@ def make_plan(kernels: list[ir.Kernel], info: KernelInfo, case: Case | None, opt
         first.span,
         first.symbols,
         tuple(concrete),
-        shown,
+        separate_arms(body, shown),
     )
 
 
@@ -304,5 +304,6 @@ def _helper(
     )
     ret = _generic_type([f.ret for f in fns], count, list(range(count)))
     outside = [*(p.name for p in params), *(g.name for k in kernels for g in k.globals)]
-    body, shown = separate_definitions(separate_arms(merge(bodies)), outside)
+    body, shown = separate_definitions(merge(bodies), count, outside)
+    shown = separate_arms(body, shown)
     return Helper(helpers.names[gid], params, ret, body, generic, fns[0].span, fns[0].comment, shown)

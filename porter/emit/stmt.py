@@ -171,7 +171,7 @@ class BodyWriter:
         if text.static and is_int and fixed:
             self.scope.static.add(s.name)
             self._remember(s.name, s.init)
-            self.put(f"{name} = {text.text}", s.span)
+            self.put(f"{self.own_name(s.name, s.type)} = {text.text}", s.span)
             return
         if self.e.is_pointer(s.type):
             if is_null(s.init):
@@ -182,6 +182,14 @@ class BodyWriter:
             return
         value = self.e.settled(s.init) if s.name in self.assigned else self.typed(text, s.type)
         self.put(f"{name} = {value.text}", s.span)
+
+    def own_name(self, key: str, t: ir.Type) -> str:
+        """The Python name of a number at trace time: one that no variable of another scope has, unless the DSL takes
+        Python's integers for the type of both."""
+        shown = self.scope.shown.get(key, key)
+        if not self.e.kinds(t) <= {"i32", "bool"} and list(self.scope.shown.values()).count(shown) > 1:
+            self.scope.python_names[key] = self.fresh(self.e.name(key))
+        return self.e.name(key)
 
     def typed(self, text: Text, t: ir.Type) -> Text:
         return Text(f"{self.e.dtype(t)}({text.text})") if text.static else text
@@ -402,7 +410,9 @@ class BodyWriter:
         return st
 
     def fresh(self, wanted: str) -> str:
-        taken = set(self.scope.python_names.values()) | {x.text.split(" ")[0] for x in self.lines}
+        taken = {*self.scope.python_names.values(), *self.scope.params.names} | {
+            x.text.split(" ")[0] for x in self.lines
+        }
         name, n = wanted, 1
         while name in taken:
             n += 1
@@ -444,10 +454,10 @@ class BodyWriter:
         weight = sum(1 for _ in ir.walk(s.body))
         if longest * weight > 60000:
             return False
-        py = self.e.name(name)
         iterable = self._iterable(s, known)
         if iterable is None:
             return False
+        py = self.own_name(name, head[1])
         if " if " in iterable and not iterable.startswith(("cutlass.", "lib.")):
             # CuTeDSL cannot take a conditional expression as what a loop runs over
             table = self.fresh(f"{py}_values")

@@ -10,6 +10,7 @@ from porter import ir
 from porter.emit.generic import Params
 from porter.emit.layout import Leaf
 from porter.emit.spaces import Spaces
+from porter.emit.trace_constants import TraceConstants
 from porter.model import Hole
 from porter.source import Span
 
@@ -85,6 +86,7 @@ class Scope:
     bounds: dict[str, int] = field(default_factory=dict)
     ranges: dict[str, tuple[int, int]] = field(default_factory=dict)  # of Python numbers at trace time
     constants: dict[str, tuple[Any, ...]] = field(default_factory=dict)  # values of static variables by instance
+    trace_constants: TraceConstants = field(default_factory=TraceConstants)
     used_builtins: set[str] = field(default_factory=set)
     holes: list[Hole] = field(default_factory=list)
     spaces: Spaces = field(default_factory=dict)  # what memory pointers point into

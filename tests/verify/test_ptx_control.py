@@ -32,6 +32,30 @@ def test_divergent_loops_reconverge() -> None:
     assert result.ok
 
 
+@pytest.mark.parametrize(("literal", "holds"), [("-1", True), ("1", True), ("0", False)])
+@pytest.mark.parametrize("backend", ["auto", "numpy"])
+def test_a_predicate_that_is_a_literal_guards_and_branches(literal: str, holds: bool, backend: str) -> None:
+    text = kernel(
+        f"""
+        mov.pred %p0, {literal};
+        mov.u32 %r3, 0;
+        @%p0 bra TAKEN;
+        add.u32 %r3, %r3, 1;
+        TAKEN:
+        @%p0 add.u32 %r3, %r3, 10;
+        @!%p0 add.u32 %r3, %r3, 100;
+        selp.u32 %r4, 1000, 2000, %p0; add.u32 %r3, %r3, %r4;
+        not.pred %p1, %p0;
+        @%p1 add.u32 %r3, %r3, 10000;
+        """
+        + store32("%r3")
+    )
+    out = np.zeros(32, np.uint32)
+    launched = ptx.launch(ptx.load(text), "k", 1, 32, [ptx.Buffer(out, initialised=True)], backend=backend)
+    assert launched.ok
+    assert (out == (1010 if holds else 1 + 100 + 2000 + 10000)).all()
+
+
 def test_guards_on_every_kind_of_instruction() -> None:
     text = kernel(
         """

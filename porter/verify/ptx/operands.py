@@ -104,6 +104,8 @@ class Site:
 def literal_bits(literal: Imm, bits: int, type_: PtxType | None) -> int:
     """The bits of a literal read as `type_`: float literals change width, integers are cut."""
     value = literal.value
+    if bits == 1:  # a predicate: LLVM writes true as -1
+        return int(value != 0)
     if literal.float_bits and literal.float_bits != bits and type_ is not None and type_.kind in "fh":
         number = (
             struct.unpack("<f", struct.pack("<I", value))[0]

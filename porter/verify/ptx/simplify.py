@@ -1,4 +1,7 @@
-"""Constants into their uses: a register that is set once, by a mov of a literal, is that literal everywhere."""
+"""Constants into their uses: a register that is set once, by a mov of a literal, is that literal everywhere.
+
+Predicates stay registers: guards and branches name them.
+"""
 
 from __future__ import annotations
 
@@ -38,6 +41,7 @@ def propagate_constants(segments: list[Segment]) -> None:
                 source, dst = step.srcs[0], step.dsts[0]
                 if (
                     isinstance(source, Const)
+                    and source.bits > 1
                     and dst is not None
                     and dst.type.bits == source.bits
                     and len(step.srcs) == 1
