@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from porter import ir
-from porter.emit.generic import HelperCall, Params
+from porter.emit.generic import ConstVariants, HelperCall, Params
 from porter.emit.loops import trips
 from porter.patterns.names import assigned_names
 
@@ -77,7 +77,7 @@ class _Search:
             self._visit(always, varying, sometimes)
             for child in ir.children(node):
                 if child is not always:
-                    self._visit(child, varying, True)
+                    self._visit(child, varying, sometimes or not _known(always))
             return
         for child in ir.children(node):
             self._visit(child, varying, sometimes)
@@ -93,16 +93,30 @@ class _Search:
         return isinstance(loop, ir.For) and all(trips(loop, i, {}) is not None for i in range(self.instances))
 
     def _set_by(self, loop: ir.Stmt) -> frozenset[str]:
-        names = assigned_names(loop) | {n.name for n in ir.walk(loop) if isinstance(n, ir.Decl)}
+        """Variables that change from turn to turn; the counters of unrolled loops and what is the same number in every
+        turn (`lane = threadIdx.x & 31`) do not."""
+        names = assigned_names(loop)
         for n in ir.walk(loop):
             if isinstance(n, ir.For) and self._unrolled(n):
                 names -= {d.name for d in n.init if isinstance(d, ir.Decl)}
+        inits = [(n.name, n.init) for n in ir.walk(loop) if isinstance(n, ir.Decl) and n.init is not None]
+        while new := {name for name, init in inits if name not in names and _varies(init, frozenset(names))}:
+            names |= new
         return frozenset(names)
 
 
+def _known(condition: ir.Expr) -> bool:
+    """A condition that is a number in each instance: the compiler sees one arm."""
+    while isinstance(condition, ir.Cast | ir.Unary):
+        condition = condition.x
+    return isinstance(condition, ir.Const | ConstVariants)
+
+
 def _varies(e: ir.Expr, varying: frozenset[str]) -> bool:
+    """Whether a value may differ between turns in which `varying` change (none: there is no loop)."""
+    unknown = ir.Deref | ir.Intrinsic | ir.Call | HelperCall
     return bool(varying) and any(
-        isinstance(n, ir.Deref) or (isinstance(n, ir.Var) and n.name in varying) for n in ir.walk(e)
+        isinstance(n, unknown) or (isinstance(n, ir.Var) and n.name in varying) for n in ir.walk(e)
     )
 
 

@@ -91,7 +91,7 @@ __device__ __noinline__ float plain(const float* s, int n) {
   for (int k = 0; k < n; ++k) v += s[k * n];
   return v;
 }
-__global__ void k(float* out, const float* in, int n) {
+template <bool LARGEST> __global__ void k(float* out, const float* in, int n) {
   __shared__ float once[64], always[64], passed[64], sometimes[64];
   int t = threadIdx.x;
   once[t] = in[t];
@@ -102,11 +102,14 @@ __global__ void k(float* out, const float* in, int n) {
   for (int i = t; i < n; i += blockDim.x) {
     always[(i * 7) & 63] = in[i];
     if (in[i] > v) v += sometimes[(i * 3) & 63];
+    v += LARGEST ? always[(i * 5) & 63] : 1.0f;
+    const int lane = t & 31;
+    if (in[i] > 1.0f) once[lane * 2] = v;
 #pragma unroll
     for (int j = 0; j < 4; ++j)
       if (t > j) v += once[j];
   }
   out[t] = v + once[t] + always[t];
 }"""
-    text = emitted(tmp_path, "py", kernel)
+    text = emitted(tmp_path, "py", kernel, ("k<true>", "k<false>"))
     assert re.findall(r"(\w+) = lib\.in_register", text) == ["sometimes"]
