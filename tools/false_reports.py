@@ -20,11 +20,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from porter.atomic import write_atomic
-from porter.case import LaunchShape, load_case
-from porter.verify.backend import Argument, Build, RunResult
-from porter.verify.buffers import HostBuffer
-from porter.verify.emulator import EmulatorBackend
+from porter.case.reader import LaunchShape, load_case
+from porter.files.atomic import write_atomic
+from porter.verify.backends.emulator import EmulatorBackend
+from porter.verify.backends.interface import Argument, Build, RunResult
+from porter.verify.launches.buffers import HostBuffer
 from porter.verify.run import VerifyRequest, verify_port
 from tests.emit.test_ports import ALL as NAMES
 from tests.emit.test_ports import ROOT as KERNELS

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from porter import expr, ir
-from porter.case_model import BufferSpec, Case
+from porter import ir
+from porter.case import expressions
+from porter.case.expressions import names_in, to_python
+from porter.case.model import BufferSpec, Case
 from porter.emit import spelling
 from porter.emit.plan import PortPlan
 from porter.emit.symbols import described
-from porter.expr import names_in, to_python
 
 _FUNCTIONS = {
     "sizeof": lambda a: f"runtime.dtype({a[0]}).bytes",
@@ -239,7 +240,7 @@ class Entry:
     def _dtype(self, b: BufferSpec) -> str:
         try:
             return b.dtype_at({})
-        except expr.ExprError:
+        except expressions.ExprError:
             return b.dtype
 
     def _choose(self) -> list[str]:

@@ -10,7 +10,7 @@ from porter import __version__, ir
 from porter.emit import spelling
 from porter.emit.definitions import Shown, declared_often
 from porter.emit.entry import entry_lines
-from porter.emit.expr import ExprWriter
+from porter.emit.expressions.expr import ExprWriter
 from porter.emit.generic import Params
 from porter.emit.layout import leaf
 from porter.emit.plan import Helper, PortPlan

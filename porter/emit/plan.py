@@ -6,14 +6,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from porter import ir
-from porter.case_model import Case
+from porter.case.instances import instance_values
+from porter.case.model import Case
 from porter.emit.arm_names import separate_arms
 from porter.emit.definitions import Shown, separate_definitions
 from porter.emit.generic import HelperCall, Mismatch, Params, merge, merge_types
 from porter.emit.rounding import keep_rounding
 from porter.emit.symbols import with_symbols
-from porter.instances import instance_values
-from porter.ir_text import format_kernel
+from porter.ir.printer import format_kernel
 from porter.model import Diagnostic, Instance, KernelInfo, PorterError
 from porter.patterns import recognise
 from porter.patterns.aggregates import scalars_for_structs, split_aggregates
@@ -261,7 +261,7 @@ def make_plan(kernels: list[ir.Kernel], info: KernelInfo, case: Case | None, opt
 
 
 def _named_values(info: KernelInfo, instances: tuple[Instance, ...], count: int) -> list[dict[str, Any]]:
-    """The template values of every instance as porter.instances reads them; [] where it cannot."""
+    """The template values of every instance as porter.case.instances reads them; [] where it cannot."""
     try:
         return [dict(instance_values(info, i)) for i in instances] if len(instances) == count else []
     except PorterError:
@@ -269,7 +269,7 @@ def _named_values(info: KernelInfo, instances: tuple[Instance, ...], count: int)
 
 
 def _instance(k: ir.Kernel, info: KernelInfo, names: tuple[str, ...], named: dict[str, Any]) -> tuple[Any, ...]:
-    """Values of the template parameters as the port's constexprs have them (see porter.instances).
+    """Values of the template parameters as the port's constexprs have them (see porter.case.instances).
 
     Functions and templates given as arguments are known by name only: the bodies of the instances differ.
     """

@@ -9,10 +9,10 @@ from typing import Any
 
 from porter import ir
 from porter.emit.evaluate import evaluate
-from porter.emit.expr import ExprWriter
+from porter.emit.expressions.expr import ExprWriter
+from porter.emit.expressions.ranges import INT_MAX, interval, upper
 from porter.emit.generic import ConstVariants, InstanceIf, Variants
 from porter.emit.loops import Range, as_range, counted, step_of, trips
-from porter.emit.ranges import INT_MAX, interval, upper
 from porter.emit.spaces import mixed
 from porter.emit.text import ATOM, COMPARE, TERNARY, Scope, Text, is_readonly
 from porter.model import Hole
@@ -288,7 +288,7 @@ class BodyWriter:
         self.put(self.e.expr(s.value).text, s.span)
 
     def _asm(self, s: ir.Asm) -> None:
-        from porter.emit.inline_asm import asm_lines
+        from porter.emit.expressions.inline_asm import asm_lines
 
         lines = asm_lines(self.e, s)
         if lines is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from porter import ir
-from porter.case_model import BufferSpec, Case, Member
+from porter.case.model import BufferSpec, Case, Member
 from porter.emit.layout import leaf
 
 

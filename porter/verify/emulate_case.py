@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from porter import expr
-from porter.case import Case, CaseInstance, LaunchShape, Point
-from porter.expr import Value
-from porter.instances import instance_values
+from porter.case import expressions
+from porter.case.expressions import Value
+from porter.case.instances import instance_values
+from porter.case.reader import Case, CaseInstance, LaunchShape, Point
 from porter.model import Diagnostic, KernelInfo, PorterError
 from porter.source import Source, Span
-from porter.verify import ptx
-from porter.verify.buffers import Buffers, HostBuffer
-from porter.verify.emulator import as_argument, as_variables
-from porter.verify.inputs import make_inputs, read_buffer, scenarios
-from porter.verify.symbols import symbols_of, with_declared_values
+from porter.verify import emulator as ptx
+from porter.verify.backends.emulator import as_argument, as_variables
+from porter.verify.launches.buffers import Buffers, HostBuffer
+from porter.verify.launches.inputs import make_inputs, read_buffer, scenarios
+from porter.verify.launches.symbols import symbols_of, with_declared_values
 
 REFUSED = "PRT860"
 UNNAMED = "PRT861"
@@ -130,8 +130,8 @@ def _with_symbols(case: Case, module: ptx.Module, entry: str) -> Case:
     if not case.source_path.is_file():
         message = f"the declarations of the case's symbols are in {case.source_path}, which does not exist"
         raise PorterError(Diagnostic(UNNAMED, message, Span(str(case.path), 0)))
-    from porter.frontend.case_symbols import complete_symbols
-    from porter.frontend.parse import parse_source
+    from porter.frontend.case.symbols import complete_symbols
+    from porter.frontend.parse.source import parse_source
 
     unit = parse_source(Source.read(case.source_path))
     info = unit.kernel(case.kernel)
@@ -181,7 +181,7 @@ def _signature(case: Case) -> KernelInfo | None:
     """The kernel as its source declares it; None where there is no source."""
     if not case.source_path.is_file():
         return None
-    from porter.frontend.parse import parse_source
+    from porter.frontend.parse.source import parse_source
 
     return parse_source(Source.read(case.source_path)).kernel(case.kernel)
 
@@ -300,6 +300,6 @@ def as_json(made: Emulation) -> dict[str, Any]:
 def template_value(text: str) -> Value:
     """A template value as the command line gives it: a number, true or false, else the name of a type."""
     try:
-        return expr.evaluate(text, {})
-    except expr.ExprError:
+        return expressions.evaluate(text, {})
+    except expressions.ExprError:
         return {"true": True, "false": False}.get(text, text)

@@ -8,20 +8,20 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from porter import expr
-from porter.case import FLOAT_NAMES, Case, LaunchShape
-from porter.cxx_types import pointee
-from porter.expr import Value
+from porter.case import expressions
+from porter.case.expressions import Value
+from porter.case.reader import FLOAT_NAMES, Case, LaunchShape
+from porter.cxx.types import pointee
 from porter.model import KernelInfo
-from porter.verify.backend import Argument, Backend, Build, RunResult
-from porter.verify.buffers import Buffers, HostBuffer, is_integer
-from porter.verify.formats import encode
-from porter.verify.inputs import make_inputs, read_buffer
-from porter.verify.numerics import Comparison, Finding, check_guards, check_input, compare_output
-from porter.verify.ptx import contraction
-from porter.verify.segments import canonical_rows, groups
-from porter.verify.tolerance import Tolerance, derive
-from porter.verify.trials import Trial
+from porter.verify.backends.interface import Argument, Backend, Build, RunResult
+from porter.verify.emulator.decode import contraction
+from porter.verify.launches.buffers import Buffers, HostBuffer, is_integer
+from porter.verify.launches.inputs import make_inputs, read_buffer
+from porter.verify.launches.trials import Trial
+from porter.verify.numerics.comparison import Comparison, Finding, check_guards, check_input, compare_output
+from porter.verify.numerics.formats import encode
+from porter.verify.numerics.segments import canonical_rows, groups
+from porter.verify.numerics.tolerance import Tolerance, derive
 
 Reference = Callable[..., Mapping[str, np.ndarray]]
 
@@ -288,7 +288,7 @@ def tolerance_of(subject: Subject, trial: Trial, buffer: HostBuffer) -> Toleranc
         terms = max((shape[-1] for shape in rows if shape), default=1)
     reduction = terms if subject.reduces else 1
     if spec is not None and spec.reduction is not None:
-        reduction = int(expr.evaluate(spec.reduction, trial.point.names(subject.values)))
+        reduction = int(expressions.evaluate(spec.reduction, trial.point.names(subject.values)))
     original, port = subject.approximations
     return derive(buffer.dtype, compare, reduction, original, port, spec, subject.contracts, terms)
 

@@ -5,16 +5,16 @@ Asked before a port exists that compiles, so that no work (and no money) goes in
 
 from __future__ import annotations
 
-from porter.case import Case
-from porter.frontend.parse import ParsedUnit
-from porter.instances import instance_values
+from porter.case.instances import instance_values
+from porter.case.reader import Case
+from porter.frontend.parse.source import ParsedUnit
 from porter.model import KernelInfo, PorterError
-from porter.verify.backend import Backend, Build
+from porter.verify.backends.interface import Backend, Build
 from porter.verify.execute import Subject
-from porter.verify.inputs import make_inputs
-from porter.verify.reference_of import load_reference
-from porter.verify.symbols import require_values, symbols_of, with_declared_values
-from porter.verify.trials import Trial, choose_trials
+from porter.verify.launches.inputs import make_inputs
+from porter.verify.launches.symbols import require_values, symbols_of, with_declared_values
+from porter.verify.launches.trials import Trial, choose_trials
+from porter.verify.numerics.reference import load_reference
 
 SEED = 1  # any launch will do
 MOST = 60_000  # elements of a launch that is only to show that one can be made
@@ -25,7 +25,7 @@ def harness_fault(unit: ParsedUnit, info: KernelInfo, case: Case, arch: str, bac
 
     One launch for each instance, at the smallest point that has something to write.
     """
-    from porter.verify.original import build_original
+    from porter.verify.original.build import build_original
 
     try:
         load_reference(case)
@@ -57,6 +57,6 @@ def _launch(subject: Subject, trial: Trial, backend: Backend) -> str:
 
 
 def _emulator() -> Backend:
-    from porter.verify.emulator import EmulatorBackend
+    from porter.verify.backends.emulator import EmulatorBackend
 
     return EmulatorBackend()

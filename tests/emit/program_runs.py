@@ -24,14 +24,14 @@ import numpy as np
 from porter import __version__
 from porter.emit.module import emit_module
 from porter.emit.plan import PlanOptions, make_plan
-from porter.frontend.instances import specialise
-from porter.frontend.lower import lower_kernel
-from porter.frontend.parse import ParseOptions, parse_source
+from porter.frontend.instances.choice import specialise
+from porter.frontend.lower.kernel import lower_kernel
+from porter.frontend.parse.source import ParseOptions, parse_source
 from porter.model import Instance
 from porter.source import Source
-from porter.verify import ptx
-from porter.verify.compile_worker import CompileRequest, compile_port
-from porter.verify.nvrtc import Program, compile_program
+from porter.verify import emulator as ptx
+from porter.verify.compile.worker import CompileRequest, compile_port
+from porter.verify.original.nvrtc import Program, compile_program
 from tests.emit.program_generator import BLOCK, GRID, INPUTS, INSTANCES, program
 
 ROOT = Path(__file__).parents[2]

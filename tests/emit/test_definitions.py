@@ -9,9 +9,9 @@ import pytest
 from porter import ir
 from porter.emit.definitions import declared_often, separate_definitions
 from porter.emit.evaluate import evaluate, wrapped
+from porter.emit.expressions.ranges import fits, interval, upper
 from porter.emit.generic import ConstVariants, InstanceIf, Variants
 from porter.emit.loops import as_range, trips
-from porter.emit.ranges import fits, interval, upper
 from tests.emit.stages import emitted
 
 

@@ -11,7 +11,7 @@ from porter import ir
 from porter.emit import plan
 from porter.model import PorterError
 from porter.patterns.names import declared
-from porter.verify.nvrtc import require_nvrtc
+from porter.verify.original.nvrtc import require_nvrtc
 from tests.emit.program_generator import TYPES, program
 from tests.emit.program_runs import RESULT, run, sweep
 from tests.emit.stages import emitted

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from porter.case import load_case
+from porter.case.reader import load_case
 from porter.config import PortConfig
-from porter.frontend.parse import ParseOptions
+from porter.frontend.parse.source import ParseOptions
 from porter.model import PorterError
-from porter.pipeline import show_stage
+from porter.pipeline.stages import show_stage
 from porter.source import Source
-from porter.verify.compile_worker import CompileRequest, compile_port
-from porter.verify.nvdisasm import MISSING, find_nvdisasm
-from porter.verify.nvrtc import require_nvrtc
-from porter.verify.original import build_original
+from porter.verify.compile.nvdisasm import MISSING, find_nvdisasm
+from porter.verify.compile.worker import CompileRequest, compile_port
+from porter.verify.original.build import build_original
+from porter.verify.original.nvrtc import require_nvrtc
 
 pytest.importorskip("cutlass")
 try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from porter import ir
-from porter.ir_check import validate
+from tests.frontend.ir_invariants import validate
 from tests.frontend.lowered import body, function, holes, lower_all
 
 SOURCE = r"""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from porter.config import PortConfig
-from porter.inputs import find_case, parse
 from porter.model import Status, Verdict
-from porter.pipeline import Run, judge, translate
+from porter.pipeline.inputs import find_case, parse
+from porter.pipeline.stages import Run, judge, translate
 
 HEAD = """
 schema = 1

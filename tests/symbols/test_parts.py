@@ -7,17 +7,17 @@ import json
 import numpy as np
 import pytest
 
-from porter.case import load_case
+from porter.case.reader import load_case
 from porter.config import PortConfig
-from porter.frontend.draft_case import draft_case
-from porter.inputs import case_if_any, find_case, parse
+from porter.frontend.case.draft import draft_case
 from porter.model import PorterError, Status
-from porter.pipeline import Run, judge, port, show_stage, translate
-from porter.provenance import read_record
-from porter.verify import ptx
+from porter.pipeline.inputs import case_if_any, find_case, parse
+from porter.pipeline.stages import Run, judge, port, show_stage, translate
+from porter.provenance.record import read_record
+from porter.verify import emulator as ptx
 from porter.verify.emulate_case import choose_points, emulate, make_subject
-from porter.verify.original import build_original
-from porter.verify.symbols import components, means
+from porter.verify.launches.symbols import components, means
+from porter.verify.original.build import build_original
 from tests.symbols.projects import ARRAY, COUNTER, HEAD, STRUCT, project
 
 

@@ -7,10 +7,10 @@ import re
 import pytest
 
 from porter.config import PortConfig
-from porter.inputs import find_case, parse
 from porter.model import PorterError, Status
-from porter.verify.original import build_original
-from porter.verify.symbols import require_values
+from porter.pipeline.inputs import find_case, parse
+from porter.verify.launches.symbols import require_values
+from porter.verify.original.build import build_original
 from tests.symbols.projects import ALL, ARRAY, COUNTER, HEAD, NAMESPACE, SCALAR, STRUCT, passed, project, verified
 
 IGNORES = {  # a port that takes the symbol and does not look at it: right where the symbol is zero

@@ -15,22 +15,22 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from porter.case import Case, load_case
+from porter.case.expressions import Value
+from porter.case.instances import instance_values
+from porter.case.reader import Case, load_case
 from porter.config import PortConfig
-from porter.cxx_types import scalar_name
+from porter.cxx.types import scalar_name
 from porter.emit.spelling import identifier
-from porter.expr import Value
-from porter.frontend.parse import ParseOptions, parse_source
-from porter.instances import instance_values
+from porter.frontend.parse.source import ParseOptions, parse_source
 from porter.model import KernelInfo
-from porter.pipeline import port_files
+from porter.pipeline.stages import port_files
 from porter.source import Source
-from porter.verify.compile_worker import CompileRequest, compile_port
-from porter.verify.nvrtc import Program, compile_program
-from porter.verify.original import OriginalBuild, build_original
-from porter.verify.ptx_stats import function_texts
-from porter.verify.tolerance import approximations, has_reduction
-from porter.verify.trials import Trial, choose_trials, far_trial, may_misalign
+from porter.verify.checks.ptx_stats import function_texts
+from porter.verify.compile.worker import CompileRequest, compile_port
+from porter.verify.launches.trials import Trial, choose_trials, far_trial, may_misalign
+from porter.verify.numerics.tolerance import approximations, has_reduction
+from porter.verify.original.build import OriginalBuild, build_original
+from porter.verify.original.nvrtc import Program, compile_program
 from tools.gpu.cubin_facts import parameter_layout, toolchain
 from tools.gpu.manifest import (
     BufferFacts,
