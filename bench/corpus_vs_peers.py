@@ -2,9 +2,9 @@
 
 Each side's result is checked against a float32 reference first; what is wrong is not timed. graph_cold: N calls in one
 CUDA graph over sets of inputs of twice the L2 cache, the cache swept before each replay; sides take turns
-(porter/verify/timing.py). Beside them: the bytes' floor at this run's copy speed, and an empty kernel in porter's grid.
-A row is won by one of: at most 0.97x the best peer and outside twice the spread; at most 1.02x the floor; at most 1.10x
-the empty kernel. Rows of earlier runs stay in the file unless they are timed again.
+(porter/verify/backends/timing.py). Beside them: the bytes' floor at this run's copy speed, and an empty kernel in
+porter's grid. A row is won by one of: at most 0.97x the best peer and outside twice the spread; at most 1.02x the
+floor; at most 1.10x the empty kernel. Rows of earlier runs stay in the file unless they are timed again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from bench.corpus_rows import DEVICE, WORKLOADS, Shape, Side, Workload, held_byt
 from bench.peers import all_sides, compiled_side
 from bench.torch_timing import Sweep, TorchGraph, copy_ceiling, grid_of, host_us, rotation_for, warm_up
 from bench.verdict import OURS, judge
-from porter.verify.timing import Timing, interleave
+from porter.verify.backends.timing import Timing, interleave
 
 ROOT = Path(__file__).resolve().parents[1]
 OUTPUT = ROOT / "bench/results/corpus_vs_peers.json"
@@ -91,7 +91,7 @@ def time_row(workload: Workload, shape: Shape, sides: dict[str, Side], sweep: Sw
 
 
 def _empty(grid: tuple[int, int, int], block: tuple[int, int, int]) -> None:
-    from porter.verify.timing_kernels import EMPTY
+    from porter.verify.backends.timing_kernels import EMPTY
 
     EMPTY.launch({}, [], grid=grid, block=block, device=DEVICE)
 

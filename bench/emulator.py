@@ -22,11 +22,11 @@ from typing import Any
 
 import numpy as np
 
-from porter.verify import ptx
+from porter.verify import emulator as ptx
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULT = ROOT / "bench/results/emulator.json"
-SAMPLES = ROOT / "tests/verify/ptx_samples/kernels.ptx"
+SAMPLES = ROOT / "tests/verify/emulator/ptx_samples/kernels.ptx"
 KERNEL = "rms_norm_bf16"
 TOKENS = HIDDEN = 4096
 REPEATS = 3
@@ -105,7 +105,7 @@ def start_up(name: str) -> dict[str, Any]:
     """CPU and wall seconds of a small launch; `name` is a folder of `make_subject`, a backend and a name in SPEED."""
     import llvmlite.binding  # noqa: F401
 
-    import porter.verify.ptx.llvm.engine  # noqa: F401
+    import porter.verify.emulator.llvm.engine  # noqa: F401
 
     path, backend, checks = name.split("|")
     folder = Path(path)
@@ -131,14 +131,14 @@ def start_up(name: str) -> dict[str, Any]:
 
 def make_subject(folder: Path) -> int:
     """Write the reference kernel's instance whose length is nearest to 600 instructions, and a launch; its length."""
-    from porter.case import load_case
-    from porter.cxx_types import pointee
-    from porter.frontend.parse import ParseOptions, parse_source
-    from porter.instances import instance_values
+    from porter.case.instances import instance_values
+    from porter.case.reader import load_case
+    from porter.cxx.types import pointee
+    from porter.frontend.parse.source import ParseOptions, parse_source
     from porter.source import Source
-    from porter.verify.inputs import make_inputs
-    from porter.verify.original import build_original
-    from porter.verify.ptx.parse import function
+    from porter.verify.emulator.decode.parse import function
+    from porter.verify.launches.inputs import make_inputs
+    from porter.verify.original.build import build_original
 
     best: tuple[int, Any] | None = None
     for path in sorted((ROOT / "reference_kernels").rglob("*.case.toml")):

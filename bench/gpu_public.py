@@ -22,9 +22,9 @@ from typing import Any
 
 from bench.gpu_verdicts import ROOT, compile_all, record_of, verify
 from porter.model import Status
-from porter.serial import verdict_to_json
+from porter.provenance.json import verdict_to_json
+from porter.verify.backends.timing import geomean
 from porter.verify.run import CHECKS
-from porter.verify.timing import geomean
 from tools.gpu.manifest import Bundle, read_bundle
 
 OUTPUT = ROOT / "bench/results/gpu_public.json"
@@ -34,7 +34,7 @@ BAD = ("FAIL", "ERROR")
 
 def child(bundle: Bundle, name: str, checks: tuple[str, ...], seed: int, seconds: float, backend: str) -> None:
     """The verdicts of one kernel as JSON on stdout."""
-    from porter.verify.backends import choose
+    from porter.verify.backends.by_name import choose
 
     verdicts = verify(bundle, bundle.kernel(name), choose(backend), seed, seconds, 2, checks)
     print(json.dumps([verdict_to_json(v) for v in verdicts]))
@@ -113,7 +113,7 @@ def main() -> int:
 
 
 def run(bundle: Bundle, args: argparse.Namespace, seed: int) -> int:
-    from porter.verify.backends import choose
+    from porter.verify.backends.by_name import choose
 
     start = time.perf_counter()
     backend = choose(args.backend)

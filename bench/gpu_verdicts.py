@@ -21,12 +21,12 @@ from typing import Any
 
 from bench.shapes import SHAPES
 from porter.model import Status, Verdict
-from porter.serial import verdict_to_json
+from porter.provenance.json import verdict_to_json
 from porter.source import Source
-from porter.verify.backend import Backend
-from porter.verify.compile_worker import CompileRequest, compile_port
+from porter.verify.backends.interface import Backend
+from porter.verify.compile.worker import CompileRequest, compile_port
+from porter.verify.launches.trials import LAUNCHES
 from porter.verify.run import CHECKS, VerifyRequest, verify_port
-from porter.verify.trials import LAUNCHES
 from tools.gpu.manifest import Bundle, KernelFacts, read_bundle
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -114,7 +114,7 @@ def record_of(bundle: Bundle, backend: Any, seed: int) -> dict[str, Any]:
             "cuda-bindings": installed("cuda-bindings"),
             "original": f"nvrtc {bundle.versions['nvrtc']}",
         },
-        "method": "graph_cold decides; see porter/verify/timing.py and porter/codes/PRT870.md",
+        "method": "graph_cold decides; see porter/verify/backends/timing.py and porter/codes/PRT870.md",
     }
 
 
@@ -129,7 +129,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--jobs", type=int, default=min(12, os.cpu_count() or 1))
     args = parser.parse_args()
-    from porter.verify.backends import choose
+    from porter.verify.backends.by_name import choose
 
     start = time.perf_counter()
     bundle = read_bundle(args.bundle.resolve())

@@ -18,21 +18,21 @@ from typing import Any
 
 import numpy as np
 
-from porter.case import FLOAT_NAMES, LaunchShape, load_case
+from porter.case.reader import FLOAT_NAMES, LaunchShape, load_case
 from porter.corpus.runtime.cubin import _sections
-from porter.frontend.parse import ParseOptions, parse_source
+from porter.frontend.parse.source import ParseOptions, parse_source
 from porter.model import Instance
 from porter.source import Source
-from porter.verify import ptx
-from porter.verify.buffers import Buffers
-from porter.verify.compile_worker import CompileRequest, compile_port
-from porter.verify.emulator import as_argument
-from porter.verify.formats import decode
-from porter.verify.original import build_original
-from porter.verify.ptx_stats import function_texts
-from porter.verify.segments import canonical_rows, groups
-from porter.verify.tolerance import approximations
-from porter.verify.ulps import ulp_distance, ulp_size
+from porter.verify import emulator as ptx
+from porter.verify.backends.emulator import as_argument
+from porter.verify.checks.ptx_stats import function_texts
+from porter.verify.compile.worker import CompileRequest, compile_port
+from porter.verify.launches.buffers import Buffers
+from porter.verify.numerics.formats import decode
+from porter.verify.numerics.segments import canonical_rows, groups
+from porter.verify.numerics.tolerance import approximations
+from porter.verify.numerics.ulps import ulp_distance, ulp_size
+from porter.verify.original.build import build_original
 from tools.gpu.manifest import Bundle, KernelFacts, Launch, read_bundle
 from tools.gpu.programs import SIDES, inputs, key, programs, with_bytes
 

@@ -23,7 +23,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from porter.provenance import tool_versions
+from porter.provenance.record import tool_versions
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "bench/results/latency.json"

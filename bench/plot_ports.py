@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from porter.verify.timing import geomean
+from porter.verify.backends.timing import geomean
 
 ROOT = Path(__file__).resolve().parents[1]
 

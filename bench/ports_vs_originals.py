@@ -2,8 +2,8 @@
 
 graph_cold: N calls in one CUDA graph over buffer sets of twice the L2 cache (at most 400), the cache swept before the
 replay. graph_warm: calls on one set. Original, port and the original again are replayed in turn, at least 11 times and
-until the original differs from itself by at most 1 % (porter/verify/timing.py). An empty kernel (in the same grid) and
-a copy of as many bytes stand beside them. Scratch stays as the launch before left it: these
+until the original differs from itself by at most 1 % (porter/verify/backends/timing.py). An empty kernel (in the same
+grid) and a copy of as many bytes stand beside them. Scratch stays as the launch before left it: these
 kernels allow that.
 
 Needs the bundle that the GPU tests need (PORTER_GPU_BUNDLE). Prints a line a shape; writes JSON. The port is called as
@@ -29,12 +29,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from bench.shapes import SHAPES
+from bench.shapes import ROWS, SHAPES
 from bench.torch_timing import Sweep, TorchGraph, host_us, rotation_for
-from porter.case import Case
-from porter.verify.buffers import Buffers
-from porter.verify.inputs import make_inputs
-from porter.verify.timing import geomean, interleave, warm_calls
+from porter.case.reader import Case
+from porter.verify.backends.timing import geomean, interleave, warm_calls
+from porter.verify.launches.buffers import Buffers
+from porter.verify.launches.inputs import make_inputs
 from tools.gpu.manifest import Bundle, InstanceFacts, KernelFacts, Launch, chosen_instance, read_bundle
 from tools.gpu.original import Original
 from tools.gpu.port import Port
@@ -259,7 +259,7 @@ def main() -> None:
         except Exception as error:
             skipped.append(f"{facts.name}: {type(error).__name__}: {error}"[:500])
             continue
-        for sizes in SHAPES[facts.name]:
+        for sizes in SHAPES.get(facts.name, ROWS):
             if time.perf_counter() - start > args.seconds:
                 skipped.append(f"{facts.name} {sizes}: out of time")
                 continue

@@ -28,7 +28,7 @@ from typing import Any
 from bench.terminal import Terminal
 from porter.config import PortConfig
 from porter.model import LineMapEntry
-from porter.provenance import PortRecord, sha256_text, write_port
+from porter.provenance.record import PortRecord, sha256_text, write_port
 from porter.review.app import ReviewApp
 from porter.source import Span
 

@@ -39,3 +39,6 @@ SHAPES: dict[str, list[dict[str, int]]] = {
     "moe_unpermute": [{"tokens": t, "topk": 8, "hidden": 4096} for t in (1, 32, 1024)],
     "permute_rows": [{"num_dst": n, "num_src": n, "hidden": 4096} for n in (8, 256, 4096)],
 }  # fmt: skip
+
+#: for kernels of other folders that take rows and cols (tests/emit/trees)
+ROWS = [{"rows": r, "cols": c} for r, c in ((1, 256), (1, 4096), (132, 1024), (4096, 4096))]

@@ -1,4 +1,5 @@
-"""Calls on torch tensors as CUDA graphs over rotating sets of inputs, for porter.verify.timing. Needs a GPU."""
+"""Calls on torch tensors as CUDA graphs over rotating sets of inputs, for porter.verify.backends.timing. Needs a
+GPU."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from typing import Any
 
 import torch
 
-from porter.verify.timing import CALLS, Rotation, cold_rotation
+from porter.verify.backends.timing import CALLS, Rotation, cold_rotation
 
 Call = Callable[[], Any]
 

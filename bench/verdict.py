@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from porter.verify.timing import AGAIN, Timing
+from porter.verify.backends.timing import AGAIN, Timing
 
 OURS, EMPTY = "porter", "empty"
 PEER, FLOOR, NOTHING = 0.97, 1.02, 1.10

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.latency import ROOT, WHOLE_SET, commit, machine
-from porter.provenance import tool_versions
+from porter.provenance.record import tool_versions
 
 RESULTS = ROOT / "bench/results/verify.json"
 SLOWEST = 5  # ports that are named

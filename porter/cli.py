@@ -29,7 +29,7 @@ from porter.commands import (
 )
 from porter.commands.options import Help
 from porter.model import Diagnostic, PorterError
-from porter.provenance import tool_versions
+from porter.provenance.record import tool_versions
 
 COMMANDS = (port, verify, review, agent, eval, emulate, tune, build, doctor, explain, patterns, corpus, new)
 
@@ -72,14 +72,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
-        from porter.crash import internal_error
+        from porter.report.internal_errors import internal_error
 
         _say(color, internal_error(error, traceback.format_exc()))
         return 2
 
 
 def _say(color: str, *diagnostics: Diagnostic) -> None:
-    from porter.report import console, print_diagnostics
+    from porter.report.console import console, print_diagnostics
 
     print_diagnostics(diagnostics, console(sys.stderr, color))
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from porter.case.toml_lines import key_line
 from porter.model import Diagnostic, PorterError
 from porter.source import Span
-from porter.toml_lines import key_line
 
 ARCHES = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_103a", "sm_120", "sm_120a")
 STANDARDS = ("c++14", "c++17", "c++20", "c++23")

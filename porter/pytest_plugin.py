@@ -132,6 +132,6 @@ class CheckItem(pytest.Item):
 
 
 def _text(diagnostics: Any) -> str:
-    from porter.diagnostics import render
+    from porter.report.render import render
 
     return "\n\n".join(render(d).plain for d in diagnostics)

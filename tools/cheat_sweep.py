@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from porter.model import Status
-from tests.verify.cheats.catalogue import CHEATS, HONESTY, Cheat
-from tests.verify.cheats.subjects import ROOT, RUN, Subject, knows_the_seed, read, run, sources, subject
+from tests.verify.checks.cheats.catalogue import CHEATS, HONESTY, Cheat
+from tests.verify.checks.cheats.subjects import ROOT, RUN, Subject, knows_the_seed, read, run, sources, subject
 from tools.kept_lines import KeptRows
 
 RESULT = ROOT / "bench" / "results" / "cheats.json"
@@ -104,7 +104,8 @@ def page(found: list[dict[str, Any]]) -> str:
     lines = [
         "## Cheats",
         "",
-        f"Ports that cheat, made of the true ports of {kernels} reference kernels by `tests/verify/cheats`, judged by "
+        f"Ports that cheat, made of the true ports of {kernels} reference kernels by `tests/verify/checks/cheats`,"
+        " judged by "
         f"`python -m tools.cheat_sweep`: {caught} of {len(found)} are caught by the check that is meant for them "
         "(bench/results/cheats.json). What is in the host's code is read; what is in the kernel is run in the "
         "emulator, with fresh inputs.",

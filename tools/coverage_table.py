@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from porter import __version__
-from porter.atomic import write_atomic
+from porter.files.atomic import write_atomic
 from tools.kept_lines import KeptLines, commit
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -24,23 +24,23 @@ from typing import Any
 
 import numpy as np
 
-from porter.atomic import write_atomic
-from porter.case import Case, load_case
-from porter.cxx_types import pointee, scalar_name
-from porter.expr import Value
-from porter.frontend.guess import default_instances
-from porter.frontend.parse import ParsedUnit, ParseOptions, parse_source
-from porter.frontend.reached import instances_from_launches
-from porter.instances import instance_values
+from porter.case.expressions import Value
+from porter.case.instances import instance_values
+from porter.case.reader import Case, load_case
+from porter.cxx.types import pointee, scalar_name
+from porter.files.atomic import write_atomic
+from porter.frontend.instances.guess import default_instances
+from porter.frontend.instances.reached import instances_from_launches
+from porter.frontend.parse.source import ParsedUnit, ParseOptions, parse_source
 from porter.model import Instance, KernelInfo, PorterError
 from porter.source import Source
-from porter.verify import ptx
-from porter.verify.buffers import storage
-from porter.verify.emulator import as_argument
-from porter.verify.formats import encode
-from porter.verify.inputs import make_inputs
-from porter.verify.original import OriginalBuild, build_original
-from porter.verify.ptx.lower import lower
+from porter.verify import emulator as ptx
+from porter.verify.backends.emulator import as_argument
+from porter.verify.emulator.decode.lower import lower
+from porter.verify.launches.buffers import storage
+from porter.verify.launches.inputs import make_inputs
+from porter.verify.numerics.formats import encode
+from porter.verify.original.build import OriginalBuild, build_original
 from tests.real.port_public import CASES, DEFINE, INCLUDE, VARIABLE, sources_folder
 from tools.kept_lines import KeptLines, commit
 from tools.sweep_launches import EDITS, GIVEN

@@ -10,11 +10,11 @@ import tempfile
 from pathlib import Path
 
 from porter.config import PortConfig
-from porter.pipeline import port_files
+from porter.pipeline.stages import port_files
 from porter.review.app import ReviewApp
-from porter.review.changes import accept
-from porter.review.loaded import load
-from porter.review.review_screen import ReviewScreen
+from porter.review.port.changes import accept
+from porter.review.port.loaded import load
+from porter.review.screens.review import ReviewScreen
 
 ROOT = Path(__file__).resolve().parent.parent
 KERNEL = ROOT / "reference_kernels/norm/rms_norm"

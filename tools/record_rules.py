@@ -15,8 +15,8 @@ from porter.agents.knowledge import RECORD, stale
 from porter.agents.knowledge import record as recorded
 from porter.agents.rules import INPUT, RULES, Snippet
 from porter.corpus.runtime.dsl import dsl_version
-from porter.verify import ptx
-from porter.verify.compile_worker import CompileRequest, compile_port
+from porter.verify import emulator as ptx
+from porter.verify.compile.worker import CompileRequest, compile_port
 
 ARCH = "sm_90a"
 

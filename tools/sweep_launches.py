@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from porter.verify import ptx
+from porter.verify import emulator as ptx
 
 Instances = tuple[tuple[str, ...], ...]
 

@@ -10,8 +10,8 @@ from porter.agents.ranking import Rank, all_good, rank, what_improved
 from porter.agents.record import Journal
 from porter.agents.regions import Draft, draft_of
 from porter.model import Diagnostic, Hole, LineMapEntry, Status, Verdict
-from porter.provenance import line_hashes, reanchor, sha256_text
-from porter.serial import diagnostic_from_json, diagnostic_to_json, verdict_from_json, verdict_to_json
+from porter.provenance.json import diagnostic_from_json, diagnostic_to_json, verdict_from_json, verdict_to_json
+from porter.provenance.record import line_hashes, reanchor, sha256_text
 
 
 class Bench(Protocol):

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from porter.corpus_text import corpus_entries
-from porter.patterns.catalogue import all_patterns
+from porter.catalogue.corpus import corpus_entries
+from porter.patterns.idioms.catalogue import all_patterns
 from porter.patterns.tables.intrinsics import ROWS
 
 SHARE = 0.4  # of the structural match in the score; the words have the rest
@@ -101,7 +101,10 @@ def exemplars() -> tuple[Exemplar, ...]:
     """All of them, in a fixed order. Reads text only."""
     found: dict[str, Exemplar] = {}
     for entry in corpus_entries():
-        name = f"{entry.module.removeprefix('porter.corpus.')}.{entry.name}"
+        module = entry.module.removeprefix("porter.corpus.")
+        if module.startswith("lib."):  # its folders are left out: ports know none of them
+            module = f"lib.{module.rpartition('.')[2]}"
+        name = f"{module}.{entry.name}"
         found[name] = Exemplar(name, f"{entry.signature}: {entry.summary}", entry.source, constructs_of(entry.source))
     for p in all_patterns():
         text = f"{p.title} ({p.promise})\n\n{p.before}\nthe port has: {', '.join(p.shows)}\n"

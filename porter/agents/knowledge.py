@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from porter.agents.rules import INPUT, RULES, Rule, Snippet
-from porter.provenance import tool_versions
+from porter.provenance.record import tool_versions
 
 RECORD = Path(__file__).with_name("rules.json")
 

@@ -2,7 +2,7 @@
 
 Three lines of a port are written anew: the return of `launch_config`, its parameters, and the names that the entry
 hands to it. The expressions are those of case files, without equality: a launch that singles out sizes is none. Whether
-the launch is right the verifier says, over every way that it can take (porter/verify/launch_ways.py).
+the launch is right the verifier says, over every way that it can take (porter/verify/launches/ways.py).
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from porter import expr
 from porter.agents.regions import Draft, EditRefused
-from porter.expr import ExprError
-from porter.python_syntax import expression_tree, module_tree
+from porter.case import expressions
+from porter.case.expressions import ExprError
 from porter.source import lines_of
+from porter.syntax import expression_tree, module_tree
 
 FUNCTION = "launch_config"
 REGION = "launch"
@@ -135,7 +135,7 @@ def _checked(what: str, text: str, launch: Launch) -> frozenset[str]:
     if len(text) > MOST_CHARACTERS:
         raise EditRefused(f"the {what} has an expression of {len(text)} characters (at most {MOST_CHARACTERS})")
     try:
-        tree = expr.parse(text)
+        tree = expressions.parse(text)
     except ExprError as error:
         raise EditRefused(f"{what}: {error}") from None
     for node in ast.walk(tree):
@@ -148,7 +148,7 @@ def _checked(what: str, text: str, launch: Launch) -> frozenset[str]:
             kind = "equality singles out sizes; compare with < or >=" if isinstance(node, ast.Eq | ast.NotEq) else (
                 f"{type(node).__name__} is not arithmetic of a launch")  # fmt: skip
             raise EditRefused(f"{what}: {kind}")
-    names = expr.names_in(text)
+    names = expressions.names_in(text)
     unknown = sorted(n for n in names if n not in launch.names)
     if unknown:
         raise EditRefused(f"{what}: {unknown[0]} is not known there; known are {', '.join(launch.names) or 'no names'}")
@@ -157,7 +157,7 @@ def _checked(what: str, text: str, launch: Launch) -> frozenset[str]:
 
 
 def _python(text: str) -> str:
-    return expr.to_python(text, None, {"sm_count": lambda a: "sm_count"})
+    return expressions.to_python(text, None, {"sm_count": lambda a: "sm_count"})
 
 
 def _with_keywords(line: str, names: Sequence[str]) -> str:

@@ -20,8 +20,8 @@ from porter.agents.ranking import Rank, all_good, rank
 from porter.agents.record import Journal
 from porter.agents.settings import AgentSettings
 from porter.agents.shared_budget import SharedBudget, count, most_of
-from porter.hole_marks import open_holes
 from porter.model import Diagnostic, LineMapEntry, PorterError, Verdict
+from porter.provenance.hole_markers import open_holes
 
 SAME = 3  # calls with the same input and the same answer that make a loop
 SILENT = 2  # replies without a tool call, after which the run ends

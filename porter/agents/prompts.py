@@ -15,8 +15,8 @@ from porter.agents.places import said
 from porter.agents.regions import EditRefused
 from porter.agents.settings import AgentSettings
 from porter.agents.tools import schemas
-from porter.hole_marks import open_holes
 from porter.model import Status, Verdict
+from porter.provenance.hole_markers import open_holes
 
 MOST = 40_000  # characters of a part of the task
 # The table of CUDA functions, and code that shows how the library is used: shared memory, barriers, wide copies.

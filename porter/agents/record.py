@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from porter.atomic import writing_failed
+from porter.files.atomic import writing_failed
 from porter.model import Diagnostic, PorterError
 from porter.source import Span
 

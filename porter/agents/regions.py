@@ -13,9 +13,9 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from porter.hole_marks import open_holes
-from porter.python_syntax import module_tree
+from porter.provenance.hole_markers import open_holes
 from porter.source import lines_of
+from porter.syntax import module_tree
 
 HELPERS = "helpers"
 MOST = 60_000  # characters of a region

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from porter.agents.prices import Price, price_of
+from porter.case.toml_lines import key_line
 from porter.config import find_pyproject
 from porter.model import Diagnostic, PorterError
 from porter.source import Span
-from porter.toml_lines import key_line
 
 KEY_SECONDS = 60.0  # for api_key_command
 MOST_CANDIDATES = 16

@@ -13,9 +13,9 @@ from porter.commands.options import Help, add_output_options, live_terminal
 from porter.model import Diagnostic, PorterError
 
 if TYPE_CHECKING:
+    from porter.agents.runs.session import Result, Session, Task
     from porter.agents.settings import AgentSettings
     from porter.config import PortConfig
-    from porter.improve import Result, Session, Task
 
 EPILOG = """\
 examples:
@@ -94,10 +94,10 @@ def settings_of(args: argparse.Namespace) -> AgentSettings:
 
 def port_with_agent(args: argparse.Namespace, config: PortConfig) -> int:
     """`porter port --agent`, `--optimise` and `--show-prompt`."""
-    from porter.improve import find_files, improve_files
-    from porter.parallel import port_all
-    from porter.progress import watching
-    from porter.report import console, print_diagnostics, print_run
+    from porter.agents.runs.session import find_files, improve_files
+    from porter.batch.port_files import port_all
+    from porter.report.console import console, print_diagnostics, print_run
+    from porter.report.progress import watching
 
     if not config.verify:
         args.parser.error("--agent needs the verifier: leave --no-verify out")
@@ -106,7 +106,7 @@ def port_with_agent(args: argparse.Namespace, config: PortConfig) -> int:
     modes = [mode for mode, asked in ((False, args.agent or not args.optimise), (True, args.optimise)) if asked]
     if args.show_prompt:
         from porter.agents.prompts import as_text
-        from porter.first_requests import prompts_of
+        from porter.agents.runs.prompt_preview import prompts_of
 
         shown, refused = False, list[PorterError]()
         for url, body in prompts_of(files, config, settings, modes, refused.append):
@@ -128,7 +128,7 @@ def port_with_agent(args: argparse.Namespace, config: PortConfig) -> int:
     with watching(err, live_terminal()) as progress:
         report, results = improve_files(files, config, settings, session, modes, progress)
     if args.output_format == "json":
-        from porter.report import print_json, report_to_json
+        from porter.report.console import print_json, report_to_json
 
         print_json(report_to_json(report) | {"agent": [r.to_json() for r in results]})
     else:
@@ -148,8 +148,8 @@ def key_of(settings: AgentSettings) -> tuple[str, str]:
 
 
 def session_of(settings: AgentSettings, key: str, color: str) -> Session:
-    from porter.improve import connect_session
-    from porter.report import console
+    from porter.agents.runs.session import connect_session
+    from porter.report.console import console
 
     err = console(sys.stderr, color)
     return connect_session(settings, key, lambda line: err.print(line, markup=False, highlight=False))
@@ -157,7 +157,7 @@ def session_of(settings: AgentSettings, key: str, color: str) -> Session:
 
 def print_results(results: Sequence[Result]) -> None:
     """A row for each run, then what it ended with, and what no check has answered."""
-    from porter.improve import not_verified
+    from porter.agents.runs.session import not_verified
 
     if not results:
         print("the agent had nothing to do")
@@ -196,8 +196,8 @@ def table(rows: Sequence[tuple[str, ...]], head: tuple[str, ...] = HEAD) -> str:
 
 
 def run_resume(args: argparse.Namespace) -> int:
+    from porter.agents.runs.session import run_tasks
     from porter.agents.settings import load_settings
-    from porter.improve import run_tasks
 
     settings = load_settings()
     tasks, refused = tasks_of(args.runs, settings.runs)
@@ -210,13 +210,13 @@ def run_resume(args: argparse.Namespace) -> int:
         own = replace(group[0].folder.settings, api_key_command=settings.api_key_command)
         results += run_tasks(group, session_of(own, key_of(own)[0], args.color), args.jobs)
     if args.output_format == "json":
-        from porter.report import print_json
-        from porter.serial import diagnostic_to_json
+        from porter.provenance.json import diagnostic_to_json
+        from porter.report.console import print_json
 
         messages = [diagnostic_to_json(d) for d in refused]
         print_json({"schema": 1, "diagnostics": messages, "agent": [r.to_json() for r in results]})
     else:
-        from porter.report import console, print_diagnostics
+        from porter.report.console import console, print_diagnostics
 
         if results:
             print_results(results)
@@ -228,8 +228,8 @@ def run_resume(args: argparse.Namespace) -> int:
 
 def tasks_of(names: Sequence[str], root: Path) -> tuple[list[Task], list[Diagnostic]]:
     """The tasks of runs and batches, and why others cannot be resumed: one of a batch does not hold up the rest."""
-    from porter.agent_runs import find_runs, read_run
-    from porter.improve import resume_task
+    from porter.agents.runs.run_store import find_runs, read_run
+    from porter.agents.runs.session import resume_task
 
     tasks: list[Task] = []
     refused: list[Diagnostic] = []

@@ -25,7 +25,7 @@ def add(subparsers: Any) -> None:
 
 
 def run_list(args: argparse.Namespace) -> int:
-    from porter.catalogue import corpus_entries
+    from porter.catalogue.patterns import corpus_entries
 
     module = ""
     for entry in corpus_entries():
@@ -39,8 +39,8 @@ def run_list(args: argparse.Namespace) -> int:
 
 
 def run_show(args: argparse.Namespace) -> int:
-    from porter.catalogue import corpus_entries
-    from porter.explain import named
+    from porter.catalogue.patterns import corpus_entries
+    from porter.report.codes import named
 
     table = {e.name: e for e in corpus_entries()} | {f"{e.module}.{e.name}": e for e in corpus_entries()}
     print(named(args.name, table, "name in the corpus", "porter corpus list").source, end="")

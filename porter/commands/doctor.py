@@ -22,8 +22,8 @@ def add(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from porter.doctor import examination_to_json, examine, print_examination
-    from porter.report import console, print_json
+    from porter.commands.installation import examination_to_json, examine, print_examination
+    from porter.report.console import console, print_json
 
     findings = examine()
     if args.output_format == "json":

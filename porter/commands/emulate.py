@@ -11,7 +11,7 @@ from porter.commands.options import Help, add_output_options
 
 if TYPE_CHECKING:
     from porter.verify.emulate_case import Emulation
-    from porter.verify.ptx import Checks, Module
+    from porter.verify.emulator import Checks, Module
 
 CHECKS = ("uninitialised", "shared-races", "global-races", "counts")
 POINTS = 4
@@ -61,7 +61,7 @@ def add(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from porter.case import load_case
+    from porter.case.reader import load_case
     from porter.verify import emulate_case as on_case
 
     case = load_case(args.case)
@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
     launches = [m for m in made if m is not None]
     exit_code = int(any(not m.result.ok for m in launches))
     if args.output_format == "json":
-        from porter.report import print_json
+        from porter.report.console import print_json
 
         rows = [on_case.as_json(m) for m in launches]
         names = {"file": args.file, "case": args.case, "entry": entry, "seed": args.seed}
@@ -98,9 +98,9 @@ def _module(path: Path) -> Module:
     """The PTX of a file. Raises PorterError PRT010 or PRT860."""
     from porter.model import Diagnostic, PorterError
     from porter.source import Span
-    from porter.verify import ptx
+    from porter.verify import emulator as ptx
     from porter.verify.emulate_case import refusal
-    from porter.verify.ptx import fatbin
+    from porter.verify.emulator.decode import fatbin
 
     try:
         data = path.read_bytes()
@@ -136,7 +136,7 @@ def _pairs(texts: list[str], option: str) -> dict[str, str]:
 
 def _checks(text: str) -> Checks:
     from porter.model import Diagnostic, PorterError
-    from porter.verify.ptx import Checks
+    from porter.verify.emulator import Checks
 
     chosen = {"all": set(CHECKS), "none": set()}.get(text, {c.strip() for c in text.split(",")})
     unknown = sorted(chosen - set(CHECKS))

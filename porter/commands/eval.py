@@ -44,8 +44,8 @@ def add(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from porter.agents.runs.evaluate import HEAD, choose, evaluate, total
     from porter.config import PortConfig, merge
-    from porter.evaluate import HEAD, choose, evaluate, total
     from porter.model import Diagnostic, PorterError
 
     tasks = choose(args.tasks)
@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     session = session_of(settings, key, args.color)
     scores = evaluate(tasks, config, settings, session, lambda score: session.say("  ".join(score.row)))
     if args.output_format == "json":
-        from porter.report import print_json
+        from porter.report.console import print_json
 
         print_json({"schema": 1, "model": settings.model, "tasks": [s.to_json() for s in scores]})
     else:

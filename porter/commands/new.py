@@ -23,7 +23,7 @@ def add(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from porter.scaffold import create
+    from porter.commands.scaffold import create
 
     for path in create(args.kind, args.name, Path.cwd()):
         print(path)

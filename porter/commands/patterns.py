@@ -24,9 +24,9 @@ def add(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from porter.catalogue import function_rows, pattern_line, pattern_page
-    from porter.explain import named
-    from porter.patterns.catalogue import all_patterns
+    from porter.catalogue.patterns import function_rows, pattern_line, pattern_page
+    from porter.patterns.idioms.catalogue import all_patterns
+    from porter.report.codes import named
 
     if args.functions:
         for cuda, dsl in function_rows():

@@ -102,9 +102,9 @@ def run(args: argparse.Namespace) -> int:
         from porter.commands.agent import port_with_agent
 
         return port_with_agent(args, config)
-    from porter.parallel import port_all
-    from porter.progress import watching
-    from porter.report import console, print_run
+    from porter.batch.port_files import port_all
+    from porter.report.console import console, print_run
+    from porter.report.progress import watching
 
     with watching(console(sys.stderr, args.color), live_terminal()) as progress:
         report = port_all([Path(f) for f in args.files], config, progress)
@@ -113,8 +113,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def emit(args: argparse.Namespace, config: Any) -> int:
-    from porter.pipeline import show_stage
-    from porter.report import console, print_diagnostics
+    from porter.pipeline.stages import show_stage
+    from porter.report.console import console, print_diagnostics
 
     if len(args.files) != 1:
         args.parser.error("--emit takes one FILE")
@@ -125,8 +125,8 @@ def emit(args: argparse.Namespace, config: Any) -> int:
 
 
 def analyze(args: argparse.Namespace, config: Any) -> int:
-    from porter.analyze import analysis_to_json, analyze_paths, print_analysis
-    from porter.report import console, print_diagnostics, print_json
+    from porter.batch.analysis import analysis_to_json, analyze_paths, print_analysis
+    from porter.report.console import console, print_diagnostics, print_json
 
     err = console(sys.stderr, args.color)
     analysis = analyze_paths(

@@ -44,7 +44,7 @@ def add(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from porter.config import load_config, merge
-    from porter.review.loaded import load_all
+    from porter.review.port.loaded import load_all
 
     config = merge(
         load_config(),
@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
 
         return check(load_all(paths, config))
     if args.export:
-        from porter.atomic import write_atomic, writing_failed
+        from porter.files.atomic import write_atomic, writing_failed
         from porter.review.page import page
 
         try:
@@ -80,7 +80,7 @@ def full_screen(paths: list[Path], config: Any, parser: argparse.ArgumentParser)
     """The app; needs Textual and a terminal."""
     from porter.extras import install
     from porter.model import Diagnostic, PorterError
-    from porter.review.loaded import load_all
+    from porter.review.port.loaded import load_all
 
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         parser.error("standard input and output are no terminal: use --plain, --check or --export")

@@ -91,9 +91,9 @@ def add(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from porter.config import load_config, merge
-    from porter.progress import watching
     from porter.regression.all_ports import verify_ports
-    from porter.report import console
+    from porter.report.console import console
+    from porter.report.progress import watching
 
     config = merge(
         load_config(),
@@ -111,7 +111,7 @@ def run(args: argparse.Namespace) -> int:
     settings = settings_of(args)
     paths = [Path(p) for p in args.paths]
     if args.only_ports:
-        from porter.outputs import is_port
+        from porter.pipeline.outputs import is_port
 
         paths = [p for p in paths if is_port(p)]
         if not paths:
@@ -129,9 +129,9 @@ def run(args: argparse.Namespace) -> int:
 
 def versions(args: argparse.Namespace, config: Any, settings: Any) -> int:
     """`--dsl`: the matrix of ports and versions."""
-    from porter.progress import watching
     from porter.regression.dsl_matrix import dsl_matrix, matrix_text, matrix_to_json
-    from porter.report import console, print_diagnostics, print_json
+    from porter.report.console import console, print_diagnostics, print_json
+    from porter.report.progress import watching
 
     asked = split_commas(args.dsl) or ()
     if not asked or (args.bisect and len(asked) < 2):
@@ -171,10 +171,10 @@ def settings_of(args: argparse.Namespace) -> Any:
 
 def finish(report: Any, args: argparse.Namespace) -> int:
     """Write the outputs asked for and return the exit code."""
-    from porter.report import console, messages, print_diagnostics, print_run
+    from porter.report.console import console, messages, print_diagnostics, print_run
 
     if args.html:
-        from porter.atomic import write_atomic, writing_failed
+        from porter.files.atomic import write_atomic, writing_failed
         from porter.regression.page import page
 
         try:

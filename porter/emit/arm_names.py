@@ -6,87 +6,83 @@ specialisation does not take, counts as a variable without a value, and the type
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from collections import Counter
+from dataclasses import fields
 from typing import Any
 
 from porter import ir
+from porter.emit.definitions import Shown
 from porter.emit.generic import ConstVariants, InstanceIf
 from porter.patterns.names import Names, declared
 
 _STATIC = (ir.Const, ConstVariants, ir.Unary, ir.Binary, ir.Cast, ir.Select)
 
 
-def separate_arms(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
-    """The merged body with locals of loops and branches renamed where an arm before them has their name."""
-    names = Names({n.name for n in ir.walk(body) if isinstance(n, ir.Var | ir.Decl | ir.SharedDecl)})
-    return _list(body, set(), set(), names)
+def _is_static(s: Any) -> bool:
+    """A condition over constants, which decides at trace time."""
+    return isinstance(s, ir.If) and all(isinstance(n, _STATIC) for n in ir.walk(s.cond))
 
 
-def _list(body: tuple[Any, ...], maybe: set[str], sure: set[str], names: Names) -> tuple[Any, ...]:
-    """`maybe`: declared so far in arms that need not be taken; `sure`: in what is always read. Both are added to."""
-    out = []
-    for s in body:
-        if isinstance(s, ir.Decl | ir.SharedDecl):
-            sure.add(s.name)
-        elif isinstance(s, InstanceIf):
-            s = replace(s, arms=tuple((which, _list(arm, set(maybe), set(sure), names)) for which, arm in s.arms))
-            maybe |= set(declared(s))
-        elif isinstance(s, ir.If) and all(isinstance(n, _STATIC) for n in ir.walk(s.cond)):
-            then, orelse = (_list(arm, set(maybe), set(sure), names) for arm in (s.then, s.orelse))
-            s = replace(s, then=then, orelse=orelse)
-            maybe |= set(declared(s))
-        elif isinstance(s, ir.Scope):
-            s = replace(s, body=_list(s.body, maybe, sure, names))
-        else:
-            locals_ = {n.name for n in ir.walk(s) if isinstance(n, ir.Decl)}
-            for name in sorted((locals_ & maybe) - sure):
-                if not _is_free(s, name):
-                    s = _renamed(s, name, names.fresh(name))
-            s = _inside(s, maybe, sure, names)
-            sure |= set(declared(s))
-        out.append(s)
-    return tuple(out)
+def _arms(s: Any) -> list[Any]:
+    """What need not be taken in a statement."""
+    return [n for n in ir.walk(s) if isinstance(n, InstanceIf) or _is_static(n)]
 
 
-def _inside(s: Any, maybe: set[str], sure: set[str], names: Names) -> Any:
-    """A loop, branch or switch with its own statement lists done."""
-    changes: dict[str, Any] = {}
-    for f in fields(s):
-        value = getattr(s, f.name)
-        if _is_body(value):
-            changes[f.name] = _list(value, set(maybe), set(sure), names)
-    if isinstance(s, ir.Switch):
-        changes["cases"] = tuple((values, _list(body, set(maybe), set(sure), names)) for values, body in s.cases)
-    return replace(s, **changes) if changes else s
+def separate_arms(body: tuple[ir.Stmt, ...], shown: Shown) -> Shown:
+    """The shown names, others for locals of loops and branches where an arm before them has their name."""
+    worker = _Arms(body, dict(shown))
+    worker.list(body, set(), set())
+    return worker.shown
 
 
-def _is_body(value: Any) -> bool:
-    return isinstance(value, tuple) and bool(value) and all(isinstance(v, ir.Stmt) for v in value)
+class _Arms:
+    def __init__(self, body: tuple[ir.Stmt, ...], shown: Shown):
+        self.shown = shown
+        outside = {n.name for n in ir.walk(body) if isinstance(n, ir.Var) and n.name not in shown}
+        self.names = Names({*shown.values(), *outside})
+        self.declarations = Counter(declared(body))
 
+    def list(self, body: tuple[Any, ...], maybe: set[str], sure: set[str]) -> None:
+        """`maybe`: shown names declared so far in arms that need not be taken; `sure`: in what is always read. Both are
+        added to."""
+        for s in body:
+            if isinstance(s, ir.Decl | ir.SharedDecl):
+                sure.add(self.shown[s.name])
+            elif isinstance(s, InstanceIf):
+                for _, arm in s.arms:
+                    self.list(arm, set(maybe), set(sure))
+                maybe |= self.declared(s)
+            elif _is_static(s):
+                self.list(s.then, set(maybe), set(sure))
+                self.list(s.orelse, set(maybe), set(sure))
+                maybe |= self.declared(s)
+            elif isinstance(s, ir.Scope):
+                self.list(s.body, maybe, sure)
+            else:
+                self.rename(s, maybe - sure)
+                self.inside(s, maybe, sure)
+                in_arms = {key for arm in _arms(s) for key in declared(arm)}
+                maybe |= {self.shown[key] for key in in_arms}
+                sure |= {self.shown[key] for key in declared(s) if key not in in_arms}
 
-def _is_free(node: Any, name: str) -> bool:
-    """Whether `node` uses the name outside the scope of a declaration of its own."""
-    if isinstance(node, ir.For):
-        bound = any(isinstance(d, ir.Decl) and d.name == name for d in node.init)
-        return _is_free(node.init, name) or (
-            not bound and any(_is_free(part, name) for part in (node.cond, node.step, node.body) if part is not None)
-        )
-    if isinstance(node, tuple):
-        for n in node:
-            if _is_free(n, name):
-                return True
-            if isinstance(n, ir.Decl) and n.name == name:
-                return False
-        return False
-    if isinstance(node, ir.Var):
-        return node.name == name
-    if not isinstance(node, ir.Node):
-        return False
-    return any(_is_free(getattr(node, f.name), name) for f in fields(node))
+    def declared(self, s: Any) -> set[str]:
+        return {self.shown[key] for key in declared(s)}
 
+    def rename(self, s: Any, taken: set[str]) -> None:
+        """Other names for the locals of a loop, branch or switch that have a taken one."""
+        here = Counter(declared(s))
+        fresh: dict[str, str] = {}
+        for key, count in here.items():
+            name = self.shown[key]
+            if name in taken and count == self.declarations[key]:  # nothing before it declares the same definition
+                fresh[name] = fresh.get(name) or self.names.fresh(name)
+                self.shown[key] = fresh[name]
 
-def _renamed(node: Any, old: str, new: str) -> Any:
-    def one(n: Any) -> Any:
-        return replace(n, name=new) if isinstance(n, ir.Var | ir.Decl) and n.name == old else n
-
-    return ir.rewrite(node, one)
+    def inside(self, s: Any, maybe: set[str], sure: set[str]) -> None:
+        if isinstance(s, ir.Switch):
+            for _, arm in s.cases:
+                self.list(arm, set(maybe), set(sure))
+        for f in fields(s):
+            value = getattr(s, f.name)
+            if isinstance(value, tuple) and value and all(isinstance(v, ir.Stmt) for v in value):
+                self.list(value, set(maybe), set(sure))

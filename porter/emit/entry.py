@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from porter import expr, ir
-from porter.case_model import BufferSpec, Case
+from porter import ir
+from porter.case import expressions
+from porter.case.expressions import names_in, to_python
+from porter.case.model import BufferSpec, Case
 from porter.emit import spelling
 from porter.emit.plan import PortPlan
-from porter.expr import names_in, to_python
+from porter.emit.symbols import described
 
 _FUNCTIONS = {
     "sizeof": lambda a: f"runtime.dtype({a[0]}).bytes",
@@ -153,13 +155,13 @@ class Entry:
             f'    """{plan.name} on torch tensors, on the current stream.',
             "",
         ]
+        symbols = {s.name: s for s in plan.symbols}
         for n in self.asked:
             if n in self.buffers:
                 b = self.buffers[n]
-                out.append(
-                    f"    {n}: {b.role}, {b.dtype} ({', '.join(map(str, b.shape))})"
-                    + (", may be None" if b.optional else "")
-                )
+                row = f"    {n}: {b.role}, {b.dtype} ({', '.join(map(str, b.shape))})"
+                row += ", may be None" if b.optional else ""
+                out.append(f"{row}; {described(symbols[n])}" if n in symbols else row)
             else:
                 out.append(f"    {n}: number")
         out += [f"    {n}: template flag; None takes the first instance that fits" for n in self.flags]
@@ -238,7 +240,7 @@ class Entry:
     def _dtype(self, b: BufferSpec) -> str:
         try:
             return b.dtype_at({})
-        except expr.ExprError:
+        except expressions.ExprError:
             return b.dtype
 
     def _choose(self) -> list[str]:
@@ -315,8 +317,13 @@ def _without_case(plan: PortPlan, name: str) -> list[str]:
     args = [spelling.identifier(p.name) for p in plan.params]
     given = ", ".join(f'"{n}": {n}' for n in g.names)
     keywords = ", ".join(["*", *g.names, "grid", "block", "smem_bytes=0"])
+    summary = f"{plan.name} on torch tensors or addresses; the caller gives template arguments and the launch."
+    doc = [f'    """{summary}"""']
+    if plan.symbols:
+        rows = [f"    {spelling.identifier(s.name)}: {described(s)}" for s in plan.symbols]
+        doc = [f'    """{summary}', "", *rows, '    """']
     return [
         f"def {name}({', '.join([*args, keywords])}):",
-        f'    """{plan.name} on torch tensors or addresses; the caller gives template arguments and the launch."""',
+        *doc,
         f"    KERNEL.launch({{{given}}}, ({', '.join(args)},), grid=grid, block=block, smem_bytes=smem_bytes)",
     ]

@@ -65,10 +65,23 @@ def variants(t: ir.Type, count: int) -> tuple[ir.Type | None, ...]:
 
 @dataclass(frozen=True)
 class Params:
-    """Template parameters and their values in each instance."""
+    """Template parameters and their values in each instance.
+
+    `words` are what the source's text leads to at the place that is being written (None: not known). What differs by
+    instance is expressed by parameters that are among them only, and by sizes of types only where `sizeof` is.
+    """
 
     names: tuple[str, ...]
     values: tuple[tuple[Value, ...], ...]  # per instance, in order of names
+    words: frozenset[str] | None = None
+
+    def leads_to(self, word: str) -> bool:
+        """Whether the source may mean `word` at this place."""
+        return self.words is None or word in self.words
+
+    @property
+    def _shown(self) -> tuple[str, ...]:
+        return tuple(n for n in self.names if self.leads_to(n))
 
     @property
     def count(self) -> int:
@@ -85,19 +98,24 @@ class Params:
     # ---- constants
 
     def express_const(self, values: tuple[Any, ...], origin: str | None = None) -> str | None:
-        """Python text over the parameters with these values in the instances, or None when no simple one exists."""
+        """Python text over the parameters with these values in the instances, or None when no simple one exists.
+
+        A number that all instances share is that number, unless the source has a parameter there (`origin`).
+        """
         present = [i for i, v in enumerate(values) if v is not None]
         if not present:
             return None
         if origin in self.names and self._matches(values, self.column(origin)):
             return origin
-        for n in self.names:
+        if len({_key(values[i]) for i in present}) == 1:
+            return _literal(values[present[0]])
+        for n in self._shown:
             if self._matches(values, self.column(n)):
                 return n
-        if len({values[i] for i in present}) == 1:
-            return _literal(values[present[0]])
-        ints = [n for n in self.names if all(isinstance(v, int) and not isinstance(v, bool) for v in self.column(n))]
-        types = [n for n in self.names if all(isinstance(v, ir.Scalar) for v in self.column(n))]
+        ints = [n for n in self._shown if all(isinstance(v, int) and not isinstance(v, bool) for v in self.column(n))]
+        types = [
+            n for n in self._shown if self.leads_to("sizeof") and all(isinstance(v, ir.Scalar) for v in self.column(n))
+        ]
         sizes = {n: tuple(ir.SCALAR_BYTES[v.name] for v in self.column(n)) for n in types}
         for n in types:
             if self._matches(values, sizes[n]):
@@ -156,13 +174,9 @@ class Params:
     def type_text(self, types: tuple[ir.Type | None, ...], spell: Any) -> str:
         """Text for scalar types by instance: a parameter, a fixed type, or a chain. `spell` prints one Scalar."""
         present = [t for t in types if t is not None]
-        for n in self.names:
+        for n in self._shown:
             col = self.column(n)
-            if (
-                all(isinstance(v, ir.Scalar) for v in col)
-                and self._matches(types, col)
-                and (len(set(present)) > 1 or len(self.values) == 1)
-            ):
+            if all(isinstance(v, ir.Scalar) for v in col) and self._matches(types, col) and len(set(present)) > 1:
                 return n
         if len(set(present)) == 1:
             return str(spell(present[0]))

@@ -10,14 +10,18 @@ from porter import __version__, ir
 from porter.emit import spelling
 from porter.emit.definitions import Shown, declared_often
 from porter.emit.entry import entry_lines
-from porter.emit.expr import ExprWriter
+from porter.emit.expressions.expr import ExprWriter
 from porter.emit.generic import Params
 from porter.emit.layout import leaf
 from porter.emit.plan import Helper, PortPlan
+from porter.emit.shared_bases import kept_addresses
+from porter.emit.source_names import FunctionNames, names_of
 from porter.emit.spaces import pointer_spaces
 from porter.emit.standalone import PREFIX, inline_library
 from porter.emit.stmt import BodyWriter, Line, memory_names
+from porter.emit.symbols import byte_rows, described
 from porter.emit.text import BUILTIN_NAMES, Scope
+from porter.emit.trace_constants import find_trace_constants
 from porter.model import Hole, LineMapEntry, PortedModule, author_of, patterns_named
 from porter.patterns.names import assigned_names, declared
 from porter.source import NO_SPAN, Span
@@ -35,6 +39,11 @@ class ModuleWriter:
 
     def __init__(self, plan: PortPlan):
         self.plan = plan
+        self.source_names = names_of(plan.options.source) if plan.options.source is not None else None
+        functions = {f.name: (tuple(q.name for q in f.params), f.body) for f in plan.helpers}
+        functions[plan.name] = ((), plan.body)
+        memory = {name: memory_names(body) for name, (_, body) in functions.items()}
+        self.trace_constants = find_trace_constants(functions, memory)
         self.lines: list[Line] = []
         self.holes: list[Hole] = []
 
@@ -114,6 +123,13 @@ class ModuleWriter:
                     for n, v in zip(p.generic.names, values, strict=True)
                 )
                 self.put(f"    {args}")
+        if p.symbols:
+            self.put("")
+            self.put("Variables of the source that are parameters here:")
+            for s in p.symbols:
+                self.put(f"    {spelling.identifier(s.name)}: {described(s)}")
+                for row in byte_rows(s):
+                    self.put(f"        {row}")
         self.put('"""')
         self.put("")
         self.put("import cutlass")
@@ -178,6 +194,7 @@ class ModuleWriter:
 
     def _function(self, h: Helper) -> None:
         scope = self._scope(h.generic, h.params, h.body, h.shown)
+        scope.trace_constants = self.trace_constants[h.name]
         e = ExprWriter(scope)
         assigned = assigned_names(h.body)
         rebound = [p for p in h.params if p.name in scope.memory and not p.by_ref]
@@ -200,6 +217,7 @@ class ModuleWriter:
             w.put(f"{name}[0] = {name}_value", h.span)
         w.find_roots(h.body)
         scope.spaces = pointer_spaces(h.body, {p.name: f"param:{p.name}" for p in h.params})
+        scope.source_names = FunctionNames(self.source_names, h.span, h.generic, h.body).params_at
         self._tables(w, h.body, h.span)
         self._pointer_params(w, h.params, assigned)
         w.body(h.body)
@@ -241,6 +259,7 @@ class ModuleWriter:
         p = self.plan
         span = p.span or NO_SPAN
         scope = self._scope(p.generic, p.params, p.body, p.shown)
+        scope.trace_constants = self.trace_constants[p.name]
         e = ExprWriter(scope)
         self.put("@cute.kernel", span)
         self.put(f"def {p.name}(", span)
@@ -260,6 +279,8 @@ class ModuleWriter:
                 w.put(f"{name}[0] = {name}_value", span)
         w.find_roots(p.body)
         scope.spaces = pointer_spaces(p.body, {q.name: "global" for q in p.params if e.is_pointer(q.type)})
+        scope.source_names = FunctionNames(self.source_names, span, p.generic, p.body).params_at
+        scope.kept = kept_addresses(p.body, p.helpers, p.generic.count)
         self._tables(w, p.body, span)
         self._pointer_params(w, p.params, w.assigned)
         w.body(p.body)

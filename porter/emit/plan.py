@@ -6,13 +6,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from porter import ir
-from porter.case_model import Case
+from porter.case.instances import instance_values
+from porter.case.model import Case
 from porter.emit.arm_names import separate_arms
 from porter.emit.definitions import Shown, separate_definitions
 from porter.emit.generic import HelperCall, Mismatch, Params, merge, merge_types
 from porter.emit.rounding import keep_rounding
-from porter.instances import instance_values
-from porter.ir_text import format_kernel
+from porter.emit.symbols import with_symbols
+from porter.ir.printer import format_kernel
 from porter.model import Diagnostic, Instance, KernelInfo, PorterError
 from porter.patterns import recognise
 from porter.patterns.aggregates import scalars_for_structs, split_aggregates
@@ -28,6 +29,7 @@ from porter.patterns.readonly import mark_readonly
 from porter.patterns.references import resolve_references
 from porter.patterns.shared_params import hoist_shared
 from porter.patterns.struct_params import flatten_params, references_as_pointers
+from porter.patterns.symbols import same_symbols
 from porter.patterns.tidy_names import tidy_names
 from porter.source import Source
 
@@ -71,6 +73,7 @@ class PortPlan:
     globals: tuple[ir.GlobalConst, ...] = ()
     comment: str = ""
     span: Any = None
+    symbols: tuple[ir.Symbol, ...] = ()
     concrete: tuple[ir.Kernel, ...] = field(default=(), repr=False)  # after the rewrites, one an instance
     shown: Shown = field(default_factory=dict)
 
@@ -214,7 +217,7 @@ def make_plan(kernels: list[ir.Kernel], info: KernelInfo, case: Case | None, opt
 
     Raises PorterError PRT603 for instances whose parameters are not the same ones.
     """
-    concrete = [keep_rounding(rewrite_kernel(k)) for k in kernels]
+    concrete = [keep_rounding(rewrite_kernel(k)) for k in same_symbols(kernels)]
     first = concrete[0]
     taken = {tuple((p.name, isinstance(p.type, ir.Pointer)) for p in k.params) for k in concrete}
     if len(taken) > 1:
@@ -233,7 +236,7 @@ def make_plan(kernels: list[ir.Kernel], info: KernelInfo, case: Case | None, opt
     for i, k in enumerate(concrete):
         bodies.append(ir.rewrite(k.body, lambda n, i=i, k=k: helpers.call(n, i, k)))
     globals_: dict[str, ir.GlobalConst] = {g.name: g for k in concrete for g in k.globals}
-    body, shown = separate_definitions(separate_arms(merge(bodies)), [*(p.name for p in first.params), *globals_])
+    body, shown = separate_definitions(merge(bodies), len(bodies), [*(p.name for p in first.params), *globals_])
     params = tuple(
         replace(p, type=_generic_type([k.params[j].type for k in concrete], len(concrete), list(range(len(concrete)))))
         for j, p in enumerate(first.params)
@@ -245,19 +248,20 @@ def make_plan(kernels: list[ir.Kernel], info: KernelInfo, case: Case | None, opt
         generic,
         tuple(printed),
         info,
-        case,
+        case and with_symbols(case, first.symbols),
         options,
         first.launch_bounds,
         tuple(globals_.values()),
         first.comment,
         first.span,
+        first.symbols,
         tuple(concrete),
-        shown,
+        separate_arms(body, shown),
     )
 
 
 def _named_values(info: KernelInfo, instances: tuple[Instance, ...], count: int) -> list[dict[str, Any]]:
-    """The template values of every instance as porter.instances reads them; [] where it cannot."""
+    """The template values of every instance as porter.case.instances reads them; [] where it cannot."""
     try:
         return [dict(instance_values(info, i)) for i in instances] if len(instances) == count else []
     except PorterError:
@@ -265,7 +269,7 @@ def _named_values(info: KernelInfo, instances: tuple[Instance, ...], count: int)
 
 
 def _instance(k: ir.Kernel, info: KernelInfo, names: tuple[str, ...], named: dict[str, Any]) -> tuple[Any, ...]:
-    """Values of the template parameters as the port's constexprs have them (see porter.instances).
+    """Values of the template parameters as the port's constexprs have them (see porter.case.instances).
 
     Functions and templates given as arguments are known by name only: the bodies of the instances differ.
     """
@@ -300,5 +304,6 @@ def _helper(
     )
     ret = _generic_type([f.ret for f in fns], count, list(range(count)))
     outside = [*(p.name for p in params), *(g.name for k in kernels for g in k.globals)]
-    body, shown = separate_definitions(separate_arms(merge(bodies)), outside)
+    body, shown = separate_definitions(merge(bodies), count, outside)
+    shown = separate_arms(body, shown)
     return Helper(helpers.names[gid], params, ret, body, generic, fns[0].span, fns[0].comment, shown)

@@ -8,7 +8,7 @@ from typing import Any
 from porter import ir
 
 Spaces = dict[str, frozenset[str]]  # variable -> "shared", "global", "local", "generic" or "param:<name>"
-_SAME = ("__builtin_assume_aligned", "__cvta_generic_to_global")
+_SAME = ("__builtin_assume_aligned",)
 
 
 def pointer_spaces(body: Any, known: Mapping[str, str]) -> Spaces:
@@ -64,9 +64,13 @@ def _of_place(place: Any, spaces: Mapping[str, frozenset[str]]) -> frozenset[str
 
 
 def mixed(found: Iterable[str]) -> bool:
-    """Whether a pointer into these spaces needs the generic one. Private memory has no generic address in the DSL."""
-    spaces = set(found)
-    return len(spaces) > 1 and "local" not in spaces
+    """Whether a pointer into these spaces needs the generic one."""
+    return len(set(found)) > 1
+
+
+def is_number(found: frozenset[str]) -> bool:
+    """Whether pointers into these spaces are their generic address: global memory, or generic already."""
+    return bool(found) and found <= {"global", "generic"}
 
 
 def _is_pointer(t: Any) -> bool:

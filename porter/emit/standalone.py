@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from porter.python_syntax import module_tree
+from porter.syntax import module_tree
 
 LIB = Path(__file__).resolve().parent.parent / "corpus" / "lib"
 PREFIX = "lib_"
@@ -36,7 +36,7 @@ def library() -> tuple[dict[str, Definition], dict[str, tuple[str, ...]]]:
     """Definitions by name, and the import statements of each library module (without those of the library itself)."""
     found: dict[str, Definition] = {}
     imports: dict[str, tuple[str, ...]] = {}
-    texts = {p.stem: p.read_text(encoding="utf-8") for p in sorted(LIB.glob("*.py")) if p.stem != "__init__"}
+    texts = {p.stem: p.read_text(encoding="utf-8") for p in sorted(LIB.rglob("*.py")) if p.stem != "__init__"}
     for module, text in texts.items():
         tree = module_tree(text)
         lines = text.splitlines()

@@ -9,10 +9,10 @@ from typing import Any
 
 from porter import ir
 from porter.emit.evaluate import evaluate
-from porter.emit.expr import ExprWriter
+from porter.emit.expressions.expr import ExprWriter
+from porter.emit.expressions.ranges import INT_MAX, interval, upper
 from porter.emit.generic import ConstVariants, InstanceIf, Variants
 from porter.emit.loops import Range, as_range, counted, step_of, trips
-from porter.emit.ranges import INT_MAX, interval, upper
 from porter.emit.spaces import mixed
 from porter.emit.text import ATOM, COMPARE, TERNARY, Scope, Text, is_readonly
 from porter.model import Hole
@@ -53,6 +53,7 @@ class BodyWriter:
     def __post_init__(self) -> None:
         self.changing = self.assigned | self.several
         self.e = ExprWriter(self.scope)
+        self.all_params = self.scope.params
         self.depth = 1
 
     def find_roots(self, body: tuple[ir.Stmt, ...]) -> None:
@@ -138,7 +139,10 @@ class BodyWriter:
         if method is None:
             self.hole("PRT110", type(s).__name__, "no translation of this statement", s.span)
             return
+        outer = self.scope.params
+        self.scope.params = self.scope.source_names(s.span) or self.all_params
         method(s)
+        self.scope.params = outer
 
     def hole(self, code: str, cuda: str, reason: str, span: Span) -> None:
         n = len(self.scope.holes) + 1
@@ -167,7 +171,7 @@ class BodyWriter:
         if text.static and is_int and fixed:
             self.scope.static.add(s.name)
             self._remember(s.name, s.init)
-            self.put(f"{name} = {text.text}", s.span)
+            self.put(f"{self.own_name(s.name, s.type)} = {text.text}", s.span)
             return
         if self.e.is_pointer(s.type):
             if is_null(s.init):
@@ -178,6 +182,14 @@ class BodyWriter:
             return
         value = self.e.settled(s.init) if s.name in self.assigned else self.typed(text, s.type)
         self.put(f"{name} = {value.text}", s.span)
+
+    def own_name(self, key: str, t: ir.Type) -> str:
+        """The Python name of a number at trace time: one that no variable of another scope has, unless the DSL takes
+        Python's integers for the type of both."""
+        shown = self.scope.shown.get(key, key)
+        if not self.e.kinds(t) <= {"i32", "bool"} and list(self.scope.shown.values()).count(shown) > 1:
+            self.scope.python_names[key] = self.fresh(self.e.name(key))
+        return self.e.name(key)
 
     def typed(self, text: Text, t: ir.Type) -> Text:
         return Text(f"{self.e.dtype(t)}({text.text})") if text.static else text
@@ -203,7 +215,7 @@ class BodyWriter:
 
     def _memory(self, s: ir.Decl, name: str) -> None:
         leaves = self.e.leaves(s.type)
-        count = self.e.const(x.count for x in leaves)
+        count = self.e.count(leaves)
         self.put(f"{name} = lib.local({self.e.leaf_dtype(leaves)}, {count})", s.span)
         if s.init is not None:
             var = ir.Var(s.name, type=s.type, span=s.span)
@@ -220,13 +232,17 @@ class BodyWriter:
             elif isinstance(elem, Variants):
                 elem = Variants(tuple(t.elem if isinstance(t, ir.Array) else t for t in elem.types))
             leaves = self.e.leaves(elem)
-            self.put(f"{name} = lib.dyn_shared({self.e.leaf_dtype(leaves)}, {max(16, s.align)})", s.span)
+            text = f"lib.dyn_shared({self.e.leaf_dtype(leaves)}, {max(16, s.align)})"
+            self.put(f"{name} = {self._kept(s, text)}", s.span)
             return
         leaves = self.e.leaves(s.type)
-        count = self.e.const(x.count for x in leaves)
+        count = self.e.count(leaves)
         align = max(16, s.align)
         suffix = "" if align == 16 else f", {align}"
-        self.put(f"{name} = lib.shared({self.e.leaf_dtype(leaves)}, {count}{suffix})", s.span)
+        self.put(f"{name} = {self._kept(s, f'lib.shared({self.e.leaf_dtype(leaves)}, {count}{suffix})')}", s.span)
+
+    def _kept(self, s: ir.SharedDecl, text: str) -> str:
+        return f"lib.in_register({text})" if s.name in self.scope.kept else text
 
     # ---- assignments
 
@@ -253,9 +269,9 @@ class BodyWriter:
     def _copy(self, s: ir.Copy) -> None:
         dst, src = self.e.flat(s.target), self.e.flat(s.source)
         leaves = self.e.leaves(s.target.type)
-        count = self.e.const(x.count for x in leaves)
+        count = self.e.count(leaves)
         aligns, sizes = self.e.align(s.target.type), self.e.sizes(s.target.type)
-        extra = "" if aligns == sizes else f", align={self.e.const(aligns)}"
+        extra = "" if aligns == sizes else f", align={self.e.const(aligns, of_bytes=True)}"
         if is_readonly(s.source):
             extra += ", readonly=True"
         target, source = self.e.pointer_to(dst), self.e.pointer_to(src)
@@ -272,7 +288,7 @@ class BodyWriter:
         self.put(self.e.expr(s.value).text, s.span)
 
     def _asm(self, s: ir.Asm) -> None:
-        from porter.emit.inline_asm import asm_lines
+        from porter.emit.expressions.inline_asm import asm_lines
 
         lines = asm_lines(self.e, s)
         if lines is None:
@@ -394,7 +410,9 @@ class BodyWriter:
         return st
 
     def fresh(self, wanted: str) -> str:
-        taken = set(self.scope.python_names.values()) | {x.text.split(" ")[0] for x in self.lines}
+        taken = {*self.scope.python_names.values(), *self.scope.params.names} | {
+            x.text.split(" ")[0] for x in self.lines
+        }
         name, n = wanted, 1
         while name in taken:
             n += 1
@@ -436,10 +454,10 @@ class BodyWriter:
         weight = sum(1 for _ in ir.walk(s.body))
         if longest * weight > 60000:
             return False
-        py = self.e.name(name)
         iterable = self._iterable(s, known)
         if iterable is None:
             return False
+        py = self.own_name(name, head[1])
         if " if " in iterable and not iterable.startswith(("cutlass.", "lib.")):
             # CuTeDSL cannot take a conditional expression as what a loop runs over
             table = self.fresh(f"{py}_values")

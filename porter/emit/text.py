@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +10,9 @@ from porter import ir
 from porter.emit.generic import Params
 from porter.emit.layout import Leaf
 from porter.emit.spaces import Spaces
+from porter.emit.trace_constants import TraceConstants
 from porter.model import Hole
+from porter.source import Span
 
 # binding strengths of Python operators, for parentheses
 ATOM, POW, UNARY, MUL, ADD, SHIFT, AND, XOR, OR, COMPARE, NOT, TERNARY = range(12)
@@ -84,9 +86,16 @@ class Scope:
     bounds: dict[str, int] = field(default_factory=dict)
     ranges: dict[str, tuple[int, int]] = field(default_factory=dict)  # of Python numbers at trace time
     constants: dict[str, tuple[Any, ...]] = field(default_factory=dict)  # values of static variables by instance
+    trace_constants: TraceConstants = field(default_factory=TraceConstants)
     used_builtins: set[str] = field(default_factory=set)
     holes: list[Hole] = field(default_factory=list)
     spaces: Spaces = field(default_factory=dict)  # what memory pointers point into
+    source_names: Callable[[Span], Params | None] = lambda place: None  # the parameters that the source names there
+    kept: frozenset[str] = frozenset()  # shared arrays whose address stays in a register
+
+    def params_at(self, place: Span) -> Params:
+        """The parameters that the source names at a place, or in the statement around it."""
+        return self.source_names(place) or self.params
 
 
 def is_readonly(place: ir.Expr) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from porter import ir
@@ -10,6 +11,7 @@ from porter.emit import spelling
 from porter.emit.generic import Variants, variants
 from porter.emit.layout import Leaf, align_of, leaf
 from porter.emit.text import BUILTIN_NAMES, Scope, Text
+from porter.patterns.names import raw_name
 
 
 class TypeWriter:
@@ -57,19 +59,28 @@ class TypeWriter:
         """Element type text of a pointer value."""
         return self.leaf_dtype(self.leaves(self.pointee(t)))
 
-    def const(self, values: Iterable[Any]) -> str:
+    def const(self, values: Iterable[Any], *, of_bytes: bool = False) -> str:
+        """Python text of a number that follows from types. `of_bytes`: sizes of types are what it is made of."""
         wanted = tuple(values)
-        text = self.s.params.express_const(wanted)
+        params = self.s.params
+        if of_bytes and params.words is not None:
+            params = replace(params, words=params.words | {"sizeof"})
+        text = params.express_const(wanted)
         if text is not None:
             return text
         for name, known in self.s.constants.items():  # a constant that the source computed and named
             if (
                 name in self.s.static
                 and self.is_visible(name)
+                and params.leads_to(raw_name(name))
                 and all(v is None or v == k for v, k in zip(wanted, known, strict=True))
             ):
                 return self.name(name)
-        return self.s.params.const_text(wanted)
+        return params.const_text(wanted)
+
+    def count(self, leaves: tuple[Leaf, ...]) -> str:
+        """Text of the number of elements of an object."""
+        return self.const((x.count for x in leaves), of_bytes=leaves[0].mixed)
 
     def sizes(self, t: ir.Type) -> tuple[int, ...]:
         first = next(x for x in variants(t, self.s.params.count) if x is not None)

@@ -1,0 +1,1 @@
+"""CUDA text to IR. libclang is imported in this package only."""

@@ -487,6 +487,12 @@ def _punned(body: Any, types: dict[str, ir.Struct]) -> set[str]:
     def visit(n: Any) -> None:
         if isinstance(n, ir.Field) and isinstance(n.base, ir.Var) and n.base.name in types:
             return
+        if isinstance(n, ir.AddressOf) and isinstance(n.place, ir.Field):
+            bad.update(v for v in [_whole(n.place)] if v in types)  # `(&v.x)[i]` goes on to the next member
+        if isinstance(n, ir.Deref | ir.Intrinsic):  # these reach the one member only
+            for c in ir.children(n):
+                visit(c.place if isinstance(c, ir.AddressOf) else c)
+            return
         if isinstance(n, ir.Copy):
             a, b = n.target, n.source
             for x, y in ((a, b), (b, a)):
@@ -505,6 +511,13 @@ def _punned(body: Any, types: dict[str, ir.Struct]) -> set[str]:
     for s in body if isinstance(body, tuple) else (body,):
         visit(s)
     return bad
+
+
+def _whole(e: ir.Expr) -> str | None:
+    """The variable that a member of a member belongs to."""
+    while isinstance(e, ir.Field):
+        e = e.base
+    return e.name if isinstance(e, ir.Var) else None
 
 
 def _is_packet(t: ir.Struct) -> bool:

@@ -180,7 +180,8 @@ class _Exits:
                 name = self.names.fresh("again")
                 test = (*s.pre, ir.Assign(ir.Var(name, type=ir.BOOL), s.cond, span=s.span))
                 again = ir.Var(name, type=ir.BOOL)
-                tail = ir.If(go, test, (ir.Assign(again, FALSE, span=s.span),), span=s.span)
+                once_more = tuple(_assigned_again(st) for st in test)
+                tail = ir.If(go, once_more, (ir.Assign(again, FALSE, span=s.span),), span=s.span)
                 return [ir.Decl(name, ir.BOOL, FALSE, span=s.span), *test, ir.While(again, (*body, tail), span=s.span)]
             cond = go if _is_true(s.cond) else ir.Binary("&&", go, s.cond, type=ir.BOOL, span=s.span)
             return [replace(s, cond=cond, body=body)]
@@ -259,6 +260,13 @@ class _Switch(_Loop):
     @property
     def skip_name(self) -> str | None:
         return self.outer.skip_name if self.outer is not None else None
+
+
+def _assigned_again(s: ir.Stmt) -> ir.Stmt:
+    """A declaration among the statements of a loop's test is an assignment the second time."""
+    if isinstance(s, ir.Decl) and s.init is not None and isinstance(s.type, ir.Scalar | ir.Pointer):
+        return ir.Assign(ir.Var(s.name, type=s.type, span=s.span), s.init, span=s.span)
+    return s
 
 
 def _set(name: str, s: ir.Stmt) -> ir.Stmt:

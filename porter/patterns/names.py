@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -22,6 +23,11 @@ class Names:
             name = f"{wanted}_{n}"
         self.taken.add(name)
         return name
+
+
+def raw_name(name: str) -> str:
+    """A local's name in the source: names that are not unique have a number behind them."""
+    return re.sub(r"_\d+$", "", name)
 
 
 def declared(node: Any) -> list[str]:

@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from porter.children import MOST, Child, ChildPool
+from porter.batch.pool import MOST, Child, ChildPool
 from porter.config import PortConfig, worker_count
 from porter.model import Diagnostic, KernelReport, PorterError, Report, Severity, Status, Verdict
-from porter.outputs import find_ports
-from porter.provenance import read_record
+from porter.pipeline.outputs import find_ports
+from porter.provenance.record import read_record
 from porter.regression.run_record import RunRecord
 from porter.regression.settings import Settings
-from porter.report import Progress, StageEvent, silent
+from porter.report.console import Progress, StageEvent, silent
 from porter.source import Source, Span
 
 
@@ -33,7 +33,7 @@ def verify_ports(
     """
     settings = settings or Settings()
     ports = find_ports(paths)
-    from porter.verify.backends import choose
+    from porter.verify.backends.by_name import choose
 
     if choose(config.backend, config.arch[0]).name != "emulator" and not config.jobs:
         config = replace(config, jobs=1)  # ports that share a GPU would disturb each other's times

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from porter.config import PortConfig
-from porter.crash import internal_error
 from porter.model import PorterError, Report
 from porter.regression.one_port import verify_file
 from porter.regression.settings import Settings
-from porter.report import StageEvent
+from porter.report.console import StageEvent
+from porter.report.internal_errors import internal_error
 
 ORPHAN_SECONDS = 0.5  # between two looks at whether the parent is still there
 
@@ -41,8 +41,8 @@ def main() -> int:
         settings: Settings
         config, settings = pickle.load(requests)
         if config.dsl:
-            from porter.verify.compile_worker import use_toolchain
-            from porter.verify.dsl_environments import environment
+            from porter.verify.compile.dsl_environments import environment
+            from porter.verify.compile.worker import use_toolchain
 
             use_toolchain(environment(config.dsl))
         while True:

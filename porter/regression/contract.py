@@ -16,16 +16,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from porter.case import Case, case_path_for, load_case
+from porter.case.reader import Case, case_path_for, load_case
 from porter.config import PortConfig
-from porter.inputs import choose_instances
 from porter.model import Diagnostic, Instance, KernelInfo, Status, Verdict
-from porter.provenance import PortRecord, is_same_file, reference_sha256, sha256_text
-from porter.python_syntax import module_tree
+from porter.pipeline.inputs import choose_instances
+from porter.provenance.record import PortRecord, is_same_file, reference_sha256, sha256_text
 from porter.source import Span
+from porter.syntax import module_tree
 
 if TYPE_CHECKING:
-    from porter.frontend.parse import ParsedUnit
+    from porter.frontend.parse.source import ParsedUnit
 
 FIRST_LINE = re.compile(r"(\w+), ported from (.+) by porter \S+\.$")
 SHOWN = 12  # digits of a hash
@@ -196,7 +196,7 @@ def contract_verdict(
 
     `named`: a person gave the case for this run, so a change of it is meant.
     """
-    from porter.frontend.project_headers import project_headers
+    from porter.frontend.parse.project_headers import project_headers
 
     headers = project_headers(unit)
     data: dict[str, Any] = {

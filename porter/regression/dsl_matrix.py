@@ -10,11 +10,11 @@ from typing import Any
 
 from porter.config import PortConfig
 from porter.model import Diagnostic, KernelReport, PorterError, Severity, Status
-from porter.outputs import find_ports
+from porter.pipeline.outputs import find_ports
 from porter.regression.all_ports import verify_ports
 from porter.regression.settings import Settings
-from porter.report import Progress, silent
-from porter.verify.dsl_environments import environment, order, published
+from porter.report.console import Progress, silent
+from porter.verify.compile.dsl_environments import environment, order, published
 
 JSON_SCHEMA = 1
 # resources differ with any compiler
@@ -160,7 +160,7 @@ def _first_error(kernel: KernelReport) -> str:
 
 def matrix_to_json(found: Matrix) -> dict[str, Any]:
     """The object of `--dsl ... --output-format json`; docs/verify.md describes it."""
-    from porter.serial import diagnostic_to_json
+    from porter.provenance.json import diagnostic_to_json
 
     def cell(c: Cell) -> dict[str, Any]:
         return {"version": c.version, "ok": c.ok, "check": c.check, "error": c.error, "registers": c.registers}

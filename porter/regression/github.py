@@ -7,7 +7,7 @@ from pathlib import Path
 
 from porter.model import Report, Severity
 from porter.regression.findings import Finding, findings
-from porter.report import totals
+from porter.report.console import totals
 
 COMMAND = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 

@@ -9,7 +9,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from porter.baseline import (
+from porter.case.reader import Case
+from porter.config import PortConfig
+from porter.model import Diagnostic, Hole, KernelInfo, KernelReport, Severity, Status, Verdict
+from porter.pipeline.inputs import choose_kernels, find_case, parse, with_instances
+from porter.pipeline.outputs import changed_since, claim_in, moved_map, now, port_paths, recorded, recorded_config
+from porter.pipeline.stages import Run, judge, placed
+from porter.provenance.baseline import (
     BaselineRun,
     Worse,
     baseline_run,
@@ -22,21 +28,22 @@ from porter.baseline import (
     worse_counts,
     worse_errors,
 )
-from porter.case import Case
-from porter.config import PortConfig
-from porter.hole_marks import open_holes
-from porter.inputs import choose_kernels, find_case, parse, with_instances
-from porter.model import Diagnostic, Hole, KernelInfo, KernelReport, Severity, Status, Verdict
-from porter.outputs import changed_since, claim_in, moved_map, now, port_paths, recorded, recorded_config
-from porter.pipeline import Run, judge, placed
-from porter.provenance import PortRecord, current_line_map, reference_sha256, sha256_text, tool_versions, update_record
+from porter.provenance.hole_markers import open_holes
+from porter.provenance.record import (
+    PortRecord,
+    current_line_map,
+    reference_sha256,
+    sha256_text,
+    tool_versions,
+    update_record,
+)
 from porter.regression.contract import contract_verdict, doubtful, flag_doubts, is_recorded_case, original_doubts
 from porter.regression.settings import Settings
-from porter.report import Progress, silent
+from porter.report.console import Progress, silent
 from porter.source import Source, Span
 
 if TYPE_CHECKING:
-    from porter.frontend.parse import ParsedUnit
+    from porter.frontend.parse.source import ParsedUnit
 
 
 BY_CHANCE = ("errors", "counts")  # what may differ between two seeds
@@ -89,7 +96,7 @@ def open_port(port_file: Path, config: PortConfig, run: Run, source: str | None 
         info = recorded_kernel(record, port_file, unit, config)
         asked = replace(config, instantiate=given.instantiate)
         own_case = find_case(unit, info, asked)
-        case = with_instances(own_case, record.instances)
+        case = with_instances(own_case, record.instances, unit, info)
     run.diagnostics += changed_since(record, unit, port_file)
     still = open_holes(text)
     holes = tuple(h for n, h in enumerate(record.holes, 1) if n in still)
@@ -158,7 +165,7 @@ def backend_of(verdicts: Sequence[Verdict], config: PortConfig) -> str:
     named = next((v.data["backend"] for v in verdicts if v.check == "numerics" and "backend" in v.data), "")
     if named:
         return str(named)
-    from porter.verify.backends import choose
+    from porter.verify.backends.by_name import choose
 
     return choose(config.backend, config.arch[0]).name
 

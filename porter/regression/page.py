@@ -8,11 +8,11 @@ from html import escape
 from typing import Any
 
 from porter.model import Diagnostic, KernelReport, Report, Status, Verdict
-from porter.outputs import now
-from porter.provenance import tool_versions
+from porter.pipeline.outputs import now
+from porter.provenance.record import tool_versions
 from porter.regression.charts import Bar, bar_chart, ulp_label
 from porter.regression.findings import Finding
-from porter.report import is_verified, totals
+from porter.report.console import is_verified, totals
 
 SIGN = {Status.PASS: "✓", Status.FAIL: "✗", Status.ERROR: "!", Status.SKIP: "–"}
 STYLE = """

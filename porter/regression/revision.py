@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from porter.baseline import BaselineRun, Worse, compare, regression_verdict
 from porter.model import Diagnostic, PorterError, Status, Verdict
-from porter.pipeline import Run, judge
-from porter.provenance import PortRecord, is_same_file, parse_record, record_path
+from porter.pipeline.stages import Run, judge
+from porter.provenance.baseline import BaselineRun, Worse, compare, regression_verdict
+from porter.provenance.record import PortRecord, is_same_file, parse_record, record_path
 from porter.regression.contract import recorded_flags
 from porter.regression.one_port import OpenPort
-from porter.report import silent
+from porter.report.console import silent
 from porter.source import Span
 
 GIT_SECONDS = 60.0

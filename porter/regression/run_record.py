@@ -16,15 +16,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from porter.case import load_case
+from porter.case.reader import load_case
 from porter.config import PortConfig
 from porter.corpus.runtime import cache_root, digest
 from porter.corpus.runtime.sources import source_closure
 from porter.model import Instance, KernelReport
-from porter.provenance import read_record, tool_versions
+from porter.provenance.json import diagnostic_from_json, hole_from_json, verdict_from_json
+from porter.provenance.record import read_record, tool_versions
 from porter.regression.settings import Settings
-from porter.report import kernel_to_json
-from porter.serial import diagnostic_from_json, hole_from_json, verdict_from_json
+from porter.report.console import kernel_to_json
 from porter.source import Source
 
 KEEP_SECONDS = 24 * 3600.0  # a run that nobody resumed by then is over

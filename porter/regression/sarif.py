@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from porter.explain import titles
 from porter.model import Report, Severity
-from porter.provenance import tool_versions
+from porter.provenance.record import tool_versions
 from porter.regression.findings import Finding, findings
+from porter.report.codes import titles
 from porter.source import Span
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

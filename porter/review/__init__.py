@@ -1,0 +1,1 @@
+"""`porter review`: read ports beside their CUDA, and decide region by region."""

@@ -13,15 +13,15 @@ from textual.app import App, SystemCommand
 from textual.screen import Screen
 
 from porter.config import PortConfig
-from porter.outputs import find_ports
-from porter.provenance import record_path
-from porter.review.bindings import KEYS, bindings, help_rows
-from porter.review.dialogs import Page
-from porter.review.loaded import Loaded, load
-from porter.review.ports_screen import PortsScreen
-from porter.review.review_screen import ReviewScreen
-from porter.review.shown import PortScreen
-from porter.review.verifying import Verifier, end_all, verify
+from porter.pipeline.outputs import find_ports
+from porter.provenance.record import record_path
+from porter.review.port.loaded import Loaded, load
+from porter.review.port.verifying import Verifier, end_all, verify
+from porter.review.screens.bindings import KEYS, bindings, help_rows
+from porter.review.screens.dialogs import Page
+from porter.review.screens.ports import PortsScreen
+from porter.review.screens.review import ReviewScreen
+from porter.review.screens.shown import PortScreen
 
 POLL_SECONDS = 2.0  # how often the files of the ports are looked at for changes by others
 

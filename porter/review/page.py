@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
 
-from porter.outputs import now
-from porter.review.loaded import Loaded
-from porter.review.regions import Region
+from porter.pipeline.outputs import now
+from porter.review.port.loaded import Loaded
+from porter.review.port.regions import Region
 from porter.review.words import (
     CHECK_SIGN,
     SIGN,

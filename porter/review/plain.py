@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from porter.config import PortConfig
-from porter.diagnostics import render
 from porter.model import PorterError
-from porter.patterns.catalogue import all_patterns
-from porter.review.changes import accept, edit, reject, remark, withdraw
+from porter.patterns.idioms.catalogue import all_patterns
+from porter.report.render import render
 from porter.review.editor import edited_text
-from porter.review.loaded import Loaded, load, load_all
-from porter.review.regions import Region
-from porter.review.verifying import verify
+from porter.review.port.changes import accept, edit, reject, remark, withdraw
+from porter.review.port.loaded import Loaded, load, load_all
+from porter.review.port.regions import Region
+from porter.review.port.verifying import verify
 from porter.review.words import about_rows, pattern_words, patterns_in, visible
 
 QUESTION = "[a]ccept [r]eject [c]omment [e]dit [x]plain wh[y] [w]ithdraw [n]ext [p]revious [q]uit? "
@@ -120,7 +120,7 @@ def _answer(
         say(explained(loaded, region))
         return loaded, False
     if answer == "y":
-        from porter.review.why import why
+        from porter.review.port.why import why
 
         for part in why(loaded, region, config):
             say(part + "\n")
@@ -144,7 +144,7 @@ def _verified(before: Loaded, made: Loaded, say: Callable[[str], None]) -> Loade
 
 def explained(loaded: Loaded, region: Region) -> str:
     """The pages of the codes and patterns that a region has; a sentence when it has none."""
-    from porter.explain import page
+    from porter.report.codes import page
 
     pages = []
     for code in codes_of(loaded, region):

@@ -8,9 +8,9 @@ from functools import cache
 from pathlib import Path
 
 from porter.model import BASES, Status, Verdict, patterns_of
-from porter.patterns.catalogue import Pattern, assumptions_of
-from porter.review.loaded import Loaded
-from porter.review.regions import Region
+from porter.patterns.idioms.catalogue import Pattern, assumptions_of
+from porter.review.port.loaded import Loaded
+from porter.review.port.regions import Region
 
 SIGN = {"accepted": "✓", "rejected": "✗", "stale": "~", "open": "·", "hole": "?"}
 CHECK_SIGN = {Status.PASS: "✓", Status.FAIL: "✗", Status.ERROR: "!", Status.SKIP: "–"}
@@ -144,7 +144,7 @@ def about_rows(loaded: Loaded, region: Region) -> list[str]:
 @cache
 def _library() -> dict[str, str]:
     """Function of the corpus library -> the first line of its documentation."""
-    from porter.catalogue import corpus_entries
+    from porter.catalogue.patterns import corpus_entries
 
     return {e.name: e.summary for e in corpus_entries() if e.module.startswith("porter.corpus.lib")}
 

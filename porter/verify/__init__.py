@@ -1,0 +1,1 @@
+"""Every check of a verdict: the one judge of a port."""

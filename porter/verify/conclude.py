@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from porter.case import Case
+from porter.case.reader import Case
 from porter.model import Diagnostic, Instance, Severity, Status, Verdict
 from porter.source import Span
-from porter.verify.backend import Violation
+from porter.verify.backends.interface import Violation
 from porter.verify.execute import TrialResult
-from porter.verify.numerics import Finding, Ledger
-from porter.verify.tolerance import derive, is_loosened
+from porter.verify.numerics.comparison import Finding, Ledger
+from porter.verify.numerics.tolerance import derive, is_loosened
 
 MOST = 8  # diagnostics a check prints; the rest is counted
 _HELP = {

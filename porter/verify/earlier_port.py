@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from porter.expr import Value
+from porter.case.expressions import Value
 from porter.model import Diagnostic, Instance, PorterError
 from porter.source import Span
-from porter.verify.compile_worker import CompileRequest, compile_port
-from porter.verify.original_build import OriginalBuild
+from porter.verify.compile.worker import CompileRequest, compile_port
+from porter.verify.original.compiled import OriginalBuild
 
 
 def port_builds(port: Path, instances: Sequence[Mapping[str, Value]], arch: str, jobs: int) -> list[OriginalBuild]:

@@ -11,16 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from porter import expr
-from porter.case import Case, CaseInstance, LaunchShape, Point
-from porter.expr import Value
-from porter.instances import instance_values
+from porter.case import expressions
+from porter.case.expressions import Value
+from porter.case.instances import instance_values
+from porter.case.reader import Case, CaseInstance, LaunchShape, Point
 from porter.model import Diagnostic, KernelInfo, PorterError
 from porter.source import Source, Span
-from porter.verify import ptx
-from porter.verify.buffers import Buffers, HostBuffer
-from porter.verify.emulator import as_argument
-from porter.verify.inputs import make_inputs, read_buffer, scenarios
+from porter.verify import emulator as ptx
+from porter.verify.backends.emulator import as_argument, as_variables
+from porter.verify.launches.buffers import Buffers, HostBuffer
+from porter.verify.launches.inputs import make_inputs, read_buffer, scenarios
+from porter.verify.launches.symbols import symbols_of, with_declared_values
 
 REFUSED = "PRT860"
 UNNAMED = "PRT861"
@@ -36,6 +37,7 @@ class Subject:
     parameters: tuple[str, ...]
     values: Mapping[str, Value]
     instance: CaseInstance = field(default_factory=lambda: CaseInstance(()))
+    variables: Mapping[str, str] = field(default_factory=dict)  # symbol of the case -> module variable
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,9 @@ def make_subject(
     case's source (needs libclang). `given` are template values that need no source. Raises PorterError PRT861, PRT906.
     """
     own = tuple(p.name for p in module.declarations[entry].params)
+    symbols = sorted(b.name for b in case.buffers if b.symbol)
+    if symbols:
+        case = _with_symbols(case, module, entry)
     known = {*(b.name for b in case.buffers), *(n for n, _ in case.scalars)}
     values: dict[str, Value] = dict(given or {})
     types = {b.dtype for b in case.buffers}
@@ -105,6 +110,8 @@ def make_subject(
             raise PorterError(Diagnostic(UNNAMED, message, Span(str(case.path), 0), help=help_))
         if info is not None:
             names = names or tuple(p.name for p in info.params)
+            if len(own) == len(names) + len(symbols):  # of a port
+                names = (*names, *symbols)
             if not values:
                 chosen = _instance_of(entry, case, info, instance)
                 values = dict(instance_values(info, chosen.instance))
@@ -114,7 +121,24 @@ def make_subject(
         if unknown:
             message = f"the case gives no buffer or scalar `{unknown[0]}`"
         raise PorterError(Diagnostic(UNNAMED, message, Span(str(case.path), 0), help="--args NAME,NAME,..."))
-    return Subject(module, entry, case, names, values, chosen)
+    variables = {n: v for n, v in symbols_of(case, module.text, entry).items() if n not in names}
+    return Subject(module, entry, case, names, values, chosen, variables)
+
+
+def _with_symbols(case: Case, module: ptx.Module, entry: str) -> Case:
+    """The case with its symbols as its source declares them. Raises PorterError PRT861 where there is no source."""
+    if not case.source_path.is_file():
+        message = f"the declarations of the case's symbols are in {case.source_path}, which does not exist"
+        raise PorterError(Diagnostic(UNNAMED, message, Span(str(case.path), 0)))
+    from porter.frontend.case.symbols import complete_symbols
+    from porter.frontend.parse.source import parse_source
+
+    unit = parse_source(Source.read(case.source_path))
+    info = unit.kernel(case.kernel)
+    if info is None:
+        message = f"{case.source_path} has no kernel `{case.kernel}`, whose symbols the case gives"
+        raise PorterError(Diagnostic(UNNAMED, message, Span(str(case.path), 0)))
+    return with_declared_values(complete_symbols(case, unit, info), module.text, entry)
 
 
 def _instance_of(entry: str, case: Case, info: KernelInfo, wanted: int | None) -> CaseInstance:
@@ -157,7 +181,7 @@ def _signature(case: Case) -> KernelInfo | None:
     """The kernel as its source declares it; None where there is no source."""
     if not case.source_path.is_file():
         return None
-    from porter.frontend.parse import parse_source
+    from porter.frontend.parse.source import parse_source
 
     return parse_source(Source.read(case.source_path)).kernel(case.kernel)
 
@@ -208,7 +232,7 @@ def emulate(
         result = ptx.launch(
             subject.module, subject.entry, shape.grid, shape.block, arguments, smem_bytes=shape.smem,
             cooperative=shape.cooperative, cluster=shape.cluster, checks=checks, seed=schedule, backend=backend,
-            budget=budget,
+            budget=budget, variables=as_variables({v: buffers[n] for n, v in subject.variables.items()}),
         )  # fmt: skip
     except ptx.PtxError as error:
         raise refusal(error, subject.entry) from None
@@ -276,6 +300,6 @@ def as_json(made: Emulation) -> dict[str, Any]:
 def template_value(text: str) -> Value:
     """A template value as the command line gives it: a number, true or false, else the name of a type."""
     try:
-        return expr.evaluate(text, {})
-    except expr.ExprError:
+        return expressions.evaluate(text, {})
+    except expressions.ExprError:
         return {"true": True, "false": False}.get(text, text)

@@ -8,19 +8,20 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from porter import expr
-from porter.case import FLOAT_NAMES, Case, LaunchShape
-from porter.cxx_types import pointee
-from porter.expr import Value
+from porter.case import expressions
+from porter.case.expressions import Value
+from porter.case.reader import FLOAT_NAMES, Case, LaunchShape
+from porter.cxx.types import pointee
 from porter.model import KernelInfo
-from porter.verify.backend import Argument, Backend, Build, RunResult
-from porter.verify.buffers import Buffers, HostBuffer, is_integer
-from porter.verify.formats import encode
-from porter.verify.inputs import make_inputs, read_buffer
-from porter.verify.numerics import Comparison, Finding, check_guards, check_input, compare_output
-from porter.verify.segments import canonical_rows, groups
-from porter.verify.tolerance import Tolerance, derive
-from porter.verify.trials import Trial
+from porter.verify.backends.interface import Argument, Backend, Build, RunResult
+from porter.verify.emulator.decode import contraction
+from porter.verify.launches.buffers import Buffers, HostBuffer, is_integer
+from porter.verify.launches.inputs import make_inputs, read_buffer
+from porter.verify.launches.trials import Trial
+from porter.verify.numerics.comparison import Comparison, Finding, check_guards, check_input, compare_output
+from porter.verify.numerics.formats import encode
+from porter.verify.numerics.segments import canonical_rows, groups
+from porter.verify.numerics.tolerance import Tolerance, derive
 
 Reference = Callable[..., Mapping[str, np.ndarray]]
 
@@ -38,6 +39,28 @@ class Subject:
     reduces: bool = True  # threads combine values in the original or in the port
     reference: Reference | None = None
     contracts: bool = False  # one side adds products, of which one is fused
+    variables: Mapping[str, str] = field(default_factory=dict)  # symbol's parameter -> module variable of the original
+    oracle: bool = False  # the original is a port
+
+    def launch(
+        self,
+        backend: Backend,
+        trial: Trial,
+        shape: LaunchShape,
+        buffers: Buffers,
+        port: bool = False,
+        schedule: int = 0,
+        checks: bool = True,
+        fill: int = 0,
+        fused: contraction.Fused = "",
+    ) -> RunResult:
+        """Run one side on these buffers. `fused`: with its sums as ptxas may fuse them."""
+        given = given_to(self, trial, buffers, port)
+        build = self.port if port else self.original
+        build = replace(build, fused=fused) if fused else build
+        if not given.variables:
+            return backend.run(build, shape, given.arguments, schedule, checks, fill)
+        return backend.run(build, shape, given.arguments, schedule, checks, fill, given.variables)
 
 
 @dataclass
@@ -57,8 +80,26 @@ class TrialResult:
     inputs: int = 0  # CRC-32 of what both sides were given
 
 
+@dataclass(frozen=True)
+class Given:
+    """What a launch is given: arguments in order of the parameters, module variables by their names in the PTX."""
+
+    arguments: list[Argument]
+    variables: dict[str, HostBuffer] = field(default_factory=dict)
+
+
+def given_to(subject: Subject, trial: Trial, buffers: Buffers, port: bool = False) -> Given:
+    """What the original or the port is given of the buffers. Symbols are module variables of the original, and the last
+    parameters of a port, by name."""
+    found = arguments(subject, trial, buffers)
+    symbols = sorted((b for b in buffers.values() if b.spec.symbol), key=lambda b: b.name)
+    if port or subject.oracle:
+        return Given([*found, *symbols])
+    return Given(found, {subject.variables[b.name]: b for b in symbols if b.name in subject.variables})
+
+
 def arguments(subject: Subject, trial: Trial, buffers: Buffers) -> list[Argument]:
-    """The kernel's arguments in order of its parameters: buffers (None for null), scalars by value."""
+    """The arguments of the kernel in the source, in order of its parameters: buffers (None: null), scalars by value."""
     found: list[Argument] = []
     for parameter in subject.info.params:
         if pointee(parameter.type) is not None:
@@ -88,23 +129,21 @@ def run_trial(
             raise
         result.skipped = f"no address space for rows that far apart ({error})"
         return result
-    result.original = backend.run(subject.original, shapes[0], arguments(subject, trial, original), 0, checks)
+    result.original = subject.launch(backend, trial, shapes[0], original, checks=checks)
     if (trial.far or trial.derived) and (result.original.error or result.original.violations):
         what = "rows that far apart" if trial.far else f"{trial.point}, which the case does not list"
         result.original = RunResult()
         result.skipped = f"the original does not take {what}"
         return result
-    result.original = _without_idle_reads(
-        subject, trial, backend, shapes[0], subject.original, before, original, result.original
-    )
+    result.original = _without_idle_reads(subject, trial, backend, shapes[0], False, before, original, result.original)
     if result.original.error:
         result.error, result.error_in_port = f"the original: {result.original.error}", False
         return result
-    result.port = backend.run(subject.port, shapes[1], arguments(subject, trial, port), 0, checks)
+    result.port = subject.launch(backend, trial, shapes[1], port, port=True, checks=checks)
     if result.port.error:
         result.error = f"the port: {result.port.error}"
         return result
-    result.port = _without_idle_reads(subject, trial, backend, shapes[1], subject.port, before, port, result.port)
+    result.port = _without_idle_reads(subject, trial, backend, shapes[1], True, before, port, result.port)
     compare(subject, trial, before, original, port, result)
     if trial.derived and any(f.code == "PRT806" for f in [*result.findings, *_compared(result)]):
         what = f"{trial.point}, which the case does not list"
@@ -124,7 +163,7 @@ def _without_idle_reads(
     trial: Trial,
     backend: Backend,
     shape: LaunchShape,
-    build: Build,
+    is_port: bool,
     before: Buffers,
     after: Buffers,
     result: RunResult,
@@ -137,7 +176,7 @@ def _without_idle_reads(
     idle = [v for v in result.violations if v.kind == "uninitialised-read" and v.space in ("shared", "local")]
     for fill in FILLS if idle else ():
         again = copies(before)
-        other = backend.run(build, shape, arguments(subject, trial, again), 0, False, fill=fill)
+        other = subject.launch(backend, trial, shape, again, port=is_port, checks=False, fill=fill)
         if other.error or any(not np.array_equal(again[n].view(), after[n].view()) for n in after):
             return result
     return replace(result, violations=tuple(v for v in result.violations if v not in idle))
@@ -249,7 +288,7 @@ def tolerance_of(subject: Subject, trial: Trial, buffer: HostBuffer) -> Toleranc
         terms = max((shape[-1] for shape in rows if shape), default=1)
     reduction = terms if subject.reduces else 1
     if spec is not None and spec.reduction is not None:
-        reduction = int(expr.evaluate(spec.reduction, trial.point.names(subject.values)))
+        reduction = int(expressions.evaluate(spec.reduction, trial.point.names(subject.values)))
     original, port = subject.approximations
     return derive(buffer.dtype, compare, reduction, original, port, spec, subject.contracts, terms)
 
@@ -262,7 +301,7 @@ def repeat_trial(
     runs: list[Buffers] = []
     for schedule in schedules:
         buffers = copies(before)
-        result = backend.run(subject.port, shape, arguments(subject, trial, buffers), schedule, False)
+        result = subject.launch(backend, trial, shape, buffers, port=True, schedule=schedule, checks=False)
         if result.error:
             return [Finding("PRT850", "", f"under schedule {schedule} the port fails: {result.error}", str(trial))]
         runs.append(buffers)

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from porter.case import Case, LaunchShape
+from porter.case.reader import Case, LaunchShape
 from porter.model import Diagnostic, LineMapEntry, PorterError, Severity, Verdict
 from porter.source import Span
-from porter.verify.divergence import Divergence, Side, first_divergence, source_line
-from porter.verify.emulator import EmulatorBackend
-from porter.verify.execute import Subject, TrialResult, arguments
-from porter.verify.inputs import make_inputs
-from porter.verify.port_launch import port_launches
-from porter.verify.ptx import PtxError
-from porter.verify.shrink import SECONDS, Fails, Shrinker
-from porter.verify.trials import LARGE, Trial
+from porter.verify.backends.emulator import EmulatorBackend
+from porter.verify.checks.divergence import Divergence, Side, first_divergence, source_line
+from porter.verify.emulator import PtxError
+from porter.verify.execute import Subject, TrialResult, given_to
+from porter.verify.launches.inputs import make_inputs
+from porter.verify.launches.port_launch import port_launches
+from porter.verify.launches.shrink import SECONDS, Fails, Shrinker
+from porter.verify.launches.trials import LARGE, Trial
 
 
 @dataclass(frozen=True)
@@ -99,8 +99,8 @@ def _divergence(at: Shrinker, trial: Trial, line_map: tuple[LineMapEntry, ...], 
 
 def _side(subject: Subject, trial: Trial, shape: LaunchShape, port: bool, file: str) -> Side:
     buffers = make_inputs(subject.case, trial.point, subject.values, trial.scenario, trial.seed, trial.misaligned)
-    build = subject.port if port else subject.original
-    taps, module = EmulatorBackend().tapped(build, shape, arguments(subject, trial, buffers))
+    build, given = subject.port if port else subject.original, given_to(subject, trial, buffers, port)
+    taps, module = EmulatorBackend().tapped(build, shape, given.arguments, given.variables)
     return Side(taps, module, file)
 
 

@@ -11,31 +11,32 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from porter.case import Case, CaseInstance, LaunchShape
-from porter.expr import Value
-from porter.instances import instance_values
+from porter.case.expressions import Value
+from porter.case.instances import instance_values
+from porter.case.reader import Case, CaseInstance, LaunchShape
 from porter.model import Diagnostic, KernelInfo, LineMapEntry, PorterError, Severity, Status, Verdict
 from porter.source import Source, Span
-from porter.verify import contraction, names
-from porter.verify.backend import Backend, Build
-from porter.verify.compile_worker import CompileRequest, CompileResult, compile_port
+from porter.verify.backends.interface import Backend, Build
+from porter.verify.checks import contraction, names
+from porter.verify.checks.honesty import check_honesty
+from porter.verify.checks.ptx_stats import function_texts, ptx_stats
+from porter.verify.checks.resources import Usage, as_data, compare_resources, summary
+from porter.verify.compile.worker import CompileRequest, CompileResult, compile_port
 from porter.verify.conclude import InstanceRun, determinism_verdict, numerics_verdict, sanitizer_verdict
-from porter.verify.derived import constants_of, derived_trials
 from porter.verify.earlier_port import port_builds
 from porter.verify.execute import Reference, Subject, TrialResult, repeat_trial, run_trial
-from porter.verify.honesty import check_honesty
-from porter.verify.launch_ways import OwnLaunch, ways_of
-from porter.verify.port_launch import port_launches
-from porter.verify.ptx_stats import function_texts, ptx_stats
-from porter.verify.reference_of import load_reference
-from porter.verify.resources import Usage, as_data, compare_resources, summary
-from porter.verify.shrink import Shrinker
-from porter.verify.tolerance import adds_products, approximations, has_reduction
-from porter.verify.trials import LAUNCHES, Trial, choose_trials, far_trial
+from porter.verify.launches.derived import constants_of, derived_trials
+from porter.verify.launches.port_launch import port_launches
+from porter.verify.launches.shrink import Shrinker
+from porter.verify.launches.symbols import declared_in_source, require_values, symbols_of, with_declared_values
+from porter.verify.launches.trials import LAUNCHES, Trial, choose_trials, far_trial
+from porter.verify.launches.ways import OwnLaunch, ways_of
+from porter.verify.numerics.reference import load_reference
+from porter.verify.numerics.tolerance import adds_products, approximations, has_reduction
 
 if TYPE_CHECKING:
-    from porter.frontend.parse import ParsedUnit, ParseOptions
-    from porter.verify.original_build import OriginalBuild
+    from porter.frontend.parse.source import ParsedUnit, ParseOptions
+    from porter.verify.original.compiled import OriginalBuild
 
 CHECKS = ("honesty", "names", "compile", "resources", "numerics", "sanitizer", "determinism", "performance")
 REPEATED = 2  # launches an instance that are repeated under other schedules
@@ -206,8 +207,8 @@ def _build_original(state: _Verification) -> None:
     if state.request.originals:
         state.originals = list(state.request.originals)
         return
-    from porter.frontend.parse import ParseOptions
-    from porter.verify.original import build_original
+    from porter.frontend.parse.source import ParseOptions
+    from porter.verify.original.build import build_original
 
     start = time.perf_counter()
     request = state.request
@@ -297,7 +298,7 @@ def _launch(state: _Verification) -> None:
 
 def _performance(state: _Verification, backend: Backend, plans: Sequence[_Plan]) -> None:
     """Times on a GPU; elsewhere counts of a small launch."""
-    from porter.verify import perform
+    from porter.verify.checks import perform
 
     start = time.perf_counter()
     request = state.request
@@ -370,6 +371,9 @@ def _plan(state: _Verification, sm_count: int) -> list[_Plan]:
     """Subjects, trials and launch shapes of every instance that compiled."""
     request = state.request
     arch = request.arches[0]
+    if request.oracle is None:
+        builds = [(i.instance, b.ptx, b.entry) for (i, _), b in zip(state.instances, state.originals, strict=True)]
+        require_values(request.case, _unit(state), request.info, builds)
     reference = load_reference(request.case)
     constants = constants_of(request.source.text)
     drafts = []
@@ -414,6 +418,16 @@ def _plan(state: _Verification, sm_count: int) -> list[_Plan]:
     return plans
 
 
+def _unit(state: _Verification) -> ParsedUnit | None:
+    """The parsed source; None where the original was compiled elsewhere, since there may be no front end here."""
+    request = state.request
+    if request.unit is None and not request.originals:
+        from porter.frontend.parse.source import ParseOptions, parse_source
+
+        return parse_source(request.source, request.options or ParseOptions(arch=request.arches[0]))
+    return request.unit
+
+
 def _with_own_launch(
     state: _Verification,
     n: int,
@@ -449,7 +463,17 @@ def _subject(state: _Verification, n: int, values: Mapping[str, Value], referenc
     used = (approximations(texts[0]), approximations(texts[1]))
     reduces = any(has_reduction(t) for t in texts)
     contracts = any(adds_products(t) for t in texts)
-    return Subject(request.case, request.info, values, original, port, used, reduces, reference, contracts)
+    case, variables = request.case, {}
+    if request.oracle is None:
+        case = with_declared_values(case, build.ptx, build.entry)
+        variables = symbols_of(case, build.ptx, build.entry)
+    elif any(b.declared for b in case.buffers):
+        unit, instance = _unit(state), state.instances[n][0].instance
+        case = declared_in_source(case, unit, request.info, instance) if unit is not None else case
+    return Subject(
+        case, request.info, values, original, port, used, reduces, reference, contracts, variables,
+        request.oracle is not None,
+    )  # fmt: skip
 
 
 def _kernel_text(build: Build) -> str:
@@ -463,6 +487,6 @@ def _functions(ptx: str) -> dict[str, str]:
 
 
 def _emulator() -> Backend:
-    from porter.verify.emulator import EmulatorBackend
+    from porter.verify.backends.emulator import EmulatorBackend
 
     return EmulatorBackend()

@@ -21,7 +21,8 @@ KEY = "sk-test-0123456789"
 
 @pytest.fixture(autouse=True)
 def quick_disk(monkeypatch):
-    """Nothing in this process needs its files after a loss of power; test_every_step.py has processes that sync."""
+    """Nothing in this process needs its files after a loss of power; runs/test_every_step.py has processes that
+    sync."""
     monkeypatch.setattr(os, "fsync", lambda handle: None)
 
 

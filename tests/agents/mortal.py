@@ -52,8 +52,8 @@ class Steps:
 
 def child(args: list[str], die_at: int, log: int) -> int:
     """Run the command line in this process. Never returns when it dies."""
-    import porter.improve
-    import porter.verify.compile_worker
+    import porter.agents.runs.session
+    import porter.verify.compile.worker
     from porter.agents.providers import anthropic_messages
     from porter.agents.record import Journal
     from porter.cli import main
@@ -61,8 +61,8 @@ def child(args: list[str], die_at: int, log: int) -> int:
 
     steps = Steps(die_at, log)
     sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115
-    porter.improve.PortBench = lambda *args: StubBench()  # type: ignore[misc,assignment]
-    porter.verify.compile_worker.warm = lambda: None
+    porter.agents.runs.session.PortBench = lambda *args: StubBench()  # type: ignore[misc,assignment]
+    porter.verify.compile.worker.warm = lambda: None
     rename, send, write = os.replace, anthropic_messages.AnthropicMessages.send, Journal.write
 
     def synced(handle: int) -> None:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from porter.model import Verdict
-from porter.serial import verdict_from_json
+from porter.provenance.json import verdict_from_json
 
 FILE = Path(__file__).parents[2] / "bench" / "results" / "gpu_verdicts.json"
 

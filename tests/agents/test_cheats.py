@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from porter.agent_bench import PortBench
 from porter.agents.regions import EditRefused, draft_of, replace_code
+from porter.agents.runs.session import translation
+from porter.agents.runs.verifier import PortBench
 from porter.agents.tools import TOOLS
 from porter.cli import main
 from porter.config import PortConfig
-from porter.improve import translation
 from porter.model import Status
 from tests.agents.messages_server import Block, Say, call, script, serving
+from tests.agents.runs.test_eval import TASKS
 from tests.agents.solutions import SOLUTIONS
-from tests.agents.test_eval import TASKS
 
 pytest.importorskip("anthropic", reason="needs the extra `agent`")
 pytest.importorskip("cutlass", reason="needs nvidia-cutlass-dsl")
@@ -71,10 +71,10 @@ CHEATS = [
 # What needs an import or a class is refused by the editor already. The same text, put past it, by the named check.
 # (the cheat, code of helpers, code of the hole, what the editor says, what honesty says)
 BLOCKED = [
-    ("calling the reference", "from porter.verify import references", "references.get('vadd4')",
+    ("calling the reference", "from porter.verify.numerics import references", "references.get('vadd4')",
      "may import from cutlass and math, not from porter.verify", "imports porter.verify"),
-    ("calling the original", "from porter.verify.original import build_original", "build_original(n)",
-     "not from porter.verify.original", "imports porter.verify.original"),
+    ("calling the original", "from porter.verify.original.build import build_original", "build_original(n)",
+     "not from porter.verify.original.build", "imports porter.verify.original.build"),
     ("a torch op computing the result", "import torch", "torch.add(a, b, out=out)",
      "not from torch", "uses torch.add"),
     ("a lazy tensor subclass", "import torch\n\n\nclass Lazy(torch.Tensor):\n    pass", "z = Lazy()",

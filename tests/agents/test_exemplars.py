@@ -6,12 +6,12 @@ import re
 
 import pytest
 
-from porter.agent_bench import subject_of
 from porter.agents.exemplars import constructs_of, exemplars, kernel_query, ranker, words
 from porter.agents.prompts import first_message
+from porter.agents.runs.session import translation
+from porter.agents.runs.verifier import subject_of
 from porter.config import PortConfig
-from porter.improve import translation
-from tests.agents.test_eval import TASKS
+from tests.agents.runs.test_eval import TASKS
 
 pytest.importorskip("bm25s", reason="needs the extra `agent`")
 

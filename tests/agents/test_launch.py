@@ -12,7 +12,7 @@ from porter.agents.launch_edit import launch_of, with_launch
 from porter.agents.regions import EditRefused, draft_of
 from porter.cli import main
 from porter.config import PortConfig
-from porter.provenance import read_record
+from porter.provenance.record import read_record
 from tests.agents.messages_server import Say, call, script, serving
 from tests.agents.stub_bench import SUBJECT
 
@@ -117,8 +117,8 @@ def test_a_launch_that_porter_did_not_write_stays():
 
 
 def test_every_reference_kernel_has_a_launch_that_can_be_changed():
-    from porter.agent_bench import subject_of
-    from porter.improve import translation
+    from porter.agents.runs.session import translation
+    from porter.agents.runs.verifier import subject_of
 
     root = Path(__file__).parents[2] / "reference_kernels"
     for name in ("norm/rms_norm", "activation/silu_and_mul", "moe/topk_softmax"):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from porter.agents.runs.session import translation
 from porter.config import PortConfig
-from porter.improve import translation
 
 CUDA = """\
 __global__ void k(unsigned* out, const unsigned* a, int n) {

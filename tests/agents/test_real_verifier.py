@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from porter.cli import main
-from porter.provenance import is_edited, read_record
+from porter.provenance.record import is_edited, read_record
 from tests.agents.messages_server import Fail, Say, call, script, serving
 
 pytest.importorskip("anthropic", reason="needs the extra `agent`")
@@ -125,7 +125,7 @@ def test_a_run_is_worked_on_by_one_process_at_a_time(work, capsys):
 
 
 def test_a_defect_of_porter_in_a_run_is_a_message(work, monkeypatch, capsys):
-    from porter.agent_bench import PortBench
+    from porter.agents.runs.verifier import PortBench
 
     def broken(*args):
         raise RuntimeError("boom")

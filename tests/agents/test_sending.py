@@ -15,11 +15,11 @@ import pytest
 
 from porter.cli import main
 from porter.model import Status, Verdict
-from porter.provenance import read_record, update_record
+from porter.provenance.record import read_record, update_record
 from tests.agents.messages_server import Fail, Say, call, script, serving, text
+from tests.agents.runs.test_eval import TASKS
 from tests.agents.stub_bench import StubBench
 from tests.agents.test_cheats import DATA, RIGHT
-from tests.agents.test_eval import TASKS
 
 pytest.importorskip("anthropic", reason="needs the extra `agent`")
 pytest.importorskip("cutlass", reason="needs nvidia-cutlass-dsl")
@@ -35,8 +35,8 @@ def work(tmp_path, monkeypatch):
         shutil.copy(DATA / name, tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
-    for module in ("improve", "first_requests"):  # nothing here is about verification
-        monkeypatch.setattr(f"porter.{module}.PortBench", lambda *args: StubBench())
+    for module in ("session", "prompt_preview"):  # nothing here is about verification
+        monkeypatch.setattr(f"porter.agents.runs.{module}.PortBench", lambda *args: StubBench())
     return tmp_path
 
 
@@ -71,7 +71,7 @@ def test_show_prompt_prints_what_would_be_sent_and_sends_nothing(work, capfd):
 def test_show_prompt_is_empty_where_nothing_would_be_sent(work, monkeypatch, capfd):
     """No case (and no draft of one is written), no way to run the original, a port that is good as it is."""
     bench, where = StubBench(), [*ARGS, "--agent", "--show-prompt"]
-    monkeypatch.setattr("porter.first_requests.PortBench", lambda *args: bench)
+    monkeypatch.setattr("porter.agents.runs.prompt_preview.PortBench", lambda *args: bench)
     assert main([*where, "--optimise"]) == 0  # the port has a hole, so of both modes one asks
     assert capfd.readouterr().out.count("POST ") == 1
     bench.says = "the original cannot be run"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from porter.analyze import Child, KernelAnalysis, analyze_file, analyze_paths, count_codes, find_sources
+from porter.batch.analysis import Child, KernelAnalysis, analyze_file, analyze_paths, count_codes, find_sources
 from porter.config import PortConfig
 
 KERNEL = "__global__ void {0}(float* x) {{ x[threadIdx.x] = 1.0f; }}\n"

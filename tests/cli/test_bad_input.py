@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from porter.cli import main
-from porter.provenance import is_edited, read_record
+from porter.provenance.record import is_edited, read_record
 
 from .conftest import default_sigint
 
@@ -332,16 +332,16 @@ def test_ctrl_c_leaves_the_previous_port(porter, scale: Path) -> None:
 # An interpreter whose compile worker dies of a segmentation fault when it is to compile.
 CRASHING_PYTHON = """#!{python}
 import os, signal, sys
-if "porter.verify.compile_child" not in sys.argv:
+if "porter.verify.compile.child" not in sys.argv:
     os.execv("{python}", ["{python}", *sys.argv[1:]])
-from porter.verify import compile_child
+from porter.verify.compile import child as compile_child
 compile_child._compile = lambda request: os.kill(os.getpid(), signal.SIGSEGV)
 compile_child.main()
 """
 
 
 def test_a_compiler_that_crashes_is_reported_and_the_run_goes_on(scale: Path, monkeypatch, capsys) -> None:
-    from porter.verify import compile_worker
+    from porter.verify.compile import worker
 
     crash = scale / "crash.py"
     crash.write_text(CRASHING_PYTHON.format(python=sys.executable))
@@ -350,7 +350,7 @@ def test_a_compiler_that_crashes_is_reported_and_the_run_goes_on(scale: Path, mo
     (scale / "add.case.toml").write_text(CASE.replace("scale_kernel", "add_kernel"))
     monkeypatch.chdir(scale)
     monkeypatch.setenv("PORTER_CACHE", str(scale / "cache"))
-    monkeypatch.setattr(compile_worker, "_shared", compile_worker.CompileWorkers())
+    monkeypatch.setattr(worker, "_shared", worker.CompileWorkers())
     monkeypatch.setattr(sys, "executable", str(crash))
     assert main(["port", "scale.cu", "add.cu", "-o", "out", "--jobs", "1", "--output-format", "json"]) == 1
     value = json.loads(capsys.readouterr().out)
@@ -362,10 +362,10 @@ def test_a_compiler_that_crashes_is_reported_and_the_run_goes_on(scale: Path, mo
 
 
 def test_a_defect_in_one_kernel_is_reported_and_the_others_are_ported(scale: Path, monkeypatch, capsys) -> None:
-    from porter import pipeline
+    from porter.pipeline import stages
 
     (scale / "scale.cu").write_text(SCALE + SCALE.replace("scale_kernel", "other_kernel"))
-    real = pipeline.lower
+    real = stages.lower
 
     def broken(unit, info, instances):
         if info.name == "other_kernel":
@@ -374,7 +374,7 @@ def test_a_defect_in_one_kernel_is_reported_and_the_others_are_ported(scale: Pat
 
     (scale / "scale.other_kernel.case.toml").write_text(CASE.replace("scale_kernel", "other_kernel"))
     monkeypatch.chdir(scale)
-    monkeypatch.setattr(pipeline, "lower", broken)
+    monkeypatch.setattr(stages, "lower", broken)
     assert main(["port", "scale.cu", "-o", "out", "--no-verify"]) == 2
     err = capsys.readouterr().err
     assert "PRT950 internal error while porting other_kernel: KeyError: 'surprise'" in err

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from porter.config import PortConfig
-from porter.pipeline import port
+from porter.pipeline.stages import port
 
 SOURCE = """#include <cuda_bf16.h>
 typedef __nv_bfloat16 floatX;

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from porter.cli import build_parser, main
+from porter.commands.installation import Finding, examine
 from porter.config import PortConfig, load_config
-from porter.doctor import Finding, examine
-from porter.explain import pages, titles
 from porter.model import PorterError
+from porter.report.codes import pages, titles
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -85,9 +85,9 @@ def test_doctor_tells_what_is_there(porter) -> None:
 
 
 def test_doctor_is_2_and_gives_the_command_when_something_required_is_missing(monkeypatch, capsys) -> None:
-    from porter import doctor
+    from porter.commands import installation
 
-    monkeypatch.setattr(doctor, "version_of", lambda package: None)
+    monkeypatch.setattr(installation, "version_of", lambda package: None)
     assert main(["doctor"]) == 2
     out = capsys.readouterr().out
     assert "CuTeDSL   missing" in out and "fix: pip install 'nvidia-cutlass-dsl[cu13]>=4.8.1,<4.9'" in out
@@ -164,9 +164,9 @@ def test_new_kernel_creates_files_and_never_overwrites(tmp_path: Path, monkeypat
 
 
 def test_a_new_kernel_parses_and_its_case_loads(tmp_path: Path, monkeypatch) -> None:
-    from porter.case import check_case, load_case
+    from porter.case.reader import check_case, load_case
     from porter.config import PortConfig
-    from porter.inputs import choose_kernels, parse
+    from porter.pipeline.inputs import choose_kernels, parse
 
     (tmp_path / "porter" / "patterns").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)

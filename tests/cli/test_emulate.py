@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-SAMPLE = Path(__file__).resolve().parents[1] / "verify/ptx_samples/kernels.ptx"
+SAMPLE = Path(__file__).resolve().parents[1] / "verify/emulator/ptx_samples/kernels.ptx"
 
 SOFTMAX = """
 schema = 1
@@ -145,10 +145,10 @@ block = "N"
 def test_a_template_takes_the_instance_that_its_name_says(porter, tmp_path: Path) -> None:
     """Names and template values come from the source; without it they are given."""
     pytest.importorskip("clang")
-    from porter.frontend.parse import ParseOptions
+    from porter.frontend.parse.source import ParseOptions
     from porter.model import Instance
     from porter.source import Source
-    from porter.verify.original import build_original
+    from porter.verify.original.build import build_original
 
     (tmp_path / "scale.cu").write_text(TEMPLATE)
     case = tmp_path / "scale.case.toml"

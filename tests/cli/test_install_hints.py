@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from porter import __version__, doctor
+from porter import __version__
+from porter.commands import installation
 from porter.extras import DISTRIBUTION, EXTRAS, install, name_of
-from porter.provenance import tool_versions
-from porter.verify import dsl_environments
+from porter.provenance.record import tool_versions
+from porter.verify.compile import dsl_environments
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -40,9 +41,9 @@ def test_nothing_sends_people_to_another_projects_package() -> None:
 
 
 def test_every_fix_of_doctor_names_packages_that_are_required(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "version_of", lambda package: None)
-    monkeypatch.setattr("porter.verify.nvdisasm.find_nvdisasm", lambda: None)
-    fixes = {f.name: f.fix for f in doctor.examine() if f.fix.startswith("pip install")}
+    monkeypatch.setattr(installation, "version_of", lambda package: None)
+    monkeypatch.setattr("porter.verify.compile.nvdisasm.find_nvdisasm", lambda: None)
+    fixes = {f.name: f.fix for f in installation.examine() if f.fix.startswith("pip install")}
     assert {"CuTeDSL", "NVRTC", "torch", "anthropic", "textual", "nvdisasm"} <= set(fixes)
     known = {name_of(r) for rs in PROJECT["optional-dependencies"].values() for r in rs}
     known |= {name_of(r) for r in PROJECT["dependencies"]}

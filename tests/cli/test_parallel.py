@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from porter import parallel
+from porter.batch import port_files
 from porter.config import PortConfig
-from porter.report import StageEvent
+from porter.report.console import StageEvent
 
 from .conftest import default_sigint
 from .test_bad_input import CASE, SCALE
@@ -39,7 +39,7 @@ def config(folder: str, jobs: int, **more: object) -> PortConfig:
 
 def test_the_report_is_that_of_one_file_after_the_other(files: list[Path]) -> None:
     files[1].write_text("__global__ void broken( {\n")
-    one, two = (parallel.port_all(files, config(f"out{jobs}", jobs)) for jobs in (1, 2))
+    one, two = (port_files.port_all(files, config(f"out{jobs}", jobs)) for jobs in (1, 2))
     assert [k.kernel for k in two.kernels] == ["first_kernel", "third_kernel", "fourth_kernel"]
     assert [(k.kernel, k.instances, k.holes) for k in one.kernels] == [
         (k.kernel, k.instances, k.holes) for k in two.kernels
@@ -64,21 +64,21 @@ def test_the_earlier_file_keeps_a_name_that_two_want(files: list[Path]) -> None:
     files[0].write_text(files[0].read_text() + "\n" + "\n".join(f"int number_{n}();" for n in range(20_000)))
     (other / "first.cu").write_text(SCALE)
     (other / "first.case.toml").write_text(CASE)
-    report = parallel.port_all([files[0], other / "first.cu"], config("out", 2))
+    report = port_files.port_all([files[0], other / "first.cu"], config("out", 2))
     assert [k.kernel for k in report.kernels] == ["first_kernel"]
     (message,) = report.diagnostics
     assert message.code == "PRT957" and message.span.file == "other/first.cu"
 
 
 def test_a_process_that_dies_costs_one_file(files: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    children: list[parallel.Child] = []
-    start = parallel.Child.__init__
+    children: list[port_files.Child] = []
+    start = port_files.Child.__init__
 
-    def recorded(self: parallel.Child, *arguments: object) -> None:
+    def recorded(self: port_files.Child, *arguments: object) -> None:
         children.append(self)
         start(self, *arguments)
 
-    monkeypatch.setattr(parallel.Child, "__init__", recorded)
+    monkeypatch.setattr(port_files.Child, "__init__", recorded)
     killed: list[str] = []
 
     def kill(event: StageEvent) -> None:
@@ -87,7 +87,7 @@ def test_a_process_that_dies_costs_one_file(files: list[Path], monkeypatch: pyte
             for child in children:
                 os.kill(child.process.pid, signal.SIGKILL)  # libclang would survive SIGSEGV while it parses
 
-    report = parallel.port_all(files, config("out", 2), kill)
+    report = port_files.port_all(files, config("out", 2), kill)
     codes = [d.code for d in report.diagnostics]
     assert 1 <= len(codes) <= 2 and set(codes) == {"PRT950"} and "SIGKILL" in report.diagnostics[0].message
     assert len(report.kernels) == len(files) - len(codes)

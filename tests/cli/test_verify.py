@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from porter.provenance import is_edited, read_record, sha256_text
+from porter.provenance.record import is_edited, read_record, sha256_text
 
 from .test_bad_input import CASE, SCALE
 

@@ -10,7 +10,7 @@ import numpy as np
 from porter.corpus.runtime.device import Device
 from porter.corpus.runtime.signature import Tensor
 from porter.corpus.runtime.specialisation import Specialisation, compiled
-from porter.verify import ptx
+from porter.verify import emulator as ptx
 
 CHECKS = ptx.Checks(shared_races=True, global_races=True)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from porter.config import PortConfig
-from porter.pipeline import show_stage
+from porter.pipeline.stages import show_stage
 
 
 def emitted(folder: Path, stage: str, kernel: str, instances: tuple[str, ...] = ()) -> str:

@@ -12,15 +12,15 @@ import pytest
 
 from porter.emit.module import emit_module
 from porter.emit.plan import PlanOptions, make_plan
-from porter.frontend.instances import specialise
-from porter.frontend.lower import lower_kernel
-from porter.frontend.parse import ParseOptions, parse_source
+from porter.frontend.instances.choice import specialise
+from porter.frontend.lower.kernel import lower_kernel
+from porter.frontend.parse.source import ParseOptions, parse_source
 from porter.model import Instance, PorterError
 from porter.source import Source
-from porter.verify import ptx
-from porter.verify.compile_worker import CompileRequest, compile_port
-from porter.verify.nvrtc import Program, compile_program, require_nvrtc
-from porter.verify.original import build_original
+from porter.verify import emulator as ptx
+from porter.verify.compile.worker import CompileRequest, compile_port
+from porter.verify.original.build import build_original
+from porter.verify.original.nvrtc import Program, compile_program, require_nvrtc
 
 pytest.importorskip("cutlass")
 try:

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from porter import ir
-from porter.case import load_case
+from porter.case.reader import load_case
 from porter.emit.generic import ConstVariants, HelperCall, Params, Variants, merge, specialise
 from porter.emit.plan import PlanOptions, make_plan
-from porter.frontend.instances import specialise as specialise_source
-from porter.frontend.lower import lower_kernel
-from porter.frontend.parse import ParseOptions, parse_source
+from porter.frontend.instances.choice import specialise as specialise_source
+from porter.frontend.lower.kernel import lower_kernel
+from porter.frontend.parse.source import ParseOptions, parse_source
 from porter.source import Source
 
 ROOT = Path(__file__).parents[2] / "reference_kernels"

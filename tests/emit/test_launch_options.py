@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from porter.verify.honesty import check_honesty
+from porter.verify.checks.honesty import check_honesty
 from tests.emit.stages import emitted
 
 BOUNDS = "__global__ void __launch_bounds__(256, 4) k(float* p) { p[threadIdx.x] += 1.0f; }\n"

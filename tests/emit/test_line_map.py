@@ -9,7 +9,7 @@ from porter.emit import plan as planning
 from porter.emit.module import emit_module
 from porter.emit.plan import PlanOptions, make_plan
 from porter.model import patterns_of
-from porter.patterns.catalogue import all_patterns, assumptions_of
+from porter.patterns.idioms.catalogue import all_patterns, assumptions_of
 from porter.patterns.inline import must_inline
 from porter.patterns.library import CG
 from porter.patterns.marks import leaves_in, own_nodes

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from porter.case import load_case
+from porter.case.instances import instance_values
+from porter.case.reader import load_case
 from porter.emit.module import emit_module
 from porter.emit.plan import PlanOptions, make_plan
-from porter.frontend.instances import specialise
-from porter.frontend.lower import lower_kernel
-from porter.frontend.parse import ParseOptions, parse_source
-from porter.instances import instance_values
+from porter.frontend.instances.choice import specialise
+from porter.frontend.lower.kernel import lower_kernel
+from porter.frontend.parse.source import ParseOptions, parse_source
 from porter.source import Source
 
 ROOT = Path(__file__).parents[2] / "reference_kernels"
@@ -57,10 +57,10 @@ def test_reference_kernels_have_no_holes_and_keep_their_parameters(name):
 def test_wide_accesses_registers_and_local_memory_are_kept(name, tmp_path):
     pytest.importorskip("cutlass")
     from porter.model import PorterError
-    from porter.verify.compile_worker import CompileRequest, compile_port
-    from porter.verify.nvrtc import require_nvrtc
-    from porter.verify.original import build_original
-    from porter.verify.resources import FREE_REGISTERS
+    from porter.verify.checks.resources import FREE_REGISTERS
+    from porter.verify.compile.worker import CompileRequest, compile_port
+    from porter.verify.original.build import build_original
+    from porter.verify.original.nvrtc import require_nvrtc
 
     try:
         require_nvrtc()
@@ -113,7 +113,7 @@ def test_every_library_name_that_the_translator_writes_exists():
 
     known, _ = library()
     texts = [r.emit for r in ROWS]
-    for path in [*(ROOT.parent / "porter" / "emit").glob("*.py"), *(ROOT.parent / "porter" / "patterns").glob("*.py")]:
+    for path in [*(ROOT.parent / "porter" / "emit").rglob("*.py"), *(ROOT.parent / "porter" / "patterns").glob("*.py")]:
         texts.append(path.read_text())
     used = {n for t in texts for n in re.findall(r"\blib\.(\w+)\(", t)}
     assert used <= set(known), used - set(known)

@@ -6,10 +6,10 @@ import textwrap
 from pathlib import Path
 
 from porter import ir
-from porter.frontend.instances import parse_instantiation, specialise
-from porter.frontend.lower import lower_kernel
-from porter.frontend.parse import ParseOptions, parse_source
-from porter.ir_text import format_kernel
+from porter.frontend.instances.choice import parse_instantiation, specialise
+from porter.frontend.lower.kernel import lower_kernel
+from porter.frontend.parse.source import ParseOptions, parse_source
+from porter.ir.printer import format_kernel
 from porter.model import Instance
 from porter.source import Source
 

@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from porter.frontend import clang_compat as cc
-from porter.frontend import codes
-from porter.frontend.clang_compat import CursorKind
-from porter.frontend.instances import (
+from porter.case.instances import instance_values
+from porter.frontend.instances.choice import (
     choose_few,
     default_instances,
     instances_from_launches,
@@ -20,8 +18,10 @@ from porter.frontend.instances import (
     split_arguments,
     try_specialise,
 )
-from porter.frontend.parse import ParsedUnit, ParseOptions, parse_source
-from porter.instances import instance_values
+from porter.frontend.parse import clang_compat as cc
+from porter.frontend.parse import codes
+from porter.frontend.parse.clang_compat import CursorKind
+from porter.frontend.parse.source import ParsedUnit, ParseOptions, parse_source
 from porter.model import Instance, KernelInfo, PorterError
 from porter.source import Source
 

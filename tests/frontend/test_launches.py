@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from porter.frontend.parse import parse_source
+from porter.frontend.parse.source import parse_source
 from porter.model import Launch
 from porter.source import Source
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from porter import ir
-from porter.frontend.instances import default_instances, instances_from_launches, try_specialise
-from porter.frontend.lower import lower_kernel
-from porter.frontend.parse import ParseOptions, parse_source
-from porter.ir_check import validate
+from porter.frontend.instances.choice import default_instances, instances_from_launches, try_specialise
+from porter.frontend.lower.kernel import lower_kernel
+from porter.frontend.parse.source import ParseOptions, parse_source
 from porter.source import Source
+from tests.frontend.ir_invariants import validate
 
 ROOT = os.environ.get("PORTER_REAL_SOURCES", "")
 FILES = (

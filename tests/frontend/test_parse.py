@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from porter.frontend import clang_compat as cc
-from porter.frontend import codes
-from porter.frontend.clang_compat import CursorKind
-from porter.frontend.includes import is_known
-from porter.frontend.parse import ParsedUnit, ParseOptions, is_prelude, parse_source
+from porter.frontend.parse import clang_compat as cc
+from porter.frontend.parse import codes
+from porter.frontend.parse.clang_compat import CursorKind
+from porter.frontend.parse.includes import is_known
+from porter.frontend.parse.source import ParsedUnit, ParseOptions, is_prelude, parse_source
 from porter.model import Severity
 from porter.source import Source
 

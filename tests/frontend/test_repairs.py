@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from porter.frontend.parse import ParseOptions, parse_source
+from porter.frontend.parse.source import ParseOptions, parse_source
 from porter.source import Source
 
 TEXT = """template <class A, class B> struct cast_to {

@@ -14,7 +14,7 @@ from porter.agents.desk import Desk, Subject
 from porter.agents.record import Journal
 from porter.model import Diagnostic, LineMapEntry, Status, Verdict
 from porter.source import Source
-from porter.verify.backend import Backend
+from porter.verify.backends.interface import Backend
 from porter.verify.run import CHECKS, VerifyRequest, verify_port
 from tools.gpu.manifest import Bundle, KernelFacts
 

@@ -20,13 +20,13 @@ import torch
 
 from porter.corpus.runtime import arch_for
 from porter.model import Instance
-from porter.verify.backend import Build
-from porter.verify.buffers import Buffers
+from porter.verify.backends.interface import Build
 from porter.verify.conclude import InstanceRun
 from porter.verify.execute import Subject, TrialResult, _comparable, compare
-from porter.verify.inputs import make_inputs
-from porter.verify.reference_of import load_reference
-from porter.verify.trials import Trial
+from porter.verify.launches.buffers import Buffers
+from porter.verify.launches.inputs import make_inputs
+from porter.verify.launches.trials import Trial
+from porter.verify.numerics.reference import load_reference
 from tools.gpu.manifest import Bundle, InstanceFacts, KernelFacts, Launch, chosen_instance, read_bundle
 from tools.gpu.original import Original
 from tools.gpu.port import Port

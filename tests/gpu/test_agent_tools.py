@@ -46,7 +46,7 @@ def gpu_bundle():
 
 @pytest.fixture
 def gpu():
-    from porter.verify.backends import choose
+    from porter.verify.backends.by_name import choose
 
     return choose("gpu")
 
@@ -107,7 +107,7 @@ def test_at_the_measured_floor_the_run_ends_before_anything_is_asked(gpu_bundle:
 def test_the_tools_on_a_bundle_with_counts(tmp_path: Path) -> None:
     pytest.importorskip("clang", reason="a bundle is made where libclang is")
     pytest.importorskip("cutlass", reason="needs nvidia-cutlass-dsl")
-    from porter.verify.emulator import EmulatorBackend
+    from porter.verify.backends.emulator import EmulatorBackend
     from tools.gpu.bundle import make_bundle
 
     bundle = make_bundle(tmp_path / "bundle", ["rms_norm"])

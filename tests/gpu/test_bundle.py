@@ -19,7 +19,7 @@ pytest.importorskip("clang", reason="a bundle is made where libclang is")
 torch = pytest.importorskip("torch")
 
 from bench import ports_vs_originals  # noqa: E402
-from porter.verify.inputs import make_inputs  # noqa: E402
+from porter.verify.launches.inputs import make_inputs  # noqa: E402
 from tests.gpu import one_kernel, test_ports_gpu  # noqa: E402
 from tests.gpu.one_kernel import KernelRun, gaps, wrong_operands  # noqa: E402
 from tools.gpu.bundle import make_bundle  # noqa: E402
@@ -266,7 +266,7 @@ import sys
 for name in ("clang", "llvmlite"):
     sys.modules[name] = None
 import bench.ports_vs_originals, tests.gpu.one_kernel, tests.gpu.test_ports_gpu
-wrong = [m for m in sys.modules if m.startswith(("porter.frontend", "porter.emit", "porter.verify.nvrtc"))]
+wrong = [m for m in sys.modules if m.startswith(("porter.frontend", "porter.emit", "porter.verify.original.nvrtc"))]
 assert not wrong, wrong
 """
     root = Path(__file__).resolve().parents[2]

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 from bench import gpu_verdicts
-from porter.case import BufferSpec, LaunchShape
+from porter.case.reader import BufferSpec, LaunchShape
 from porter.model import PorterError, Status
-from porter.verify import backends
-from porter.verify.backend import Build, RunResult
-from porter.verify.buffers import GUARD_BYTES, HostBuffer
-from porter.verify.compile_worker import CompileRequest, compile_port
-from porter.verify.gpu import GpuBackend, GpuProcess, has_driver
-from porter.verify.gpu_timing import TimingAnswer, TimingJob
-from porter.verify.gpu_work import Call, Pointer, image_of
-from porter.verify.performance import KERNELS, neighbours
+from porter.verify.backends import by_name
+from porter.verify.backends.gpu import GpuBackend, GpuProcess, has_driver
+from porter.verify.backends.gpu_timing import TimingAnswer, TimingJob
+from porter.verify.backends.gpu_work import Call, Pointer, image_of
+from porter.verify.backends.interface import Build, RunResult
+from porter.verify.checks.performance import KERNELS, neighbours
+from porter.verify.compile.worker import CompileRequest, compile_port
+from porter.verify.launches.buffers import GUARD_BYTES, HostBuffer
 from tests.gpu.test_ports_gpu import bundle_folder
 from tools.gpu.manifest import read_bundle
 
@@ -61,9 +61,9 @@ def run(backend: GpuBackend, kernel: str, out: HostBuffer | None, n: int) -> Run
 def test_the_device_is_described(backend):
     facts = backend.facts
     assert facts.arch.startswith("sm_") and facts.sm_count > 0 and facts.l2_bytes > 0 and facts.name
-    assert isinstance(backends.choose("auto"), GpuBackend)
+    assert isinstance(by_name.choose("auto"), GpuBackend)
     with pytest.raises(PorterError, match="does not exist"):
-        backends.choose("gpu:99")
+        by_name.choose("gpu:99")
 
 
 def test_a_launch_writes_what_it_is_given(backend):

@@ -9,8 +9,8 @@ import pytest
 from bench.gpu_public import totals
 from bench.gpu_verdicts import verify
 from porter.model import PorterError, Status
-from porter.verify.emulator import EmulatorBackend
-from porter.verify.nvrtc import require_nvrtc
+from porter.verify.backends.emulator import EmulatorBackend
+from porter.verify.original.nvrtc import require_nvrtc
 from tools.gpu import public
 from tools.gpu.manifest import read_bundle
 

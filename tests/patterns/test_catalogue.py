@@ -6,9 +6,9 @@ import ast
 
 import pytest
 
-from porter.catalogue import function_rows, pattern_page, port_of
+from porter.catalogue.patterns import function_rows, pattern_page, port_of
 from porter.model import patterns_of
-from porter.patterns.catalogue import Pattern, all_patterns
+from porter.patterns.idioms.catalogue import Pattern, all_patterns
 
 
 @pytest.mark.parametrize("pattern", all_patterns(), ids=lambda p: p.name)

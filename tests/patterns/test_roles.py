@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from porter.case import load_case
-from porter.frontend.instances import specialise
-from porter.frontend.lower import lower_kernel
-from porter.frontend.parse import ParseOptions, parse_source
+from porter.case.reader import load_case
+from porter.frontend.instances.choice import specialise
+from porter.frontend.lower.kernel import lower_kernel
+from porter.frontend.parse.source import ParseOptions, parse_source
 from porter.model import Instance
 from porter.patterns.roles import pointer_roles
 from porter.source import Source

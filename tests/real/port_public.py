@@ -11,7 +11,7 @@ from typing import Any
 
 from porter.config import PortConfig
 from porter.model import KernelReport, PorterError, Report
-from porter.pipeline import port
+from porter.pipeline.stages import port
 
 VARIABLE = "PORTER_REAL_SOURCES"
 CASES = Path(__file__).parent / "cases"

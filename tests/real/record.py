@@ -13,7 +13,7 @@ from typing import Any
 
 from filelock import FileLock
 
-from porter.atomic import write_atomic
+from porter.files.atomic import write_atomic
 from porter.model import KernelReport
 
 RESULTS = Path(__file__).parent / "results.json"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from porter.case import load_case
+from porter.case.reader import load_case
 from porter.model import PorterError, Status
 from tests.real.port_public import CASES, VARIABLE, described, one_line, port_public, sources_folder
 from tests.real.record import record, recording

@@ -13,23 +13,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from porter.case import load_case
-from porter.case_model import CODE_NAMES
-from porter.frontend.parse import ParseOptions, parse_source
-from porter.instances import instance_values
+from porter.case.instances import instance_values
+from porter.case.model import CODE_NAMES
+from porter.case.reader import load_case
+from porter.frontend.parse.source import ParseOptions, parse_source
 from porter.source import Source
-from porter.verify.backend import Build
-from porter.verify.buffers import Buffers, HostBuffer, is_integer
-from porter.verify.emulator import EmulatorBackend
-from porter.verify.execute import Subject, arguments, reference_values
-from porter.verify.formats import round_to
-from porter.verify.inputs import make_inputs
-from porter.verify.numerics import numbers
-from porter.verify.original import build_original
-from porter.verify.reference_of import load_reference
-from porter.verify.references.rounding import SLACK
-from porter.verify.trials import Trial, choose_trials
-from porter.verify.ulps import ulp_size
+from porter.verify.backends.emulator import EmulatorBackend
+from porter.verify.backends.interface import Build
+from porter.verify.execute import Subject, reference_values
+from porter.verify.launches.buffers import Buffers, HostBuffer, is_integer
+from porter.verify.launches.inputs import make_inputs
+from porter.verify.launches.trials import Trial, choose_trials
+from porter.verify.numerics.comparison import numbers
+from porter.verify.numerics.formats import round_to
+from porter.verify.numerics.reference import load_reference
+from porter.verify.numerics.references.rounding import SLACK
+from porter.verify.numerics.ulps import ulp_size
+from porter.verify.original.build import build_original
 
 CASES = sorted((Path(__file__).resolve().parents[2] / "reference_kernels").rglob("*.case.toml"))
 SM_COUNT = 8
@@ -121,7 +121,7 @@ def test_original_and_reference_agree(path: Path) -> None:
                 continue
             buffers = make_inputs(case, trial.point, subject.values, trial.scenario, trial.seed, trial.misaligned)
             before = {n: b.copy() for n, b in buffers.items()}
-            result = backend.run(subject.original, shape, arguments(subject, trial, buffers))
+            result = subject.launch(backend, trial, shape, buffers)
             launched += 1
             assert not result.error, f"{trial}: {result.error}"
             wrong += [f"{trial}: {v.kind}: {v.message}" for v in result.violations]

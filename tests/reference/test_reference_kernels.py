@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from porter.case import Case, check_case, load_case
-from porter.frontend.parse import ParsedUnit, parse_source
-from porter.instances import instance_values
+from porter.case.instances import instance_values
+from porter.case.reader import Case, check_case, load_case
+from porter.frontend.parse.source import ParsedUnit, parse_source
 from porter.model import KernelInfo
 from porter.source import Source
-from porter.verify.inputs import make_inputs, read_buffer, scenarios
-from porter.verify.references import get
+from porter.verify.launches.inputs import make_inputs, read_buffer, scenarios
+from porter.verify.numerics.references import get
 
 ROOT = Path(__file__).resolve().parents[2] / "reference_kernels"
 SOURCES = sorted(ROOT.rglob("*.cu"))

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from porter.verify.formats import round_to
-from porter.verify.references import Arrays, get
-from porter.verify.references.moe import ordered_choice
-from porter.verify.references.rounding import SLACK
+from porter.verify.numerics.formats import round_to
+from porter.verify.numerics.references import Arrays, get
+from porter.verify.numerics.references.moe import ordered_choice
+from porter.verify.numerics.references.rounding import SLACK
 
 torch = pytest.importorskip("torch")
 F = torch.nn.functional
@@ -223,7 +223,7 @@ def test_fused_norm_and_quant_goes_through_the_element_type() -> None:
 
 
 def test_a_code_that_hangs_on_an_earlier_tie_sits_on_the_boundary() -> None:
-    from porter.verify.references.rounding import codes_through_element
+    from porter.verify.numerics.references.rounding import codes_through_element
 
     tie = 1.0 + 2.0**-8  # half way between two bf16 numbers, 1 and 1 + 2**-7
     factor = 1.0625 / (1.0 + 2.0**-9)  # their images lie on both sides of an e4m3 boundary, 1.0625

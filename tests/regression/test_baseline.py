@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from porter.baseline import (
+from porter.model import Status, Verdict
+from porter.provenance.baseline import (
     BaselineRun,
     baseline_run,
     check_baseline,
@@ -18,11 +19,10 @@ from porter.baseline import (
     run_of,
     with_run,
 )
-from porter.model import Status, Verdict
-from porter.record_shape import fault
-from porter.verify.gpu_timing import TimingAnswer
-from porter.verify.performance import Row
-from porter.verify.timing import Timing
+from porter.provenance.schema import fault
+from porter.verify.backends.gpu_timing import TimingAnswer
+from porter.verify.backends.timing import Timing
+from porter.verify.checks.performance import Row
 
 USED = {"registers": 40, "spills": 0, "local_bytes": 0, "shared_bytes": 1024, "barriers": 2}
 USED |= {"loads": 4, "stores": 4, "loads_128": 4, "stores_128": 4}

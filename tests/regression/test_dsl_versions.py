@@ -11,7 +11,7 @@ import pytest
 from porter.model import Diagnostic, KernelReport, PorterError, Status, Verdict
 from porter.regression.dsl_matrix import JUDGED, Cell, Matrix, cell_of, find_changes, matrix_text, matrix_to_json
 from porter.source import Source
-from porter.verify.dsl_environments import environment, order, pins
+from porter.verify.compile.dsl_environments import environment, order, pins
 
 from .conftest import edit
 

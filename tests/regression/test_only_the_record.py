@@ -14,15 +14,15 @@ import pytest
 from porter.cli import main
 from porter.config import PortConfig, load_config
 from porter.model import KernelReport, Status
-from porter.pipeline import Run
-from porter.provenance import read_record, record_path
+from porter.pipeline.stages import Run
+from porter.provenance.record import read_record, record_path
 from porter.regression.contract import contract_verdict, flag_doubts
 from porter.regression.dsl_matrix import cell_of
 from porter.regression.one_port import OpenPort, doubts_about, open_port, verify_file
 from porter.regression.revision import another_original, port_at
 from porter.regression.run_record import fingerprint
-from porter.review.loaded import load
 from porter.review.plain import check
+from porter.review.port.loaded import load
 from tests.cli.test_bad_input import CASE
 
 KERNEL = """\

@@ -25,9 +25,9 @@ from porter.regression.page import page
 from porter.regression.sarif import sarif
 from porter.regression.settings import Settings
 from porter.source import Source, Span
-from porter.verify.gpu_timing import TimingAnswer
-from porter.verify.performance import Row
-from porter.verify.timing import Timing
+from porter.verify.backends.gpu_timing import TimingAnswer
+from porter.verify.backends.timing import Timing
+from porter.verify.checks.performance import Row
 
 from .conftest import edit
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from porter.provenance import record_path
+from porter.provenance.record import record_path
 
 from .conftest import edit
 

@@ -16,11 +16,11 @@ import pytest
 
 from porter.config import PortConfig
 from porter.model import KernelReport
-from porter.provenance import read_record
+from porter.provenance.record import read_record
 from porter.regression.all_ports import verify_ports
 from porter.regression.run_record import RunRecord, kernel_from_json
 from porter.regression.settings import Settings
-from porter.report import kernel_to_json
+from porter.report.console import kernel_to_json
 from tests.cli.conftest import default_sigint
 from tests.cli.test_parallel import marked
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from porter.model import Diagnostic, Severity, Status, Verdict
-from porter.provenance import sha256_text, update_record
+from porter.provenance.record import sha256_text, update_record
 from porter.source import Span
 from tests.cli.test_bad_input import CASE
 
@@ -48,9 +48,9 @@ def folder(emitted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     """A working folder with scale.cu, other.cu and their ports in out/; the reviewer is called Ada."""
     shutil.copytree(emitted, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("porter.review.decisions.now", lambda: "2026-01-05T09:00:00Z")
-    monkeypatch.setattr("porter.review.decisions.reviewer", lambda folder: "Ada")
-    monkeypatch.setattr("porter.review.changes.reviewer", lambda folder: "Ada")
+    monkeypatch.setattr("porter.review.port.decisions.now", lambda: "2026-01-05T09:00:00Z")
+    monkeypatch.setattr("porter.review.port.decisions.reviewer", lambda folder: "Ada")
+    monkeypatch.setattr("porter.review.port.changes.reviewer", lambda folder: "Ada")
     return tmp_path
 
 

@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 
 from porter.config import PortConfig
 from porter.review.app import ReviewApp
-from porter.review.review_screen import ReviewScreen
+from porter.review.screens.review import ReviewScreen
 
 LARGE, SMALL = (120, 40), (80, 24)
 

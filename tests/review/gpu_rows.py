@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from porter.model import Verdict
-from porter.provenance import sha256_text, update_record
-from porter.serial import verdict_from_json
+from porter.provenance.json import verdict_from_json
+from porter.provenance.record import sha256_text, update_record
 
 RECORDED = Path(__file__).resolve().parents[2] / "bench/results/gpu_verdicts.json"
 

@@ -12,9 +12,9 @@ pytest.importorskip("anthropic", reason="needs the extra `agent`")
 pytest.importorskip("cutlass", reason="needs nvidia-cutlass-dsl")
 
 from porter.cli import main
-from porter.review.attempts import edits_of, read_run, runs_about
-from porter.review.changes import accept, reject
-from porter.review.loaded import load
+from porter.review.port.attempts import edits_of, read_run, runs_about
+from porter.review.port.changes import accept, reject
+from porter.review.port.loaded import load
 from porter.review.words import author_words
 from tests.agents.messages_server import Say, script, serving
 from tests.agents.test_real_verifier import RIGHT, TASK, fill
@@ -25,7 +25,7 @@ def test_the_edit_of_an_agent_is_shown_and_undone(tmp_path: Path, monkeypatch: p
         shutil.copy(TASK / name, tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-test-0123456789")
-    monkeypatch.setattr("porter.review.decisions.reviewer", lambda folder: "Ada")
+    monkeypatch.setattr("porter.review.port.decisions.reviewer", lambda folder: "Ada")
     with serving(script(Say(fill(RIGHT)))) as served:
         assert main(["port", "vadd4.cu", "--agent", "--base-url", served.url, "--arch", "sm_90a", "--seed", "7"]) == 0
     port = Path("ported/vadd4.py")

@@ -15,13 +15,13 @@ import pytest
 from porter.cli import main
 from porter.config import PortConfig
 from porter.model import PorterError
-from porter.provenance import read_record, record_path, update_record
-from porter.review.changes import accept, edit, reject, remark, withdraw
-from porter.review.decisions import read_draft, save_draft
-from porter.review.loaded import Loaded, load
+from porter.provenance.record import read_record, record_path, update_record
 from porter.review.page import page
 from porter.review.plain import check, review_plain
-from porter.review.regions import Region, regions_of
+from porter.review.port.changes import accept, edit, reject, remark, withdraw
+from porter.review.port.decisions import read_draft, save_draft
+from porter.review.port.loaded import Loaded, load
+from porter.review.port.regions import Region, regions_of
 
 from .conftest import KERNEL, with_verdicts
 

@@ -16,12 +16,12 @@ from textual.pilot import Pilot
 from textual.widgets import TextArea
 
 from porter.cli import main
-from porter.provenance import record_path
-from porter.review import dialogs
+from porter.provenance.record import record_path
 from porter.review.app import ReviewApp
-from porter.review.changes import accept
-from porter.review.decisions import read_draft
-from porter.review.loaded import load
+from porter.review.port.changes import accept
+from porter.review.port.decisions import read_draft
+from porter.review.port.loaded import load
+from porter.review.screens import dialogs
 
 from .conftest import with_verdicts
 from .drive import LARGE, app_of, at, drive, press, said, wait_for
@@ -207,8 +207,8 @@ def test_a_decision_that_cannot_be_written_is_said(port: Path, monkeypatch: pyte
 
     async def steps(pilot: Pilot[int]) -> None:
         with monkeypatch.context() as broken:
-            broken.setattr("porter.provenance.write_atomic", full)
-            broken.setattr("porter.review.decisions.write_atomic", full)
+            broken.setattr("porter.provenance.record.write_atomic", full)
+            broken.setattr("porter.review.port.decisions.write_atomic", full)
             await press(pilot, "a")
             assert any("no space left" in m for m in said(app)), said(app)
             assert "0 of 10 regions accepted" in screen_text(app)

@@ -14,14 +14,14 @@ from textual.containers import VerticalScroll
 from textual.pilot import Pilot
 from textual.widgets import DataTable, Input, TabbedContent, TextArea
 
-from porter.provenance import record_path
-from porter.review import dialogs
-from porter.review.bindings import KEYS
-from porter.review.changes import accept
-from porter.review.evidence_screen import EvidenceScreen
-from porter.review.loaded import load
-from porter.review.ports_screen import PortsScreen
-from porter.review.three_way import ThreeWayScreen
+from porter.provenance.record import record_path
+from porter.review.port.changes import accept
+from porter.review.port.loaded import load
+from porter.review.screens import dialogs
+from porter.review.screens.bindings import KEYS
+from porter.review.screens.evidence import EvidenceScreen
+from porter.review.screens.ports import PortsScreen
+from porter.review.screens.three_way import ThreeWayScreen
 
 from .agent_run import with_run
 from .conftest import KERNEL, with_verdicts

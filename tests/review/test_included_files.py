@@ -14,13 +14,13 @@ from textual.pilot import Pilot
 
 from porter.config import PortConfig
 from porter.model import PorterError
-from porter.provenance import read_record
-from porter.review.changes import accept, reject
-from porter.review.loaded import Loaded, load
+from porter.provenance.record import read_record
 from porter.review.page import page
 from porter.review.plain import shown
-from porter.review.regions import Region
-from porter.review.why import why
+from porter.review.port.changes import accept, reject
+from porter.review.port.loaded import Loaded, load
+from porter.review.port.regions import Region
+from porter.review.port.why import why
 from tests.cli.test_bad_input import CASE
 
 from .conftest import KERNEL
@@ -47,8 +47,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def port(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("porter.review.decisions.reviewer", lambda folder: "Ada")
-    monkeypatch.setattr("porter.review.changes.reviewer", lambda folder: "Ada")
+    monkeypatch.setattr("porter.review.port.decisions.reviewer", lambda folder: "Ada")
+    monkeypatch.setattr("porter.review.port.changes.reviewer", lambda folder: "Ada")
     return Path("out/scale.py")
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from porter.model import LineMapEntry
-from porter.provenance import PortRecord, line_hashes, write_port
-from porter.review.code_pane import highlighted
-from porter.review.loaded import Loaded, load
+from porter.provenance.record import PortRecord, line_hashes, write_port
 from porter.review.page import page
 from porter.review.plain import shown
+from porter.review.port.loaded import Loaded, load
+from porter.review.screens.code_pane import highlighted
 from porter.source import Source, Span
 
 ODD = "// a \x0c b \u2028 c \x85\n"

@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from porter.model import patterns_of
-from porter.provenance import read_record, update_record
-from porter.review.loaded import Loaded, load
+from porter.provenance.record import read_record, update_record
 from porter.review.page import page
 from porter.review.plain import explained, shown
-from porter.review.regions import Region, regions_of
+from porter.review.port.loaded import Loaded, load
+from porter.review.port.regions import Region, regions_of
 from porter.review.words import assumption_words, author_words, patterns_in
 from tests.review.conftest import with_verdicts
 

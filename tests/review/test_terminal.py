@@ -12,8 +12,8 @@ import pytest
 pytest.importorskip("textual")
 
 from bench.terminal import Terminal
-from porter.review.decisions import draft_path, read_draft
-from porter.review.loaded import load
+from porter.review.port.decisions import draft_path, read_draft
+from porter.review.port.loaded import load
 
 ROOT = Path(__file__).resolve().parents[2]
 

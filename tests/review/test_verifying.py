@@ -12,9 +12,9 @@ pytest.importorskip("cutlass", reason="needs nvidia-cutlass-dsl")
 from textual.pilot import Pilot
 from textual.widgets import TextArea
 
-from porter.provenance import record_path
-from porter.review.loaded import load
-from porter.review.verifying import conclusion, end_all, verify
+from porter.provenance.record import record_path
+from porter.review.port.loaded import load
+from porter.review.port.verifying import conclusion, end_all, verify
 
 from .drive import app_of, at, drive, press, said, wait_for
 from .screens import screen_text

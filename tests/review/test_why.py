@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from porter.case.instances import instance_values
 from porter.config import PortConfig
-from porter.instances import instance_values
-from porter.review import why as whys
-from porter.review.loaded import Loaded, load
-from porter.review.machine_code import Place, Port, instructions, place_in, relabelled
-from porter.review.regions import Region
-from porter.review.why import why
-from porter.verify import nvdisasm
-from porter.verify.nvdisasm import MISSING, disassemble, find_nvdisasm, read_listing
-from porter.verify.ptxas import cubin_of, find_ptxas
+from porter.review.port import why as whys
+from porter.review.port.loaded import Loaded, load
+from porter.review.port.machine_code import Place, Port, instructions, place_in, relabelled
+from porter.review.port.regions import Region
+from porter.review.port.why import why
+from porter.verify.compile import nvdisasm
+from porter.verify.compile.nvdisasm import MISSING, disassemble, find_nvdisasm, read_listing
+from porter.verify.compile.ptxas import cubin_of, find_ptxas
 from tests.emit.test_ports import port as ported
 
 needs_dsl = pytest.mark.skipif(not find_spec("cutlass"), reason="CuTeDSL is missing")
@@ -162,7 +162,7 @@ def test_without_ptxas_the_lines_are_those_that_the_compiler_names(port: Path, m
 @needs_nvdisasm
 def test_instructions_of_library_calls_are_at_the_calls(tmp_path: Path):
     """rms_norm: wide loads at `lib.copy`, shuffles at `lib.shfl_xor`, barriers where they stand, in PTX and in SASS."""
-    from porter.verify.compile_worker import CompileRequest, compile_port
+    from porter.verify.compile.worker import CompileRequest, compile_port
 
     module, info, instances, _ = ported("norm/rms_norm")
     file = tmp_path / "rms_norm.py"

@@ -12,8 +12,8 @@ import pytest
 
 pytest.importorskip("cutlass")
 
-from porter.verify import ptx
-from porter.verify.compile_worker import CompileRequest, compile_port
+from porter.verify import emulator as ptx
+from porter.verify.compile.worker import CompileRequest, compile_port
 
 PORT = Path(__file__).with_name("port_semantics.py")
 N, BLOCK = 1000, 128

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from porter.case import LaunchShape, parse_case
+from porter.case.reader import LaunchShape, parse_case
 from porter.model import Instance, KernelInfo, KernelParam, PorterError, Status
 from porter.source import Span
-from porter.verify.backend import Build, RunResult, Violation
+from porter.verify.backends.emulator import EmulatorBackend
+from porter.verify.backends.interface import Build, RunResult, Violation
 from porter.verify.conclude import InstanceRun, sanitizer_verdict
-from porter.verify.emulator import EmulatorBackend
 from porter.verify.execute import Subject, TrialResult, run_trial
-from porter.verify.tolerance import adds_products, derive
-from porter.verify.trials import Trial
+from porter.verify.launches.trials import Trial
+from porter.verify.numerics.tolerance import adds_products, derive
 
 CASE = """
 kernel = "k"

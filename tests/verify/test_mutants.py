@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 
 from porter.model import PorterError, Status
-from porter.verify.nvrtc import require_nvrtc
+from porter.verify.original.nvrtc import require_nvrtc
 from tools.mutation.classes import CLASSES
 from tools.mutation.port_text import PortText
 from tools.mutation.subjects import EQUIVALENT, Subject, failing, judge, mutants, sources, subjects

@@ -11,20 +11,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from porter.case import parse_case
-from porter.frontend.parse import ParseOptions, parse_source
+from porter.case.reader import parse_case
+from porter.frontend.parse.source import ParseOptions, parse_source
 from porter.model import PorterError, Status
 from porter.source import Source
-from porter.verify.buffers import HostBuffer, allocate
-from porter.verify.formats import encode
-from porter.verify.honesty import check_honesty
-from porter.verify.numerics import Ledger, compare_output
-from porter.verify.nvrtc import require_nvrtc
+from porter.verify.checks.honesty import check_honesty
+from porter.verify.launches.buffers import HostBuffer, allocate
+from porter.verify.launches.trials import choose_trials
+from porter.verify.numerics.comparison import Ledger, compare_output
+from porter.verify.numerics.formats import encode
+from porter.verify.numerics.tolerance import derive
+from porter.verify.original.nvrtc import require_nvrtc
 from porter.verify.run import VerifyRequest, verify_port
-from porter.verify.tolerance import derive
-from porter.verify.trials import choose_trials
 from tests.cli.conftest import porter as porter
-from tests.verify.cheats.subjects import sources, subject
+from tests.verify.checks.cheats.subjects import sources, subject
 from tests.verify.test_run import CASE, CUDA, PORT, REFERENCE
 
 # ---------------------------------------------------------------- KernelBench#165: zeros pass an absolute tolerance
@@ -106,7 +106,7 @@ def test_shapes_are_more_than_one_warp_of_one_block(path):
     unit = parse_source(Source.read(path), ParseOptions())
     case = parse_case(path.with_suffix(".case.toml").read_text(), path.with_suffix(".case.toml"))
     info = next(k for k in unit.kernels if k.name == case.kernel.split("::")[-1])
-    from porter.instances import instance_values
+    from porter.case.instances import instance_values
 
     for instance in case.instances:
         values = dict(instance_values(info, instance.instance))

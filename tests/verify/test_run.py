@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from porter.case import parse_case
-from porter.frontend.parse import ParseOptions, parse_source
+from porter.case.reader import parse_case
+from porter.frontend.parse.source import ParseOptions, parse_source
 from porter.model import PorterError, Status
 from porter.source import Source
-from porter.verify.nvrtc import require_nvrtc
+from porter.verify.original.nvrtc import require_nvrtc
 from porter.verify.run import CHECKS, VerifyRequest, verify_port
 
 pytest.importorskip("cutlass")

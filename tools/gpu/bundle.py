@@ -15,22 +15,22 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from porter.case import Case, load_case
+from porter.case.expressions import Value
+from porter.case.instances import instance_values
+from porter.case.reader import Case, load_case
 from porter.config import PortConfig
-from porter.cxx_types import scalar_name
+from porter.cxx.types import scalar_name
 from porter.emit.spelling import identifier
-from porter.expr import Value
-from porter.frontend.parse import ParseOptions, parse_source
-from porter.instances import instance_values
+from porter.frontend.parse.source import ParseOptions, parse_source
 from porter.model import KernelInfo
-from porter.pipeline import port_files
+from porter.pipeline.stages import port_files
 from porter.source import Source
-from porter.verify.compile_worker import CompileRequest, compile_port
-from porter.verify.nvrtc import Program, compile_program
-from porter.verify.original import OriginalBuild, build_original
-from porter.verify.ptx_stats import function_texts
-from porter.verify.tolerance import approximations, has_reduction
-from porter.verify.trials import Trial, choose_trials, far_trial, may_misalign
+from porter.verify.checks.ptx_stats import function_texts
+from porter.verify.compile.worker import CompileRequest, compile_port
+from porter.verify.launches.trials import Trial, choose_trials, far_trial, may_misalign
+from porter.verify.numerics.tolerance import approximations, has_reduction
+from porter.verify.original.build import OriginalBuild, build_original
+from porter.verify.original.nvrtc import Program, compile_program
 from tools.gpu.cubin_facts import parameter_layout, toolchain
 from tools.gpu.manifest import (
     BufferFacts,
@@ -50,12 +50,19 @@ LAUNCHES = 12  # an instance, about
 EMPTY = 'extern "C" __global__ void empty_kernel() {}\n'
 
 
-def make_bundle(folder: Path, names: Sequence[str] = (), arch: str = ARCH, seed: int = 0) -> Bundle:
-    """Port the reference kernels (all, or those of `names`), compile their originals, and write everything to `folder`.
+def make_bundle(
+    folder: Path,
+    names: Sequence[str] = (),
+    arch: str = ARCH,
+    seed: int = 0,
+    sources: Path = ROOT / "reference_kernels",
+) -> Bundle:
+    """Port the kernels that have a case in `sources` (all, or those of `names`), compile their originals, and write
+    everything to `folder`.
 
     What the folder held before is deleted. Raises PorterError where a kernel cannot be ported or compiled.
     """
-    cases = sorted((ROOT / "reference_kernels").rglob("*.case.toml"))
+    cases = sorted(sources.resolve().rglob("*.case.toml"))
     cases = [c for c in cases if not names or c.name.removesuffix(".case.toml") in names]
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".bundle-") as work:
@@ -193,10 +200,13 @@ def _commit() -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tools.gpu.bundle", description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--kernel", action="append", default=[], help="only this reference kernel (repeatable)")
+    parser.add_argument("--kernel", action="append", default=[], help="only this kernel (repeatable)")
+    parser.add_argument(
+        "--sources", type=Path, default=ROOT / "reference_kernels", help="folder of one-kernel .cu files with cases"
+    )
     parser.add_argument("--arch", default=ARCH)
     args = parser.parse_args()
-    made = make_bundle(args.folder, args.kernel, args.arch)
+    made = make_bundle(args.folder, args.kernel, args.arch, sources=args.sources)
     size = sum(p.stat().st_size for p in made.folder.rglob("*") if p.is_file())
     launches = sum(len(i.launches) for k in made.kernels for i in k.instances)
     text = f"{args.folder}: {len(made.kernels)} kernels, {launches} launches, {size / 1e6:.1f} MB"

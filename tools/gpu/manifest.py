@@ -9,15 +9,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from porter import expr
-from porter.case import Case, LaunchShape, Point, load_case
+from porter.case import expressions
+from porter.case.expressions import Value
+from porter.case.reader import Case, LaunchShape, Point, load_case
 from porter.corpus.runtime import read_cubin
-from porter.cxx_types import pointee
-from porter.expr import Value
+from porter.cxx.types import pointee
 from porter.model import Instance, KernelInfo, KernelParam, TemplateParam
-from porter.verify.buffers import storage
-from porter.verify.original_build import OriginalBuild
-from porter.verify.trials import Trial
+from porter.verify.launches.buffers import storage
+from porter.verify.launches.trials import Trial
+from porter.verify.original.compiled import OriginalBuild
 
 SCHEMA = 2
 MANIFEST = "manifest.json"
@@ -207,7 +207,11 @@ def chosen_instance(
     for j, (instance, theirs) in enumerate(zip(case.instances, values, strict=True)):
         same = [b.dtype_at(theirs) for b in case.buffers if not b.optional] == dtypes
         sized = all(point.sizes[k] == v for k, v in theirs.items() if k in case.base_sizes)
-        if same and sized and (not instance.when or expr.evaluate(instance.when, point.names(theirs), aligned=aligned)):
+        if (
+            same
+            and sized
+            and (not instance.when or expressions.evaluate(instance.when, point.names(theirs), aligned=aligned))
+        ):
             return j
     return None
 

@@ -8,7 +8,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-from porter.case import LaunchShape
+from porter.case.reader import LaunchShape
 from tools.gpu.manifest import Parameter
 
 _CODES = {

@@ -6,7 +6,7 @@ import importlib.util
 from collections.abc import Mapping
 from typing import Any
 
-from porter.case import LaunchShape
+from porter.case.reader import LaunchShape
 from tools.gpu.manifest import Bundle, InstanceFacts, KernelFacts, Launch
 
 

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from porter.verify.buffers import Buffers
-from porter.verify.inputs import make_inputs
+from porter.verify.launches.buffers import Buffers
+from porter.verify.launches.inputs import make_inputs
 from tools.gpu.manifest import Bundle, KernelFacts, Launch, read_bundle
 
 LAUNCHES = 4  # an instance

@@ -18,13 +18,13 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from porter.case import load_case
-from porter.inputs import parse
-from porter.instances import instance_values
+from porter.case.instances import instance_values
+from porter.case.reader import load_case
 from porter.model import PorterError
-from porter.pipeline import port
-from porter.verify.nvrtc import Program, compile_program
-from porter.verify.original import build_original
+from porter.pipeline.inputs import parse
+from porter.pipeline.stages import port
+from porter.verify.original.build import build_original
+from porter.verify.original.nvrtc import Program, compile_program
 from tests.real.port_public import CASES, described, public_config
 from tools.gpu.bundle import ARCH, EMPTY, _commit
 from tools.gpu.cubin_facts import toolchain

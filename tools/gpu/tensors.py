@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from porter.corpus.runtime import torch_type
-from porter.verify.buffers import Buffers, HostBuffer
+from porter.verify.launches.buffers import Buffers, HostBuffer
 
 
 @dataclass

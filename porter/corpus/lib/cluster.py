@@ -5,7 +5,8 @@ import cutlass.cute as cute
 from cutlass import Float32, Int32, Int64, Uint32
 
 from porter.corpus.lib.inline import asm, pure
-from porter.corpus.lib.memory import address, pointer, shared
+from porter.corpus.lib.memory import shared
+from porter.corpus.lib.pointers import address, pointer
 
 
 def cluster_rank():

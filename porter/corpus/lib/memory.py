@@ -1,16 +1,17 @@
 """Memory that ports and corpus kernels share: local, shared and dynamic shared arrays, views, and wide copies.
 
 Everything here works on `cute.Pointer`. Reading an unsigned element through a pointer yields a signed value in
-CuTeDSL 4.8, so callers wrap loads of unsigned types (`Uint32(p[i])`).
+CuTeDSL 4.8, so callers wrap loads of unsigned types (`Uint32(p[i])`). How pointers change their type and become numbers
+is in `pointers`.
 """
 
 import cutlass.cute as cute
-from cutlass import Int8, Int32, Int64, Uint8, Uint16, Uint32
+from cutlass import Int8, Uint8, Uint16, Uint32
 from cutlass._mlir import ir
 from cutlass._mlir.dialects import llvm
 from cutlass.cutlass_dsl import dsl_user_op
 
-from porter.corpus.lib.inline import pure
+from porter.corpus.lib.pointers import assume_aligned
 
 
 def local(dtype, count=1):
@@ -59,27 +60,6 @@ def dyn_shared(dtype, align=16):
 def view(ptr, dtype):
     """The same address seen as another element type (`reinterpret_cast`); no instruction."""
     return cute.recast_ptr(ptr, dtype=dtype)
-
-
-def assume_aligned(ptr, dtype, align):
-    """The same address as a pointer to `dtype` that the compiler may take as `align`-byte aligned.
-
-    Wide accesses need it: without it a 16-byte copy becomes scalar loads. The caller guarantees the alignment.
-    """
-    if ptr.alignment >= align:
-        return cute.recast_ptr(ptr, dtype=dtype)
-    return cute.make_ptr(dtype, ptr.toint(), ptr.memspace, assumed_align=align)
-
-
-def natural(ptr, dtype):
-    """The same address with only the natural alignment of `dtype`: the one type that a pointer carried through loops
-    can keep."""
-    width = max(dtype.width // 8, 1)
-    if ptr.alignment == width and ptr.dtype is dtype:
-        return ptr
-    if ptr.memspace is cute.AddressSpace.rmem:  # has no address that a pointer could be made from
-        return cute.recast_ptr(ptr, dtype=dtype)
-    return cute.make_ptr(dtype, ptr.toint(), ptr.memspace, assumed_align=width)
 
 
 def _word(align):
@@ -143,12 +123,6 @@ def copy(dst, src, count, align=None, readonly=False):
                 cute.make_tensor(d, layout).store(cute.TensorSSA(value, words, word))
 
 
-def null_like(ptr, dtype):
-    """A null pointer to `dtype` in the memory space of `ptr`, of the type that `natural` gives: for pointers set
-    later."""
-    return cute.make_ptr(dtype, type(ptr.toint())(0), ptr.memspace, assumed_align=max(dtype.width // 8, 1))
-
-
 def copy_bytes(dst, src, nbytes, align):
     """`memcpy` of a constant number of bytes between addresses that are `align`-byte aligned."""
     copy(cute.recast_ptr(dst, dtype=Uint8), src, nbytes, align)
@@ -157,35 +131,3 @@ def copy_bytes(dst, src, nbytes, align):
 def store(ptr, value):
     """Store one element (converted to the pointer's type)."""
     ptr.store(value)
-
-
-def address(ptr):
-    """The generic address as Int64 (`cvta.shared.u64` for shared memory)."""
-    if ptr.memspace is cute.AddressSpace.smem:
-        return pure("{ .reg .u64 t; cvt.u64.u32 t, $1; cvta.shared.u64 $0, t; }", Int64, Int32(ptr.toint()))
-    return Int64(ptr.toint())
-
-
-def diff(a, b, size):
-    """`a - b` in elements of `size` bytes, Int64."""
-    return Int64(a.toint() - b.toint()) // size
-
-
-def pointer(dtype, address_value, align=None):
-    """A pointer to `dtype` from a generic address: accesses through it find their memory space at run time
-    (`ld.b32`)."""
-    return cute.make_ptr(
-        dtype, Int64(address_value), cute.AddressSpace.generic, assumed_align=align or max(dtype.width // 8, 1)
-    )
-
-
-def generic(ptr, dtype):
-    """The same address as a generic pointer to `dtype` (`cvta`): for variables that point into several memories."""
-    if ptr.memspace is cute.AddressSpace.generic and ptr.dtype is dtype:
-        return natural(ptr, dtype)
-    return pointer(dtype, address(ptr))
-
-
-def shared_address(ptr):
-    """The 32-bit shared-memory address (`cvta.to.shared`), for inline PTX."""
-    return Int32(ptr.toint())

@@ -10,7 +10,7 @@ from cutlass import BFloat16, Float16, Float32, Int32, Uint16, Uint32
 
 from porter.corpus.lib.floats import fmax, fmin
 from porter.corpus.lib.inline import asm, pure
-from porter.corpus.lib.memory import address
+from porter.corpus.lib.pointers import address
 
 _HALF_NAME = {Float16: "f16", BFloat16: "bf16"}
 STREAM = ".L1::no_allocate"  # read once, by this thread only

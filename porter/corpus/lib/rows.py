@@ -13,8 +13,9 @@ from cutlass import Float32, Int32, Int64, Uint16
 from porter.corpus.lib.blocks import combine, identity, pairwise
 from porter.corpus.lib.inline import asm
 from porter.corpus.lib.integers import select
-from porter.corpus.lib.memory import assume_aligned, shared
+from porter.corpus.lib.memory import shared
 from porter.corpus.lib.packed import prefetch_bytes, store_words
+from porter.corpus.lib.pointers import assume_aligned
 from porter.corpus.lib.sync import leading
 from porter.corpus.lib.warp import shfl_xor
 

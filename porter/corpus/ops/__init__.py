@@ -3,7 +3,7 @@
 Importing this registers all of them as `torch.ops.porter.NAME`. Needs torch; CuTeDSL only when one is launched.
 """
 
-from porter.corpus.ops.activation import (
+from porter.corpus.ops.activation.functions import (
     fatrelu_and_mul,
     gelu_and_mul,
     gelu_fast,
@@ -16,26 +16,26 @@ from porter.corpus.ops.activation import (
     silu_and_mul_with_clamp,
     swigluoai_and_mul,
 )
-from porter.corpus.ops.activation_quant import (
+from porter.corpus.ops.activation.quantised import (
     silu_and_mul_per_block_quant,
     silu_and_mul_quant,
 )
-from porter.corpus.ops.embedding import (
+from porter.corpus.ops.embedding.functions import (
     embedding,
 )
-from porter.corpus.ops.head_norm import (
-    fused_qk_norm_rope,
-    qk_norm,
-    qk_norm_rope,
-)
-from porter.corpus.ops.norm import (
+from porter.corpus.ops.norm.functions import (
     fused_add_rms_norm,
     layer_norm,
     rms_norm,
     rms_norm_gated,
     rms_norm_silu,
 )
-from porter.corpus.ops.norm_quant import (
+from porter.corpus.ops.norm.heads import (
+    fused_qk_norm_rope,
+    qk_norm,
+    qk_norm_rope,
+)
+from porter.corpus.ops.norm.quantised import (
     fused_add_rms_norm_static_fp8_quant,
     rms_norm_dynamic_per_token_quant,
     rms_norm_per_block_quant,
@@ -55,17 +55,17 @@ from porter.corpus.ops.quant.static_fp8 import (
     dynamic_scaled_fp8_quant,
     static_scaled_fp8_quant,
 )
-from porter.corpus.ops.rope_quantize import (
-    rope_quantize_fp8,
-)
-from porter.corpus.ops.rotary import (
+from porter.corpus.ops.rotary.functions import (
     rotary_embedding,
     rotary_embedding_fp8,
 )
-from porter.corpus.ops.softmax import (
+from porter.corpus.ops.rotary.quantised import (
+    rope_quantize_fp8,
+)
+from porter.corpus.ops.softmax.functions import (
     softmax,
 )
-from porter.corpus.ops.topk import (
+from porter.corpus.ops.softmax.topk import (
     topk,
 )
 

@@ -1,7 +1,7 @@
 """One call of cute.compile, made safe to repeat: own dump folder, one at a time in a process, everything kept as files.
 
 CuTeDSL is not thread-safe and names its dumps by the host signature only, so two compiles must share neither.
-It can also crash the process: compile unverified code in a child process (porter.verify.compile_worker).
+It can also crash the process: compile unverified code in a child process (porter.verify.compile.worker).
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ def _sources(module: str) -> tuple[bytes, ...]:
     """The text of the library and of the kernel's folder, which is what a kernel may be made of."""
     file = sys.modules[module].__file__
     assert file is not None
-    return tuple(f.read_bytes() for folder in (_LIBRARY, Path(file).parent) for f in sorted(folder.glob("*.py")))
+    return tuple(f.read_bytes() for folder in (_LIBRARY, Path(file).parent) for f in sorted(folder.rglob("*.py")))
 
 
 def _arguments(kernel: Specialisation) -> list[Any]:

@@ -1,0 +1,1 @@
+"""The catalogue of rewrites: each with a kernel that shows it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from porter.patterns.pattern import Assumption, Pattern
+from porter.patterns.idioms.pattern import Assumption, Pattern
 
 PATTERNS = (
     Pattern(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from porter.patterns.pattern import Assumption, Pattern
+from porter.patterns.idioms.pattern import Assumption, Pattern
 
 PATTERNS = (
     Pattern(
@@ -118,7 +118,7 @@ __global__ void bits(unsigned* out, const float* x) {
     Pattern(
         "c_division",
         "integer division and remainder that may see a negative number truncate, as in C",
-        "emit/expr.py",
+        "emit/expressions/expr.py",
         """\
 __global__ void divide(int* q, const int* a, int b) { q[threadIdx.x] = a[threadIdx.x] / b; }
 """,

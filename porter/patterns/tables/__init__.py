@@ -1,0 +1,1 @@
+"""One-to-one equivalents, a row each."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 HALF = ("f16", "bf16")
 FLOAT = ("f32",)
+UNSIGNED = ("u8", "u16", "u32", "u64")
 
 
 @dataclass(frozen=True)
@@ -95,12 +96,15 @@ ROWS: list[Row] = [
         ("min", "lib.fmin64({0}, {1})", {"when": ("f64",)}),
         ("max", "lib.hmax({0}, {1})", {"when": HALF}),
         ("min", "lib.hmin({0}, {1})", {"when": HALF}),
+        # CuTeDSL's own compare a constant first operand with an unsigned number as signed ones
+        ("max", "lib.imax({0}, {1})", {"when": UNSIGNED}),
+        ("min", "lib.imin({0}, {1})", {"when": UNSIGNED}),
         ("max", "max({0}, {1})"),
         ("min", "min({0}, {1})"),
-        ("umax", "max({0}, {1})"),
-        ("umin", "min({0}, {1})"),
-        ("ullmax", "max({0}, {1})"),
-        ("ullmin", "min({0}, {1})"),
+        ("umax", "lib.imax({0}, {1})"),
+        ("umin", "lib.imin({0}, {1})"),
+        ("ullmax", "lib.imax({0}, {1})"),
+        ("ullmin", "lib.imin({0}, {1})"),
         ("llmax", "max({0}, {1})"),
         ("llmin", "min({0}, {1})"),
         ("isnan", "lib.isnan({0})"),

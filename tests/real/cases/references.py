@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from porter.verify.formats import round_to
+from porter.verify.numerics.formats import round_to
 
 Arrays = Mapping[str, np.ndarray]
 Table = Mapping[str, Any]

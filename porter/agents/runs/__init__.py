@@ -1,0 +1,1 @@
+"""The agent between translator and verifier: one run, several candidates, a batch, a score."""

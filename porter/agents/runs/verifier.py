@@ -1,0 +1,135 @@
+"""The verifier on the agent's bench: texts of one kernel's port are judged in folders of their own."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from porter.agents.desk import Subject
+from porter.case.instances import instance_values
+from porter.case.reader import Case
+from porter.config import PortConfig, worker_count
+from porter.model import Diagnostic, LineMapEntry, Verdict
+from porter.pipeline.outputs import Translation
+from porter.pipeline.stages import Run, judge
+from porter.source import Span
+
+SMALL = 2  # launches an instance, to find out cheaply that something is wrong
+UNSEEN_SECONDS = 600.0  # for every shape of the case
+AROUND = 30_000  # characters of a file that is shown whole
+
+_one_at_a_time = threading.RLock()  # parsing and the emulator share state; models are asked meanwhile
+
+
+@dataclass(frozen=True)
+class PortBench:
+    """Implements porter.agents.desk.Bench for a translated kernel with a case."""
+
+    made: Translation
+    case: Case
+    config: PortConfig
+    target: Path
+    folder: Path | None = None  # drafts are put below it; None: where the system keeps such files
+
+    def fault(self) -> str:
+        from porter.verify.backends.by_name import choose
+        from porter.verify.harness import harness_fault
+
+        with _one_at_a_time:
+            backend = choose(self.config.backend, self.config.arch[0])
+            return harness_fault(self.made.unit, self.made.info, self.case, self.config.arch[0], backend)
+
+    def check_names(self, text: str) -> list[Diagnostic]:
+        from porter.verify.checks import names
+
+        with _one_at_a_time, self.draft(text) as path:
+            try:
+                return names.check_names(path)[1]
+            except (RuntimeError, SyntaxError) as error:
+                return [Diagnostic("PRT810", f"names could not be looked up: {error}", Span(str(path), 1))]
+
+    def compile(self, text: str) -> list[Diagnostic]:
+        """For the first architecture, all instances. A port that is not honest is not imported."""
+        from porter.verify.checks.honesty import check_honesty
+        from porter.verify.compile.worker import CompileRequest, compile_port
+
+        with _one_at_a_time, self.draft(text) as path:
+            found = check_honesty(text, path)
+            if found:
+                return found
+            arch = self.config.arch[0]
+            requests = [CompileRequest(instance_values(self.made.info, i), arch) for i in self.made.instances]
+            results = compile_port(path, requests, jobs=worker_count(self.config))
+            found = [
+                Diagnostic("PRT811", f"for {arch}: {r.error}", Span(r.file or str(path), r.line))
+                for r in results
+                if not r.ok
+            ]
+            return [_without_folder(d) for d in found]
+
+    def verify(self, text: str, line_map: tuple[LineMapEntry, ...], effort: str) -> tuple[Verdict, ...]:
+        """`small` and `full` take the run's seed, or a fresh one; `unseen` always a fresh one and every shape."""
+        unseen = effort == "unseen"
+        config = replace(self.config, seed=None, thorough=True) if unseen else self.config
+        with _one_at_a_time, self.draft(text) as path:
+            verdicts = judge(
+                path,
+                self.made.unit,
+                self.made.info,
+                self.case,
+                config,
+                Run(self.made.info.name),
+                line_map=line_map,
+                launches=SMALL if effort == "small" else 0,
+                seconds=UNSEEN_SECONDS if unseen else 0.0,
+                without=("performance",) if effort == "small" else (),  # on a GPU times take a minute
+            )
+        return tuple(
+            replace(v, detail=_bare(v.detail), diagnostics=tuple(_without_folder(d) for d in v.diagnostics))
+            for v in verdicts
+        )
+
+    @contextmanager
+    def draft(self, text: str) -> Iterator[Path]:
+        with tempfile.TemporaryDirectory(prefix="porter-", dir=self.folder) as folder:
+            path = Path(folder) / self.target.name
+            path.write_text(text, encoding="utf-8")
+            yield path
+
+
+def _without_folder(d: Diagnostic) -> Diagnostic:
+    """A message without the folder of the draft, which is another one each time (and an earlier one from a cache)."""
+    return replace(d, message=_bare(d.message), notes=tuple(_bare(n) for n in d.notes))
+
+
+def _bare(text: str) -> str:
+    return re.sub(r"[^\s'\"`(]*/porter-\w+/(?=\w+\.py)", "", text)
+
+
+def subject_of(made: Translation, optimise: bool) -> Subject:
+    """What the agent is shown of a kernel: CUDA text, IR of the first instance, port, holes. Never the case."""
+    from porter.ir.printer import format_kernel
+
+    source, span = made.unit.source, made.info.span
+    text = source.text
+    if len(text) > AROUND:
+        text = source.excerpt(replace(span, col=1, end_col=10_000))
+    template = instance_values(made.info, made.instances[0]) if made.instances else {}
+    return Subject(
+        kernel=made.info.name,
+        cuda=text,
+        ir=format_kernel(made.kernels[0]) if made.kernels else "",
+        port=made.module.text,
+        line_map=made.module.line_map,
+        holes=made.module.holes,
+        diagnostics=made.module.notes,
+        has_case=made.case is not None,
+        optimise=optimise,
+        sizes=tuple(n for n, _ in made.case.sizes) if made.case else (),
+        template=tuple(n for n, v in template.items() if isinstance(v, int) and not isinstance(v, bool)),
+    )

@@ -1,0 +1,1 @@
+"""Several files at once, each in a child process."""

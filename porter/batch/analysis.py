@@ -1,0 +1,313 @@
+"""`porter port --analyze`: what could be ported in files and folders, and the effort left. Writes nothing a user keeps.
+
+Each file is worked on in a child process (porter.batch.analysis_child): a crash or an endless loop costs one kernel.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import selectors
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from porter.config import PortConfig, worker_count
+from porter.files.folders import files_below
+from porter.model import Diagnostic, PorterError
+from porter.source import Span
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+ENDINGS = (".cu", ".cuh", ".h", ".hpp", ".inl")
+PARSE_SECONDS = 60.0  # for a file, before its first kernel
+COMPILE_SECONDS = 180.0  # for the instances of a kernel, when they are compiled too
+
+# How long a person is likely to need for a hole of each family: minutes for one expression or attribute, hours where
+# the kernel's structure has to change.
+HOURS = ("1", "3", "4")
+
+
+@dataclass(frozen=True)
+class KernelAnalysis:
+    """One __global__ definition. `instances` are those tried; `error` is why it got no further."""
+
+    file: str
+    kernel: str
+    line: int = 0
+    parsed: bool = False
+    lowered: bool = False
+    emitted: bool = False
+    compiled: bool | None = None  # None: not tried
+    instances: tuple[str, ...] = ()
+    holes: dict[str, int] = field(default_factory=dict)
+    code: str = ""
+    error: str = ""
+    seconds: float = 0.0
+
+    @property
+    def clean(self) -> bool:
+        """Emitted without a hole."""
+        return self.emitted and not self.holes
+
+    @property
+    def effort(self) -> str:
+        """none, minutes or hours."""
+        if self.clean:
+            return "none"
+        if not self.parsed:
+            return "minutes"  # an include folder or a macro is missing
+        if not self.emitted or sum(self.holes.values()) > 5 or any(code[3:4] in HOURS for code in self.holes):
+            return "hours"
+        return "minutes"
+
+
+@dataclass(frozen=True)
+class Analysis:
+    kernels: tuple[KernelAnalysis, ...]
+    files: int
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+def find_sources(paths: Sequence[Path]) -> list[Path]:
+    """The files named, and those below folders whose text has a __global__; in order. Raises PorterError PRT010."""
+    found: dict[Path, None] = {}
+    for path in paths:
+        if path.is_dir():
+            for file in files_below(path, *ENDINGS):
+                if b"__global__" in file.read_bytes():
+                    found[file] = None
+        elif path.is_file():
+            found[path] = None
+        else:
+            raise PorterError(Diagnostic("PRT010", f"there is no file or folder {path}", Span(str(path), 0)))
+    return list(found)
+
+
+def analyze_paths(
+    paths: Sequence[Path],
+    config: PortConfig,
+    time_limit: float,
+    say: Callable[[str], None],
+    compile_too: bool = False,
+) -> Analysis:
+    """Analyse every kernel of the given files and folders, `jobs` files at a time, `time_limit` seconds a kernel."""
+    files = find_sources(paths)
+    todo: queue.SimpleQueue[Path] = queue.SimpleQueue()
+    for file in files:
+        todo.put(file)
+    results: dict[Path, list[KernelAnalysis]] = {}
+    problems: list[Diagnostic] = []
+    stop = threading.Event()
+    children: list[Child] = []
+
+    def work() -> None:
+        child = Child(config, compile_too)
+        children.append(child)
+        try:
+            while not stop.is_set():
+                try:
+                    file = todo.get_nowait()
+                except queue.Empty:
+                    return
+                kernels, messages = analyze_file(child, file, time_limit + (COMPILE_SECONDS if compile_too else 0))
+                results[file] = kernels
+                problems.extend(messages)
+                clean = sum(k.clean for k in kernels)
+                say(f"{file}: {len(kernels)} kernels, {clean} without a hole")
+        finally:
+            child.close()
+
+    threads = [threading.Thread(target=work) for _ in range(max(1, min(worker_count(config), len(files))))]
+    for thread in threads:
+        thread.start()
+    try:
+        for thread in threads:
+            thread.join()
+    except KeyboardInterrupt:
+        stop.set()
+        for child in children:
+            child.kill()
+        raise
+    return Analysis(tuple(k for f in files for k in results.get(f, ())), len(files), tuple(problems))
+
+
+def analyze_file(child: Child, file: Path, time_limit: float) -> tuple[list[KernelAnalysis], list[Diagnostic]]:
+    """The kernels of one file. A kernel that takes the child down or too long is reported, and the rest done anew."""
+    done: dict[str, KernelAnalysis] = {}
+    current: dict[str, Any] | None = None
+    while True:
+        ended = ""
+        for event in child.ask({"path": str(file), "skip": list(done)}, time_limit):
+            if event["event"] == "kernel":
+                current = event
+            elif event["event"] == "result":
+                value = {k: v for k, v in event.items() if k not in ("event", "id")}
+                value["instances"] = tuple(value["instances"])
+                done[event["id"]] = KernelAnalysis(**value)
+                current = None
+            elif event["event"] == "file":
+                message = Diagnostic(event["code"], event["message"], Span(str(file), 0))
+                return list(done.values()), [message]
+            else:
+                ended = event["event"]
+        if ended == "done":
+            return list(done.values()), []
+        if current is None:  # died while parsing: no kernel to blame
+            return list(done.values()), [Diagnostic("PRT950", f"parsing {ended}", Span(str(file), 0))]
+        done[current["id"]] = KernelAnalysis(
+            str(file), current["kernel"], current["line"], parsed=current["parsed"], code="PRT950", error=ended
+        )
+        current = None
+
+
+class Child:
+    """A warm porter.batch.analysis_child; started when first asked, replaced after a crash."""
+
+    def __init__(self, config: PortConfig, compile_too: bool, module: str = "porter.batch.analysis_child"):
+        self.module = module
+        self.settings = {
+            "include": list(config.include),
+            "define": list(config.define),
+            "std": config.std,
+            "arch": config.arch[0],
+            "compile": compile_too,
+        }
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def ask(self, request: dict[str, Any], time_limit: float) -> Iterator[dict[str, Any]]:
+        """The child's events about one file; the last one is `done`, or says how the child ended."""
+        if self.process is None or self.process.poll() is not None:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", self.module],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])},
+                start_new_session=True,
+            )
+        process = self.process
+        assert process.stdin and process.stdout
+        try:
+            process.stdin.write(json.dumps(self.settings | request).encode() + b"\n")
+            process.stdin.flush()
+        except BrokenPipeError:
+            yield {"event": self.ending()}
+            return
+        rest = b""
+        limit = time.monotonic() + PARSE_SECONDS
+        with selectors.DefaultSelector() as selector:
+            selector.register(process.stdout, selectors.EVENT_READ)
+            while True:
+                line, newline, rest = rest.partition(b"\n")
+                if newline:
+                    event = json.loads(line)
+                    yield event
+                    if event["event"] in ("done", "file"):
+                        return
+                    limit = time.monotonic() + time_limit
+                    continue
+                rest = line
+                if not selector.select(max(0.0, limit - time.monotonic())):
+                    self.close()
+                    yield {"event": f"did not finish within {time_limit:g} s"}
+                    return
+                data = os.read(process.stdout.fileno(), 1 << 16)
+                if not data:
+                    yield {"event": self.ending()}
+                    return
+                rest += data
+
+    def ending(self) -> str:
+        assert self.process
+        code = self.process.wait()
+        self.close()
+        return f"ended the process (signal {-code})" if code < 0 else f"ended the process (exit code {code})"
+
+    def kill(self) -> None:
+        """End the process now; the thread that reads from it sees it end."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+
+    def close(self) -> None:
+        if self.process is None:
+            return
+        self.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe:
+                try:
+                    pipe.close()
+                except BrokenPipeError:
+                    continue
+        self.process = None
+
+
+# ---------------------------------------------------------------- printing
+
+
+def count_codes(kernels: Sequence[KernelAnalysis]) -> dict[str, int]:
+    """How many kernels each code stops, most first."""
+    counts: dict[str, int] = {}
+    for k in kernels:
+        for code in {*k.holes, *([k.code] if k.code else [])}:
+            counts[code] = counts.get(code, 0) + 1
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def totals(analysis: Analysis) -> dict[str, int]:
+    ks = analysis.kernels
+    found = {
+        "files": analysis.files,
+        "kernels": len(ks),
+        "parsed": sum(k.parsed for k in ks),
+        "lowered": sum(k.lowered for k in ks),
+        "emitted": sum(k.emitted for k in ks),
+        "without_a_hole": sum(k.clean for k in ks),
+    }
+    if any(k.compiled is not None for k in ks):
+        found["compiled"] = sum(bool(k.compiled) and k.clean for k in ks)
+    return found
+
+
+def print_analysis(analysis: Analysis, out: Console) -> None:
+    """One row per kernel, then totals and the codes that stop most kernels."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for name in ("file", "kernel", "parsed", "lowered", "compiled", "holes", "effort"):
+        table.add_column(name, no_wrap=True)
+    for k in analysis.kernels:
+        holes = " ".join(f"{code}x{n}" if n > 1 else code for code, n in sorted(k.holes.items())) or k.code
+        compiled = "-" if k.compiled is None else yes(k.compiled)
+        table.add_row(f"{k.file}:{k.line}", k.kernel, yes(k.parsed), yes(k.lowered), compiled, holes, k.effort)
+    out.print(table)
+    t = totals(analysis)
+    out.print("\n" + ", ".join(f"{name.replace('_', ' ')} {n}" for name, n in t.items()))
+    efforts = [k.effort for k in analysis.kernels]
+    out.print("effort: " + ", ".join(f"{e} {efforts.count(e)}" for e in ("none", "minutes", "hours")))
+    codes = count_codes(analysis.kernels)
+    if codes:
+        out.print("kernels stopped by code: " + ", ".join(f"{c} {n}" for c, n in codes.items()))
+
+
+def yes(value: bool) -> str:
+    return "yes" if value else "no"
+
+
+def analysis_to_json(analysis: Analysis) -> dict[str, Any]:
+    rows = [{**asdict(k), "effort": k.effort, "instances": list(k.instances)} for k in analysis.kernels]
+    return {
+        "schema": 1,
+        "totals": totals(analysis),
+        "codes": count_codes(analysis.kernels),
+        "kernels": rows,
+        "diagnostics": [{"code": d.code, "message": d.message, "file": d.span.file} for d in analysis.diagnostics],
+    }

@@ -1,0 +1,110 @@
+"""Several files at once: child processes port one file after the other, and the report is in the order of the files."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from porter.batch.pool import MOST, Child, ChildPool
+from porter.config import PortConfig, worker_count
+from porter.model import Diagnostic, Report
+from porter.pipeline.inputs import unused_instantiations
+from porter.pipeline.outputs import Conflict, check_writable, claim_in, each_once
+from porter.pipeline.stages import port_files
+from porter.report.console import Progress, silent
+from porter.source import Span
+
+
+def port_all(paths: Sequence[Path], config: PortConfig, progress: Progress = silent) -> Report:
+    """As pipeline.port_files, `jobs` files at a time (MOST at most by default). `progress` is called by one at a time.
+
+    Raises PorterError PRT953 when the output folder cannot be used. On Ctrl-C the children are ended first.
+    """
+    files = each_once(paths)
+    jobs = config.jobs or min(MOST, worker_count(config))
+    if min(jobs, len(files)) < 2:
+        return port_files(files, config, progress)
+    check_writable(config.output)
+    reports = _Run(files, config, progress, min(jobs, len(files)), jobs).run()
+    kernels = tuple(k for r in reports for k in r.kernels)
+    messages = (*(d for r in reports for d in r.diagnostics), *unused_instantiations(kernels, config))
+    return Report(kernels, messages)
+
+
+class _Run(ChildPool):
+    """Files in children, with what they may claim."""
+
+    doing = "porting"
+
+    def __init__(self, files: list[Path], config: PortConfig, progress: Progress, workers: int, jobs: int):
+        super().__init__(files, workers)
+        self.progress = progress
+        self.child_config = replace(config, jobs=max(1, jobs // workers))
+        self.claims = Claims()
+
+    def start(self) -> Child:
+        return Child(self.child_config, "porter.batch.port_child")
+
+    def report(self, child: Child, number: int) -> Report:
+        """One file in a child. Its claims are answered, its events passed on."""
+        path = self.tasks[number]
+        try:
+            child.send(path)
+            while True:
+                kind, value = child.receive()
+                if kind == "report":
+                    return value
+                if kind == "claim":
+                    child.send(self.claims.claim(number, *value))
+                else:
+                    with self.lock:
+                        self.progress(value)
+        except (EOFError, BrokenPipeError, pickle.UnpicklingError):
+            message = f"the process that was porting {path} {child.ending()}"
+            help_ = "this is a defect of porter; the other files are ported as usual"
+            return Report((), (Diagnostic("PRT950", message, Span(str(path), 0), help=help_),))
+
+    def settled(self, number: int) -> None:
+        self.claims.settle(number)
+
+    def given_up(self) -> None:
+        self.claims.give_up()
+
+
+class Claims:
+    """Which file a port belongs to. Files are asked in their order, whatever the order in which they are parsed.
+
+    A file waits for those before it, which are done or being worked on: nobody waits for one that has not begun.
+    """
+
+    def __init__(self) -> None:
+        self._claim = claim_in({})
+        self._turn = threading.Condition()
+        self._settled: set[int] = set()
+        self._next = 0
+        self._given_up = False
+
+    def claim(self, number: int, ports: Sequence[Path], source: Path) -> Conflict | None:
+        """Claim ports for file `number`; the first that an earlier file has, with that file, or None."""
+        with self._turn:
+            self._turn.wait_for(lambda: self._next >= number or self._given_up)
+            conflict = self._claim(ports, source)
+        self.settle(number)
+        return conflict
+
+    def settle(self, number: int) -> None:
+        """File `number` will claim nothing more."""
+        with self._turn:
+            self._settled.add(number)
+            while self._next in self._settled:
+                self._next += 1
+            self._turn.notify_all()
+
+    def give_up(self) -> None:
+        """Let everybody who waits go on: the run is being ended."""
+        with self._turn:
+            self._given_up = True
+            self._turn.notify_all()

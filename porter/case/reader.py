@@ -1,0 +1,475 @@
+"""The case of a kernel: `<name>.case.toml`, the contract a port is verified against. The agent may never change it.
+
+```toml
+schema = 1
+kernel = "rms_norm_kernel"              # required
+source = "rms_norm.cu"                  # default: the file beside it with the same stem
+
+[[instances]]                           # template arguments; at least two for a template. Omit for a plain kernel.
+args = ["__nv_bfloat16", 8]             # C++ text or numbers/bools, in order
+when = "hidden % 8 == 0 and aligned(input, 16)"   # the torch-facing function takes the first whose `when` holds
+
+[sizes]                                 # named sizes -> the values the verifier combines; at least one
+tokens = [0, 1, 7, 33]
+hidden = [64, 768, 4096]
+# a derived size is an expression string: blocks = "ceil_div(tokens, 4)"
+[[shapes]]                              # optional: extra/explicit points (all base sizes given); with
+tokens = 3                              # `only_shapes = true` at top level, [sizes] is not combined
+hidden = 12288
+[[performance]]                         # optional: what `performance` times on a GPU (any base sizes; the others take
+tokens = 4096                           # their first value); default: the largest points
+
+[[buffers]]                             # one per pointer parameter of the kernel, by its name
+name = "input"
+dtype = "scalar_t"                      # a template type parameter's name, or
+                                        # bf16 f16 f32 f64 i8 u8 i16 u16 i32 u32 i64 u64 e4m3 e5m2 e8m0 bool
+shape = ["tokens", "hidden"]
+strides = ["input_stride", 1]           # elements; default contiguous
+role = "in"                             # in | out | inout | scratch (scratch: not compared)
+dist = "normal"                         # see porter/verify/launches/inputs.py; default by dtype ("normal" for floats)
+low = 0; high = "num_experts"           # for dist = "uniform"/"randint"
+init = 0                                # value an out/scratch buffer is filled with before the launch (else: poisoned)
+optional = false                        # true: verified with a null pointer too
+compare = "close"                       # exact | close | set-per-segment | none; default: close for floats,
+                                        # exact for integers and quantised codes
+compare_reason = ""                     # required when compare is none or set-per-segment
+segments = "offsets_buffer"             # for set-per-segment: a buffer of E+1 offsets into this one's rows, or of
+                                        # E counts where this one is [E, capacity, ...]. Buffers with the same
+                                        # segments are compared jointly: one permutation must fit all of them
+nonfinite = true                        # false: the kernel's contract excludes inf and NaN in this input
+
+[[symbols]]                             # one per __constant__ or __device__ variable that the kernel reaches and whose
+name = "filters::taps"                  # values the host or an earlier launch decides. As the source names it; a static
+                                        # local with its function: "scan::calls". It is a parameter of the port, "taps"
+role = "in"                             # in; of a __device__ variable also out | inout, which are compared
+dist = "normal"                         # with low and high as for a buffer; or
+values = [0.5, "1 / n"]                 # every element in order: numbers or expressions; or
+members = { scale = 0.5, taps = [1, 2] }  # every member of a struct that has members of several types; or
+initial = "declared"                    # what the declaration says, where the host does not overwrite it
+# dtype and shape are those of the declaration (half2 t[8] is f16 [8, 2], a struct of several types u8 of its size);
+# compare, compare_reason and nonfinite are as for a buffer
+
+[scalars]                               # every other kernel parameter: number, bool, or expression over sizes and
+                                        # template arguments
+epsilon = 1e-6
+hidden_size = "hidden"
+input_stride = "hidden"                 # a list gives variants: input_stride = ["hidden", "hidden + 8"]
+
+[launch]                                # expressions over sizes, scalars, template arguments
+grid = ["tokens", 1, 1]
+block = ["min(hidden // VEC, 1024)", 1, 1]
+smem = 0                                # dynamic shared memory, bytes
+cooperative = false
+cluster = [1, 1, 1]
+
+[reference]                             # optional float64 oracle
+function = "rms_norm"                   # in porter/verify/numerics/references/, or "file.py:function" beside the case
+
+[tolerance]                             # optional, per buffer; loosening needs a reason that the report shows
+output = { ulp = 1, bit_equal = 0.999, rtol = 1e-6, reduction = "hidden", reason = "..." }
+                                        # ulp of the output type, least share of bit-equal elements, float32 rounding
+                                        # relative to the row; `reduction`: length of the longest sum, to derive from
+
+[original]                              # optional: what the original itself is known to do wrong. Such accesses do not
+violations = ["shared-race"]            # fail the sanitizer, in the port only where the original makes them too; the
+reason = "..."                          # report shows the reason. Races and uninitialised reads only
+```
+
+Expressions are Python syntax over names, numbers, + - * // % ** comparisons and/or/not, `a if c else b`, and the
+functions min max abs int sqrt ceil_div round_up next_pow2 sizeof(type) aligned(buffer, bytes) sm_count(). `/`
+divides to a float; launch sizes need `//`. aligned() asks whether the buffer's address is a multiple of `bytes`.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+from porter.case import expressions
+from porter.case.expressions import ExprError
+from porter.case.model import (
+    BUFFER_KEYS,
+    COMPARES,
+    DISTRIBUTIONS,
+    FLOAT_NAMES,
+    LAUNCH_KEYS,
+    ORIGINAL_KEYS,
+    ROLES,
+    SCHEMA,
+    TOLERANCE_KEYS,
+    TOP_KEYS,
+    VIOLATIONS,
+    BufferSpec,
+    Case,
+    CaseInstance,
+    LaunchShape,
+    LaunchSpec,
+    Point,
+    ToleranceSpec,
+    contiguous,
+    span_of,
+)
+from porter.case.symbols import read_symbols
+from porter.case.toml_lines import diagnostic_at, suggestion
+from porter.cxx.types import pointee, scalar_name
+from porter.model import Diagnostic, KernelInfo, PorterError
+from porter.source import Span
+
+__all__ = [
+    "BufferSpec", "Case", "CaseInstance", "LaunchShape", "LaunchSpec", "Point", "ToleranceSpec", "case_path_for",
+    "check_case", "contiguous", "load_case", "parse_case", "span_of",
+]  # fmt: skip
+
+
+def case_path_for(source_path: str | Path, kernel: str) -> Path | None:
+    """The case of a kernel beside its source: `<stem>.<kernel>.case.toml`, else `<stem>.case.toml`; None: neither."""
+    source = Path(source_path)
+    for name in (f"{source.stem}.{kernel}.case.toml", f"{source.stem}.case.toml"):
+        if (source.parent / name).is_file():
+            return source.parent / name
+    return None
+
+
+def load_case(path: str | Path) -> Case:
+    """Read and check a case file; every error is a PorterError with code PRT90x that names file, line and key."""
+    p = Path(path)
+    try:
+        text = p.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise PorterError(Diagnostic("PRT900", f"no case file {p}", Span(str(p), 0))) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise PorterError(Diagnostic("PRT900", f"case file {p} cannot be read: {error}", Span(str(p), 0))) from None
+    return parse_case(text, p)
+
+
+def parse_case(text: str, path: Path) -> Case:
+    """A case from TOML text; `path` names it in messages and is what `source` is relative to."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        line = getattr(error, "lineno", None) or _line_of(str(error))
+        raise PorterError(Diagnostic("PRT900", f"not TOML: {error}", Span(str(path), line))) from None
+    return _Reader(text, path).case(data)
+
+
+def _line_of(message: str) -> int:
+    words = message.replace(",", " ").replace(")", " ").split()
+    return int(words[words.index("line") + 1]) if "line" in words else 1
+
+
+_TOML_TYPES = {str: "a string", int: "a whole number", float: "a number", bool: "true or false", list: "a list",
+               dict: "a table"}  # fmt: skip
+
+
+class _Reader:
+    """Turns parsed TOML into a Case, or raises at the key that is wrong."""
+
+    def __init__(self, text: str, path: Path):
+        self.text, self.path = text, path
+
+    def fail(self, code: str, message: str, *where: str, help: str = "") -> NoReturn:
+        raise PorterError(diagnostic_at(self.path, self.text, code, message, where, help))
+
+    def known(self, table: Mapping[str, Any], keys: Iterable[str], *where: str) -> None:
+        names = tuple(keys)
+        for key in table:
+            if key not in names:
+                self.fail("PRT901", f"unknown key `{key}`", *where, key, help=suggestion(key, names))
+
+    def typed(self, table: Mapping[str, Any], key: str, kind: Any, default: Any, *where: str) -> Any:
+        """table[key], which must be of the type (or one of the types) `kind`."""
+        if key not in table:
+            return default
+        value = table[key]
+        kinds = kind if isinstance(kind, tuple) else (kind,)
+        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+            names = " or ".join(_TOML_TYPES[k] for k in kinds)
+            self.fail("PRT903", f"must be {names}, not {value!r}", *where, key)
+        return value
+
+    def expression(self, value: Any, *where: str) -> str:
+        if isinstance(value, bool | int | float):
+            return str(value)
+        if not isinstance(value, str):
+            self.fail("PRT903", f"must be a number or an expression, not {value!r}", *where)
+        try:
+            expressions.parse(value)
+        except ExprError as error:
+            self.fail("PRT904", str(error), *where)
+        return value
+
+    def one_of(self, value: str, allowed: tuple[str, ...], *where: str) -> str:
+        if value not in allowed:
+            help = suggestion(value, allowed)
+            self.fail("PRT903", f"`{value}` is not one of {', '.join(allowed)}", *where, help=help)
+        return value
+
+    # ---- tables
+
+    def case(self, data: dict[str, Any]) -> Case:
+        self.known(data, TOP_KEYS)
+        schema = self.typed(data, "schema", int, SCHEMA)
+        if schema != SCHEMA:
+            self.fail("PRT903", f"this porter reads schema {SCHEMA}, not {schema}", "schema")
+        kernel = self.typed(data, "kernel", str, "")
+        if not kernel:
+            self.fail("PRT902", "the key `kernel` is missing: the name of the __global__ function")
+        for key in ("sizes", "buffers", "launch"):
+            if key not in data:
+                self.fail("PRT902", f"the table [{key}] is missing" if key != "buffers" else "no [[buffers]] are given")
+        sizes = self.sizes(self.typed(data, "sizes", dict, {}))
+        buffers = tuple(self.buffer(b, i) for i, b in enumerate(self.typed(data, "buffers", list, [])))
+        scalars = self.scalars(self.typed(data, "scalars", dict, {}))
+        taken = [*(b.name for b in buffers), *(n for n, _ in scalars)]
+        buffers += read_symbols(self, self.typed(data, "symbols", list, []), taken)
+        shapes, timed = (
+            tuple(self.shape(s, key, i, sizes) for i, s in enumerate(self.typed(data, key, list, [])))
+            for key in ("shapes", "performance")
+        )
+        known, known_reason = self.original(self.typed(data, "original", dict, {}))
+        case = Case(
+            path=self.path,
+            kernel=kernel,
+            source=self.typed(data, "source", str, self.path.name.split(".")[0] + ".cu"),
+            instances=tuple(self.instance(x, i) for i, x in enumerate(self.typed(data, "instances", list, [])))
+            or (CaseInstance(()),),
+            sizes=sizes,
+            buffers=buffers,
+            scalars=scalars,
+            launch=self.launch(self.typed(data, "launch", dict, {})),
+            shapes=shapes,
+            performance=timed,
+            only_shapes=self.typed(data, "only_shapes", bool, False),
+            reference=self.reference(self.typed(data, "reference", dict, {})),
+            tolerance=self.tolerance(self.typed(data, "tolerance", dict, {}), buffers),
+            known_violations=known,
+            known_reason=known_reason,
+            text=self.text,
+        )
+        self.cross_check(case)
+        return case
+
+    def instance(self, value: Any, i: int) -> CaseInstance:
+        where = ("instances", str(i))
+        if not isinstance(value, dict):
+            self.fail("PRT903", "write [[instances]] tables with `args`", *where)
+        self.known(value, ("args", "when"), *where)
+        if "args" not in value:
+            self.fail("PRT902", "the key `args` is missing", *where)
+        args = []
+        for a in self.typed(value, "args", list, [], *where):
+            if not isinstance(a, str | int | bool):
+                self.fail("PRT903", f"a template argument is C++ text, a number or a bool, not {a!r}", *where, "args")
+            args.append(str(a).lower() if isinstance(a, bool) else str(a))
+        when = self.typed(value, "when", str, "", *where)
+        return CaseInstance(tuple(args), self.expression(when, *where, "when") if when else "")
+
+    def sizes(self, table: dict[str, Any]) -> tuple[tuple[str, tuple[int, ...] | str], ...]:
+        if not table:
+            self.fail("PRT902", "[sizes] names no size", "sizes")
+        found: list[tuple[str, tuple[int, ...] | str]] = []
+        for name, value in table.items():
+            if isinstance(value, str):
+                found.append((name, self.expression(value, "sizes", name)))
+                continue
+            values = value if isinstance(value, list) else [value]
+            if not values:
+                self.fail("PRT903", "an empty list gives no shape to verify", "sizes", name)
+            for v in values:
+                if isinstance(v, bool) or not isinstance(v, int) or v < 0:
+                    self.fail("PRT903", f"a size is a whole number >= 0 or an expression, not {v!r}", "sizes", name)
+            found.append((name, tuple(dict.fromkeys(values))))
+        return tuple(found)
+
+    def shape(
+        self, value: Any, key: str, i: int, sizes: tuple[tuple[str, tuple[int, ...] | str], ...]
+    ) -> dict[str, int]:
+        where = (key, str(i))
+        base = [n for n, v in sizes if not isinstance(v, str)]
+        if not isinstance(value, dict):
+            self.fail("PRT903", f"write [[{key}]] tables of sizes", *where)
+        self.known(value, base, *where)
+        for name in base:
+            if name not in value:
+                if key == "performance":
+                    continue
+                self.fail("PRT902", f"the size `{name}` is missing", *where)
+            v = value[name]
+            if isinstance(v, bool) or not isinstance(v, int) or v < 0:
+                self.fail("PRT903", f"a size is a whole number >= 0, not {v!r}", *where, name)
+        return dict(value)
+
+    def buffer(self, value: Any, i: int) -> BufferSpec:
+        if not isinstance(value, dict):
+            self.fail("PRT903", "write [[buffers]] tables", "buffers", str(i))
+        where = ("buffers", str(value.get("name", i)))
+        self.known(value, BUFFER_KEYS, *where)
+        for key in ("name", "dtype", "shape"):
+            if key not in value:
+                self.fail("PRT902", f"the key `{key}` is missing", *where)
+        shape = tuple(self.expression(e, *where, "shape") for e in self.typed(value, "shape", list, [], *where))
+        strides = None
+        if "strides" in value:
+            given = self.typed(value, "strides", list, [], *where)
+            strides = tuple(self.expression(e, *where, "strides") for e in given)
+            if len(strides) != len(shape):
+                self.fail("PRT903", f"{len(strides)} strides for {len(shape)} dimensions", *where, "strides")
+        role = self.one_of(self.typed(value, "role", str, "in", *where), ROLES, *where, "role")
+        compare = self.typed(value, "compare", str, "", *where)
+        if compare:
+            self.one_of(compare, COMPARES, *where, "compare")
+        reason = self.typed(value, "compare_reason", str, "", *where)
+        if compare in ("none", "set-per-segment") and not reason.strip():
+            self.fail("PRT902", f'compare = "{compare}" needs a `compare_reason`', *where, "compare")
+        segments = self.typed(value, "segments", str, "", *where)
+        if compare == "set-per-segment" and not segments:
+            self.fail("PRT902", "set-per-segment needs `segments`, the buffer of offsets or counts", *where, "compare")
+        dist = self.typed(value, "dist", str, "", *where)
+        if dist:
+            self.one_of(dist, DISTRIBUTIONS, *where, "dist")
+        init = self.typed(value, "init", (int, float), None, *where)
+        if init is not None and role in ("in", "inout"):
+            self.fail("PRT903", f"`init` is for out and scratch buffers; this one is {role}", *where, "init")
+
+        def bound(key: str) -> str | None:
+            return self.expression(value[key], *where, key) if key in value else None
+
+        return BufferSpec(
+            self.typed(value, "name", str, "", *where), self.typed(value, "dtype", str, "", *where), shape, strides,
+            role, dist, bound("low"), bound("high"), init, self.typed(value, "optional", bool, False, *where), compare,
+            reason, segments, self.typed(value, "nonfinite", bool, True, *where),
+            line=diagnostic_at(self.path, self.text, "", "", where).span.line,
+        )  # fmt: skip
+
+    def scalars(self, table: dict[str, Any]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        found = []
+        for name, value in table.items():
+            values = value if isinstance(value, list) else [value]
+            if not values:
+                self.fail("PRT903", "an empty list gives no value", "scalars", name)
+            found.append((name, tuple(self.expression(v, "scalars", name) for v in values)))
+        return tuple(found)
+
+    def launch(self, table: dict[str, Any]) -> LaunchSpec:
+        self.known(table, LAUNCH_KEYS, "launch")
+
+        def dims(key: str) -> tuple[str, str, str]:
+            value = table.get(key, 1)
+            values = value if isinstance(value, list) else [value]
+            if not 1 <= len(values) <= 3:
+                self.fail("PRT903", "one to three dimensions", "launch", key)
+            texts = [self.expression(v, "launch", key) for v in values]
+            return tuple(texts + ["1"] * (3 - len(texts)))  # type: ignore[return-value]
+
+        for key in ("grid", "block"):
+            if key not in table:
+                self.fail("PRT902", f"the key `{key}` is missing", "launch")
+        smem = self.expression(table.get("smem", 0), "launch", "smem")
+        return LaunchSpec(
+            dims("grid"), dims("block"), smem, self.typed(table, "cooperative", bool, False, "launch"), dims("cluster")
+        )
+
+    def reference(self, table: dict[str, Any]) -> str:
+        self.known(table, ("function",), "reference")
+        return self.typed(table, "function", str, "", "reference")
+
+    def original(self, table: dict[str, Any]) -> tuple[tuple[str, ...], str]:
+        self.known(table, ORIGINAL_KEYS, "original")
+        kinds = self.typed(table, "violations", list, [], "original")
+        for kind in kinds:
+            self.one_of(str(kind), VIOLATIONS, "original", "violations")
+        reason = self.typed(table, "reason", str, "", "original")
+        if kinds and not reason.strip():
+            self.fail("PRT902", "`violations` need a `reason`", "original", "violations")
+        return tuple(kinds), reason
+
+    def tolerance(
+        self, table: dict[str, Any], buffers: tuple[BufferSpec, ...]
+    ) -> tuple[tuple[str, ToleranceSpec], ...]:
+        names = [b.name for b in buffers]
+        found = []
+        self.known(table, names, "tolerance")
+        for name in table:
+            row = self.typed(table, name, dict, {}, "tolerance")
+            where = ("tolerance", name)
+            self.known(row, TOLERANCE_KEYS, *where)
+            number = (int, float)
+            reduction = self.expression(row["reduction"], *where, "reduction") if "reduction" in row else None
+            spec = ToleranceSpec(
+                self.typed(row, "ulp", number, None, *where), self.typed(row, "bit_equal", number, None, *where),
+                self.typed(row, "rtol", number, None, *where), reduction, self.typed(row, "reason", str, "", *where),
+            )  # fmt: skip
+            for key in ("ulp", "bit_equal", "rtol"):
+                v = getattr(spec, key)
+                if v is not None and not (0 <= v < float("inf")):
+                    self.fail("PRT903", f"must be finite and not negative, not {v}", *where, key)
+            found.append((name, spec))
+        return tuple(found)
+
+    def cross_check(self, case: Case) -> None:
+        names = [b.name for b in case.buffers]
+        for name in names:
+            if names.count(name) > 1:
+                self.fail("PRT903", f"two buffers are called `{name}`", *case.buffer(name).where)
+        for b in case.buffers:
+            if b.segments and b.segments not in names:
+                self.fail("PRT903", f"no buffer `{b.segments}`", "buffers", b.name, "segments",
+                          help=suggestion(b.segments, names))  # fmt: skip
+            if b.init is not None and isinstance(b.init, float) and scalar_name(b.dtype) not in (*FLOAT_NAMES, None):
+                self.fail("PRT903", f"`{b.init}` does not fit a {b.dtype}", "buffers", b.name, "init")
+        if not any(b.is_compared for b in case.buffers):
+            self.fail("PRT903", "no buffer is an output that is compared: nothing would be verified", "buffers")
+        if case.only_shapes and not case.shapes:
+            self.fail("PRT902", "only_shapes = true, but no [[shapes]] are given", "only_shapes")
+
+
+def check_case(case: Case, info: KernelInfo) -> None:
+    """Raise PorterError where a case does not fit the kernel: parameters, template arguments, names in expressions."""
+    pointers = [p.name for p in info.params if pointee(p.type) is not None]
+    others = [p.name for p in info.params if pointee(p.type) is None]
+    given = {b.name for b in case.buffers}
+    scalars = {n for n, _ in case.scalars}
+    for b in case.buffers:
+        if b.name not in pointers and not b.symbol:
+            case.fail("PRT905", f"{info.name} has no pointer parameter `{b.name}`", "buffers", b.name, "name",
+                      help=suggestion(b.name, pointers))  # fmt: skip
+    for name in pointers:
+        if name not in given:
+            case.fail("PRT905", f"no [[buffers]] entry for the pointer parameter `{name}`", "buffers")
+    for name in others:
+        if name not in scalars:
+            case.fail("PRT905", f"no value for the parameter `{name}`", "scalars")
+    templates = [t.name for t in info.template_params]
+    for i, inst in enumerate(case.instances):
+        if len(inst.args) > len(templates):
+            case.fail("PRT906", f"{len(inst.args)} template arguments for {len(templates)} parameters",
+                      "instances", str(i), "args")  # fmt: skip
+    if templates and case.instances == (CaseInstance(()),) and not all(t.default for t in info.template_params):
+        case.fail("PRT906", f"{info.name} is a template: give [[instances]]",
+                  help="at least two, so that the port is verified as a template")  # fmt: skip
+    _check_names(case, templates, scalars)
+
+
+def _check_names(case: Case, templates: list[str], scalars: set[str]) -> None:
+    sizes = {n for n, _ in case.sizes}
+    buffers = {b.name for b in case.buffers}
+    known = {*sizes, *scalars, *templates}
+    texts: list[tuple[str, tuple[str, ...]]] = []
+    for b in case.buffers:
+        texts += [(e, (*b.where, "shape")) for e in b.shape]
+        texts += [(e, (*b.where, "strides")) for e in b.strides or ()]
+        texts += [(e, (*b.where, key)) for key, e in (("low", b.low), ("high", b.high)) if e is not None]
+        texts += [(e, (*b.where, "values")) for e in b.values or ()]
+        texts += [(e, (*b.where, "members")) for _, given in b.members for e in given]
+    texts += [(e, ("launch", "grid")) for e in case.launch.grid] + [(e, ("launch", "block")) for e in case.launch.block]
+    texts += [(case.launch.smem, ("launch", "smem"))] + [(e, ("launch", "cluster")) for e in case.launch.cluster]
+    texts += [(i.when, ("instances", str(n), "when")) for n, i in enumerate(case.instances) if i.when]
+    texts += [(v, ("sizes", n)) for n, v in case.sizes if isinstance(v, str)]
+    texts += [(e, ("scalars", n)) for n, v in case.scalars for e in v]
+    for text, where in texts:
+        allowed = known | buffers if expressions.uses_aligned(text) else known
+        for name in sorted(expressions.names_in(text) - allowed):
+            if scalar_name(name) is None:
+                case.fail("PRT904", f"unknown name `{name}` in `{text}`", *where, help=suggestion(name, sorted(known)))

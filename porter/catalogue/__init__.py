@@ -1,0 +1,1 @@
+"""What `porter patterns` and `porter corpus` show, read without importing the DSL."""

@@ -1,0 +1,207 @@
+"""`porter doctor`: what is installed, what is missing, and the command that fixes each. Changes nothing."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from porter.extras import install
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line: what, whether it is there, what was found, what it is for, and how to get it."""
+
+    name: str
+    ok: bool
+    found: str
+    need: str  # what does not work without it
+    required: bool
+    fix: str = ""
+
+
+def examine() -> list[Finding]:
+    """Everything porter uses, in the order of the pipeline. Probes that load a library run here, in this process."""
+    probes: list[Callable[[], Finding]] = [
+        python,
+        lambda: library("numpy", "numpy", "reading cases and comparing results", required=True),
+        libclang,
+        lambda: library("llvmlite", "llvmlite", "running PTX on the CPU at speed", required=True),
+        dsl,
+        nvrtc,
+        lambda: library("torch", "torch", "calling a port from torch, torch references", extra="torch"),
+        lambda: library("anthropic", "anthropic", "porter port --agent", extra="agent"),
+        lambda: library("textual", "textual", "porter review in the terminal", extra="review"),
+        nvdisasm,
+        gpu,
+        fence,
+        cache_folder,
+        output_folder,
+    ]
+    return [probe() for probe in probes]
+
+
+def fence() -> Finding:
+    from porter.verify.compile.fence import available_layers
+
+    layers = available_layers()
+    whole = len(layers) == 4
+    fix = (
+        ""
+        if whole
+        else "docs/fence.md: Linux 5.13 or later with Landlock and seccomp; else read ports before verifying"
+    )
+    return Finding("fence", whole, ", ".join(layers), "verifying ports that you do not trust", False, fix)
+
+
+def python() -> Finding:
+    ok = sys.version_info >= (3, 11)
+    return Finding(
+        "python", ok, platform.python_version(), "everything", True, "" if ok else "install Python 3.11 or later"
+    )
+
+
+def library(name: str, package: str, need: str, *, required: bool = False, extra: str = "") -> Finding:
+    """An importable package, found without importing it."""
+    fix = install(extra) if extra else f"pip install {package}"
+    version = version_of(package)
+    if version is None:
+        return Finding(name, False, "not installed", need, required, fix)
+    return Finding(name, True, version, need, required)
+
+
+def libclang() -> Finding:
+    """libclang really loads: the binding alone (package `clang`) has no library in it."""
+    need, fix = "reading CUDA", "pip install libclang-ng"
+    version = version_of("libclang-ng") or version_of("libclang")
+    try:
+        cindex = importlib.import_module("clang.cindex")
+        cindex.Index.create()
+    except Exception as error:
+        return Finding("libclang", False, f"does not load: {first_line(error)}", need, True, fix)
+    return Finding("libclang", True, version or "found", need, True)
+
+
+def dsl() -> Finding:
+    """CuTeDSL with the CUDA 13 libraries: the plain wheel brings CUDA 12 only and cannot target every architecture."""
+    need, fix = "compiling ports", install("dsl")
+    version = version_of("nvidia-cutlass-dsl")
+    if version is None or importlib.util.find_spec("cutlass") is None:
+        return Finding("CuTeDSL", False, "not installed", need, True, fix)
+    flavours = [f for f in ("cu12", "cu13") if version_of(f"nvidia-cutlass-dsl-libs-{f}")]
+    if "cu13" not in flavours:
+        return Finding("CuTeDSL", False, f"{version}, without the CUDA 13 libraries", need, True, fix)
+    return Finding("CuTeDSL", True, f"{version} ({', '.join(flavours)})", need, True)
+
+
+def nvrtc() -> Finding:
+    """NVRTC from pip, with the headers the originals include."""
+    need, fix = "compiling the original to verify against", install("oracle")
+    found = {p: version_of(p) for p in ("nvidia-cuda-nvrtc", "nvidia-cuda-runtime", "nvidia-cuda-cccl")}
+    missing = [p for p, v in found.items() if v is None]
+    if missing:
+        return Finding("NVRTC", False, f"not installed: {', '.join(missing)}", need, True, fix)
+    return Finding("NVRTC", True, str(found["nvidia-cuda-nvrtc"]), need, True)
+
+
+def nvdisasm() -> Finding:
+    """nvdisasm of pip's package, or on PATH."""
+    from porter.verify.compile.nvdisasm import find_nvdisasm
+
+    need, found = "machine code in porter review", find_nvdisasm()
+    if found is None:
+        return Finding("nvdisasm", False, "not installed", need, False, install("review", "nvidia-cuda-nvdisasm"))
+    return Finding("nvdisasm", True, version_of("nvidia-cuda-nvdisasm") or str(found), need, False)
+
+
+def gpu() -> Finding:
+    """The GPUs nvidia-smi lists; none is fine."""
+    need = "measuring performance (everything else runs on the CPU)"
+    tool = shutil.which("nvidia-smi")
+    if tool is None:
+        return Finding("GPU", False, "none (no nvidia-smi)", need, False)
+    try:
+        query = [tool, "--query-gpu=name,driver_version", "--format=csv,noheader"]
+        out = subprocess.run(query, capture_output=True, text=True, timeout=20, check=True).stdout.strip()
+    except (OSError, subprocess.SubprocessError) as error:
+        return Finding("GPU", False, f"nvidia-smi fails: {first_line(error)}", need, False, "check the driver")
+    return Finding("GPU", bool(out), out.replace("\n", "; ") or "none", need, False)
+
+
+def cache_folder() -> Finding:
+    """Where the cache is, that it can be written, and how much it holds."""
+    import warnings
+
+    from porter.corpus.runtime.cache import cache_root
+
+    need = "keeping compiled kernels (a run without it compiles everything again)"
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        root = cache_root()
+    if caught:
+        return Finding(
+            "cache", False, first_line(caught[0].message), need, False, "set PORTER_CACHE to a folder you may write"
+        )
+    size = sum(p.stat().st_size for p in root.rglob("*") if p.is_file() and not p.is_symlink())
+    free = shutil.disk_usage(root).free
+    ok = free > 200 * MIB
+    fix = "" if ok else "free some space, or set PORTER_CACHE to another disk"
+    return Finding("cache", ok, f"{root}, {size / MIB:.1f} MiB used, {free / MIB:.0f} MiB free", need, False, fix)
+
+
+def output_folder() -> Finding:
+    """That the working folder, where `ported/` goes by default, can be written."""
+    need, here = "writing ports with the default -o", Path.cwd()
+    try:
+        with tempfile.TemporaryFile(dir=here):
+            return Finding("folder", True, f"{here} can be written", need, False)
+    except OSError as error:
+        return Finding("folder", False, f"{here}: {error.strerror}", need, False, "give -o a folder you may write")
+
+
+def version_of(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def first_line(error: object) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+# ---------------------------------------------------------------- printing
+
+
+def print_examination(findings: list[Finding], out: Console) -> None:
+    from rich.text import Text
+
+    for f in findings:
+        mark, style = ("ok", "green") if f.ok else (("missing", "bold red") if f.required else ("no", "yellow"))
+        line = Text(f"{f.name:<10}").append(f"{mark:<8}", style).append(f.found)
+        if not f.ok:
+            line.append(f"\n{'':18}for: {f.need}")
+            if f.fix:
+                line.append(f"\n{'':18}fix: ").append(f.fix, "bold")
+        out.print(line)
+    missing = [f.name for f in findings if f.required and not f.ok]
+    out.print(f"\nmissing: {', '.join(missing)}" if missing else "\nporter has what it needs")
+
+
+def examination_to_json(findings: list[Finding]) -> dict[str, Any]:
+    return {"schema": 1, "ok": all(f.ok or not f.required for f in findings), "findings": [asdict(f) for f in findings]}

@@ -1,0 +1,1 @@
+"""C++ types and integer expressions as sources spell them."""

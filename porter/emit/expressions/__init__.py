@@ -1,0 +1,1 @@
+"""One IR expression to one CuTeDSL expression, places, conversions, ranges."""

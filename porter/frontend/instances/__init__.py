@@ -1,0 +1,1 @@
+"""Template instances of kernels: read from text, reached by launches, guessed, instantiated."""

@@ -1,0 +1,1 @@
+"""Lowering of what CUDA and the C++ libraries provide."""

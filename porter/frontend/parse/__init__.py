@@ -1,0 +1,1 @@
+"""Source text to a parsed unit, with porter's own headers in place of a toolkit."""

@@ -1,0 +1,1 @@
+"""The device side of a file, for a compiler without host headers."""

@@ -1,0 +1,212 @@
+"""What a run works on: the source, its kernels, the case of each, the template arguments to port for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from porter import ir
+from porter.case.instances import instance_values
+from porter.case.reader import FLOAT_NAMES, Case, CaseInstance, case_path_for, check_case, load_case
+from porter.config import PortConfig
+from porter.model import Diagnostic, Instance, KernelInfo, KernelReport, PorterError, Severity
+from porter.pipeline.outputs import write_drafted_case
+from porter.report.codes import named
+from porter.source import Source, Span
+
+if TYPE_CHECKING:
+    from porter.frontend.parse.source import ParsedUnit
+
+
+def parse(path: Path, config: PortConfig, text: str | None = None) -> ParsedUnit:
+    """Read and parse one file, or `text` in its place. Raises PorterError PRT010 when it cannot be read."""
+    from porter.frontend.parse.source import ParseOptions, parse_source
+
+    options = ParseOptions(include_dirs=config.include, defines=config.define, std=config.std, arch=config.arch[0])
+    return parse_source(read_source(path) if text is None else Source(path, text), options)
+
+
+def read_source(path: Path) -> Source:
+    """The file's text. Raises PorterError PRT010 for a file that is missing, a folder, unreadable or not text."""
+    try:
+        return Source.read(path)
+    except FileNotFoundError:
+        near = sorted(p.name for p in path.parent.glob("*.cu"))[:5] if path.parent.is_dir() else []
+        help_ = f"{path.parent}/ has {', '.join(near)}" if near else "check the path"
+        raise PorterError(Diagnostic("PRT010", f"there is no file {path}", Span(str(path), 0), help=help_)) from None
+    except IsADirectoryError:
+        help_ = f"name files, as in {path}/*.cu, or use --analyze"
+        raise PorterError(Diagnostic("PRT010", f"{path} is a folder", Span(str(path), 0), help=help_)) from None
+    except UnicodeDecodeError:
+        raise PorterError(Diagnostic("PRT010", f"{path} is not UTF-8 text", Span(str(path), 0))) from None
+    except OSError as error:
+        message = f"cannot read {path}: {error.strerror}"
+        raise PorterError(Diagnostic("PRT010", message, Span(str(path), 0))) from None
+
+
+def choose_kernels(unit: ParsedUnit, config: PortConfig) -> tuple[KernelInfo, ...]:
+    """The kernels to port: those named with --kernel, else all of the file. Raises PorterError PRT001 or PRT956."""
+    everything = {k.name: k for k in (*unit.header_kernels, *unit.kernels)}
+    everything |= {k.qualified_name: k for k in (*unit.header_kernels, *unit.kernels)}
+    if config.kernel:
+        for name in config.kernel:
+            named(name, everything, f"kernel in {unit.source.path}", "porter port --analyze")
+        asked = set(config.kernel)
+        return tuple(k for k in (*unit.kernels, *unit.header_kernels) if asked & {k.name, k.qualified_name})
+    if not unit.kernels:
+        errors = tuple(d for d in unit.diagnostics if d.severity is Severity.ERROR)[:5]
+        help_ = "porter ports functions declared __global__"
+        if unit.header_kernels:
+            help_ = f"its headers have some: name one with --kernel, such as {unit.header_kernels[0].name}"
+        message = f"no kernel in {unit.source.path}"
+        raise PorterError(*errors, Diagnostic("PRT001", message, Span(str(unit.source.path), 0), help=help_))
+    return unit.kernels
+
+
+def file_messages(unit: ParsedUnit) -> tuple[Diagnostic, ...]:
+    """What parsing said outside the kernels: warnings, since the kernels themselves are whole."""
+    return tuple(replace(d, severity=Severity.WARNING) for d in unit.diagnostics)
+
+
+# ---------------------------------------------------------------- cases
+
+
+def find_case(unit: ParsedUnit, info: KernelInfo, config: PortConfig) -> Case:
+    """The case of a kernel: given, beside the source, or read from its launcher where that says everything.
+
+    Raises PorterError: the file's own errors, or PRT910 after drafting one for the user.
+    """
+    case = known_case(unit, info, config)
+    if case is not None:
+        return case
+    if config.case:
+        other = load_case(config.case).kernel
+        message = f"{config.case} is the case of `{other}`, not of `{info.name}`"
+        raise PorterError(
+            Diagnostic("PRT910", message, Span(str(config.case), 1), help=f"port it with --kernel {other}")
+        )
+    raise write_drafted_case(unit, info, config)
+
+
+def known_case(unit: ParsedUnit, info: KernelInfo, config: PortConfig) -> Case | None:
+    """As find_case, but where there is none this is None and nothing is written."""
+    from porter.frontend.case.draft import case_from_launch
+
+    case = case_if_any(unit, info, config)
+    if case is None and not config.case:
+        case = case_from_launch(unit, info)
+        case = case and with_instances(case, instances_asked(info, config), unit, info)
+    return case
+
+
+def case_if_any(unit: ParsedUnit, info: KernelInfo, config: PortConfig) -> Case | None:
+    """The case of a kernel where one is given or lies beside the source. Raises PorterError when it is broken."""
+    path = config.case or case_path_for(unit.source.path, info.name)
+    case = load_case(path) if path else None
+    if case is None or case.kernel not in (info.name, info.qualified_name):
+        return None
+    check_case(case, info)
+    return with_instances(case, instances_asked(info, config), unit, info)
+
+
+def with_instances(case: Case, instances: tuple[Instance, ...], unit: ParsedUnit, info: KernelInfo) -> Case:
+    """The case for other instances than its own; one that it has keeps its `when`. Symbols get what their declarations
+    say."""
+    from porter.frontend.case.symbols import complete_symbols
+
+    if instances:
+        known = {i.args: i for i in case.instances}
+        case = replace(case, instances=tuple(known.get(i.args, CaseInstance(i.args)) for i in instances))
+    return complete_symbols(case, unit, info, some=bool(instances))
+
+
+def check_dtypes(case: Case, info: KernelInfo, instances: Sequence[Instance], kernels: Sequence[ir.Kernel]) -> None:
+    """Raises PorterError PRT905 where a buffer's dtype cannot be what the kernel's parameter points to.
+
+    Bytes may stand for codes and whole numbers for bits of the same size; floats of another kind never do.
+    """
+    for instance, kernel in zip(instances, kernels, strict=True):
+        values = instance_values(info, instance)
+        for p in kernel.params:
+            spec = next((b for b in case.buffers if b.name == p.name), None)
+            if spec is None or not isinstance(p.type, ir.Pointer) or not isinstance(p.type.elem, ir.Scalar):
+                continue
+            given, real = spec.dtype_at(values), p.type.elem
+            floats = given in FLOAT_NAMES and real.name in FLOAT_NAMES
+            if real != ir.VOID and (
+                ir.SCALAR_BYTES[given] != ir.SCALAR_BYTES[real.name] or (floats and given != real.name)
+            ):
+                message = f"`{p.name}` is a buffer of {given} here, and {info.name}{instance} takes {real.name}"
+                case.fail("PRT905", message, *spec.where, "dtype")
+
+
+# ---------------------------------------------------------------- instances
+
+
+def choose_instances(unit: ParsedUnit, info: KernelInfo, case: Case | None, config: PortConfig) -> tuple[Instance, ...]:
+    """Template arguments to port for: --instantiate, else the case, else the file's launches, else a guess by name.
+
+    Raises PorterError PRT008 when nothing fits.
+    """
+    from porter.frontend.instances.choice import resolved
+
+    asked = instances_asked(info, config)
+    if asked:
+        return tuple(resolved(unit, info, i) for i in asked)
+    if case is not None and case.instances:
+        return tuple(i.instance for i in case.instances)
+    if not info.is_template:
+        return (Instance(),)
+    from porter.frontend.instances.choice import (
+        choose_few,
+        default_instances,
+        instances_from_launches,
+        no_default_instance,
+    )
+
+    found = choose_few(instances_from_launches(unit, info)) or default_instances(info, unit)
+    if not found:
+        raise PorterError(no_default_instance(info))
+    return tuple(resolved(unit, info, i) for i in found)
+
+
+def instances_asked(info: KernelInfo, config: PortConfig) -> tuple[Instance, ...]:
+    """What --instantiate names for this kernel."""
+    from porter.frontend.instances.choice import parse_instantiation
+
+    asked = [parse_instantiation(text) for text in config.instantiate]
+    return tuple(dict.fromkeys(i for name, i in asked if name in (info.name, info.qualified_name)))
+
+
+def instances_without_when(case: Case, info: KernelInfo, config: PortConfig) -> list[Diagnostic]:
+    """A warning for every --instantiate of a kernel that its case does not know: no `when` limits where it is tried."""
+    if not case.path.is_file():
+        return []
+    known = {i.args for i in load_case(case.path).instances}
+    return [
+        Diagnostic(
+            "PRT911",
+            f"{info.name}{instance} is not an instance of {case.path}: it is tried at every point of the case",
+            Span(str(case.path), 0),
+            Severity.WARNING,
+            "add it to the case, with a `when` if it does not take every size",
+        )
+        for instance in instances_asked(info, config)
+        if instance.args not in known
+    ]
+
+
+def unused_instantiations(kernels: tuple[KernelReport, ...], config: PortConfig) -> Iterator[Diagnostic]:
+    """A message for every --instantiate that names no kernel of the run."""
+    from porter.frontend.instances.choice import parse_instantiation
+
+    names = {k.kernel: k for k in kernels}
+    for text in config.instantiate if kernels else ():
+        name = parse_instantiation(text)[0].split("::")[-1]
+        if name not in names:
+            try:
+                named(name, names, "kernel here", "porter port --analyze")
+            except PorterError as error:
+                yield from error.diagnostics

@@ -1,0 +1,306 @@
+"""Where results of a run go: names of ports, drafted cases, the record of a port, messages that point into it."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from porter import ir
+from porter.case.reader import Case
+from porter.config import PortConfig
+from porter.files.atomic import write_atomic, writing_failed
+from porter.files.folders import files_below
+from porter.model import (
+    Diagnostic,
+    Hole,
+    Instance,
+    KernelInfo,
+    LineMapEntry,
+    PortedModule,
+    PorterError,
+    Severity,
+    Verdict,
+    patterns_named,
+)
+from porter.patterns.idioms.catalogue import assumptions_of
+from porter.provenance.baseline import BaselineRun, baseline_run, is_good, with_run
+from porter.provenance.hole_markers import open_holes
+from porter.provenance.record import (
+    PortRecord,
+    read_record,
+    record_path,
+    reference_sha256,
+    relative,
+    sha256_text,
+    tool_versions,
+)
+from porter.source import Span, lines_of
+
+if TYPE_CHECKING:
+    from porter.frontend.parse.source import ParsedUnit
+
+
+@dataclass(frozen=True)
+class Translation:
+    """One kernel, translated: what verification and provenance need."""
+
+    unit: ParsedUnit
+    info: KernelInfo
+    case: Case | None  # None only where nothing is written (--emit)
+    instances: tuple[Instance, ...]
+    kernels: tuple[ir.Kernel, ...]
+    plan: Any
+    module: PortedModule
+
+
+def each_once(paths: Sequence[Path]) -> list[Path]:
+    """The files in their order, one that is named twice (by a link, by a way round) once."""
+    found: dict[str, Path] = {}
+    for path in paths:
+        found.setdefault(os.path.realpath(path), path)
+    return list(found.values())
+
+
+def check_writable(folder: Path) -> None:
+    """Say now, not after minutes of work, that the output folder cannot be used. Raises PorterError PRT953."""
+    existing = next((p for p in (folder, *folder.absolute().parents) if p.exists()), Path("/"))
+    if not existing.is_dir():
+        raise writing_failed(folder, NotADirectoryError(20, os.strerror(20)))
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise writing_failed(folder, PermissionError(13, os.strerror(13)))
+
+
+Conflict = tuple[Path, Path]  # a port, and the source that has it already
+Claim = Callable[[Sequence[Path], Path], Conflict | None]
+
+
+def claim_in(taken: dict[Path, Path]) -> Claim:
+    """Claims of ports for sources, kept in `taken`. A claim ends at the first port that another source has."""
+
+    def claim(ports: Sequence[Path], source: Path) -> Conflict | None:
+        for path in ports:
+            owner = taken.setdefault(path, source)
+            if owner != source:
+                return path, owner
+        return None
+
+    return claim
+
+
+def port_paths(unit: ParsedUnit, kernels: Sequence[KernelInfo], folder: Path, claim: Claim) -> dict[Span, Path]:
+    """The port of each kernel, by its span: `<file>.py` when the file has one kernel, else `<kernel>.py`.
+
+    Overloads of one name get `_2`, `_3`. `claim` knows the ports of the run's other files. Raises PorterError PRT957
+    when two files want one name.
+    """
+    stem = identifier(unit.source.path.stem)
+    found: dict[Span, Path] = {}
+    seen: dict[str, int] = {}
+    for info in (*unit.kernels, *(k for k in kernels if k not in unit.kernels)):
+        seen[info.name] = seen.get(info.name, 0) + 1
+        number = f"_{seen[info.name]}" if seen[info.name] > 1 else ""
+        only = len(unit.kernels) == 1 and info in unit.kernels
+        found[info.span] = folder / f"{stem if only else info.name + number}.py"
+    conflict = claim([found[info.span] for info in kernels], unit.source.path)
+    if conflict:
+        path, other = conflict
+        span = next(info.span for info in kernels if found[info.span] == path)
+        message = f"{unit.source.path} and {other} would both be ported to {path}"
+        help_ = "port them into different folders with -o"
+        raise PorterError(Diagnostic("PRT957", message, span, help=help_))
+    return found
+
+
+def identifier(stem: str) -> str:
+    """A file stem as a Python module name."""
+    name = "".join(c if c.isalnum() or c == "_" else "_" for c in stem)
+    return f"_{name}" if name[:1].isdigit() else name
+
+
+def hole_messages(module: PortedModule, port: str) -> list[Diagnostic]:
+    """A message for each hole, with its line in the port."""
+    return [
+        Diagnostic(
+            hole.code,
+            hole.reason or f"cannot translate `{hole.cuda}`",
+            hole.span,
+            Severity.WARNING,
+            f"write that part by hand, or see `porter explain {hole.code}`",
+            (f"port: {port}:{hole_line(module, hole, number)} (hole {number})",),
+        )
+        for number, hole in enumerate(module.holes, 1)
+    ]
+
+
+def hole_line(module: PortedModule, hole: Hole, number: int) -> int:
+    """The port line that stands for a hole: its marker, else the line mapped to its span, else 1."""
+    for line, text in enumerate(lines_of(module.text), 1):
+        if number in open_holes(text):
+            return line
+    return next((e.line for e in module.line_map if e.span == hole.span), 1)
+
+
+def make_record(made: Translation, target: Path, verdicts: tuple[Verdict, ...], config: PortConfig) -> PortRecord:
+    """The provenance of a translated kernel, spans and paths as seen from the port's folder."""
+    from porter.frontend.parse.project_headers import project_headers
+
+    folder = target.parent
+    patterns = patterns_named(made.module.line_map)  # an agent's port may have lost some of its module's
+    return PortRecord(
+        kernel=made.info.qualified_name or made.info.name,
+        source=relative(made.unit.source.path, folder),
+        source_sha256=made.unit.source.sha256,
+        source_text=made.unit.source.text,
+        headers={relative(name, folder): sha256 for name, sha256 in project_headers(made.unit).items()},
+        case=relative(made.case.path, folder) if made.case and made.case.path.exists() else "",
+        case_sha256=sha256_text(made.case.text) if made.case else "",
+        reference_sha256=reference_sha256(made.case) if made.case else None,
+        line_map=tuple(replace(e, span=moved(e.span, folder)) for e in made.module.line_map),
+        instances=made.instances,
+        arches=config.arch,
+        holes=tuple(replace(h, span=moved(h.span, folder)) for h in made.module.holes),
+        patterns=patterns,
+        symbols={s.name: f"{s.kind} {s.declared}" for s in made.plan.symbols},
+        assumptions=assumptions_of(patterns),
+        verdicts=verdicts,
+        verified_sha256=sha256_text(made.module.text) if verdicts else "",
+        options=options_of(config, folder),
+        versions=tool_versions(),
+        baseline=first_baseline(made, verdicts, config),
+    )
+
+
+def first_baseline(made: Translation, verdicts: tuple[Verdict, ...], config: PortConfig) -> dict[str, Any]:
+    """The baseline of a port that has none yet; empty where something failed or was not verified."""
+    if not is_good(verdicts) or made.module.holes:
+        return {}
+    numerics = next(v for v in verdicts if v.check == "numerics")
+    run = BaselineRun(
+        backend=str(numerics.data.get("backend", "emulator")),
+        date=now(),
+        port_sha256=sha256_text(made.module.text),
+        source_sha256=made.unit.source.sha256,
+        case_sha256=sha256_text(made.case.text) if made.case else "",
+        thorough=config.thorough,
+        arches=config.arch,
+        versions=tool_versions(),
+    )
+    return with_run({}, baseline_run(verdicts, run))
+
+
+def now() -> str:
+    """The time as records spell it: ISO 8601, UTC, to the second."""
+    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def moved(span: Span, folder: Path) -> Span:
+    return replace(span, file=relative(span.file, folder)) if span.file else span
+
+
+def options_of(config: PortConfig, folder: Path) -> dict[str, Any]:
+    """The settings that decide what is emitted, as `.port.json` in `folder` keeps them."""
+    return {
+        "std": config.std,
+        "define": list(config.define),
+        "include": [relative(i, folder) for i in config.include],
+        "standalone": config.standalone,
+        "instantiate": list(config.instantiate),
+    }
+
+
+def write_drafted_case(unit: ParsedUnit, info: KernelInfo, config: PortConfig) -> PorterError:
+    """Draft a case into the output folder and return the PRT910 that says what to do next; never overwrites one."""
+    from porter.frontend.case.draft import draft_case
+
+    path = config.output / f"{unit.source.path.stem}.{info.name}.case.toml"
+    if path.exists():
+        message = f"`{info.name}` has no case; a draft is in {path}"
+    else:
+        text = draft_case(unit, info)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomic(path, text)
+        except OSError as error:
+            return writing_failed(path, error)
+        message = f"`{info.name}` has no case; a draft was written to {path}"
+    help_ = f"complete it and run `porter port {unit.source.path} --kernel {info.name} --case {path}`"
+    return PorterError(Diagnostic("PRT910", message, info.span, help=help_))
+
+
+# ---------------------------------------------------------------- ports that exist
+
+
+def find_ports(paths: Sequence[Path]) -> list[Path]:
+    """The ports named, by themselves or by their `.port.json`, and those in the folders named (.py files with one).
+
+    Raises PorterError PRT010 for a path that is not there, PRT955 when there is no port.
+    """
+    found: dict[Path, None] = {}
+    for named in paths:
+        path = named.with_name(named.name.removesuffix(".port.json") + ".py") if named.suffix == ".json" else named
+        if path.is_dir():
+            found |= dict.fromkeys(p for p in files_below(path, ".py") if record_path(p).is_file())
+        elif path.is_file():
+            found[path] = None
+        else:
+            raise PorterError(Diagnostic("PRT010", f"there is no file or folder {path}", Span(str(path), 0)))
+    if not found:
+        names = " ".join(map(str, paths))
+        help_ = "a port has its `.port.json` beside it; `porter port` makes both"
+        raise PorterError(Diagnostic("PRT955", f"no port in {names}", Span(str(paths[0]), 0), help=help_))
+    return list(found)
+
+
+def is_port(path: Path) -> bool:
+    """Whether a file is a port or its record (of which the other may be missing), or a folder."""
+    named = path.with_name(path.name.removesuffix(".port.json") + ".py") if path.suffix == ".json" else path
+    return path.is_dir() or path.name.endswith(".port.json") or (named.suffix == ".py" and record_path(named).is_file())
+
+
+def recorded(port: Path) -> PortRecord:
+    """The record of a port. Raises PorterError PRT955 when there is none."""
+    record = read_record(port)
+    if record is None:
+        help_ = "porter verifies what `porter port` made; its record is kept beside it"
+        raise PorterError(
+            Diagnostic("PRT955", f"{port} has no {record_path(port).name}", Span(str(port), 0), help=help_)
+        )
+    return record
+
+
+def recorded_config(record: PortRecord, folder: Path, config: PortConfig) -> PortConfig:
+    """`config` with what the port was made with: how the source is read, its case, its architectures."""
+    options = record.options
+    return replace(
+        config,
+        std=options.get("std", config.std),
+        define=tuple(options.get("define", ())),
+        include=tuple(os.path.normpath(folder / i) for i in options.get("include", ())),
+        case=config.case or (Path(os.path.normpath(folder / record.case)) if record.case else None),
+        arch=record.arches or config.arch,
+        instantiate=(),
+    )
+
+
+def changed_since(record: PortRecord, unit: ParsedUnit, port: Path) -> list[Diagnostic]:
+    """A warning where the source, or a file that it includes, is no longer the one that was ported."""
+    from porter.frontend.parse.project_headers import project_headers
+
+    help_ = "the port is verified against the source as it is now; `porter port` makes it anew"
+    found = [str(unit.source.path)] if record.source_sha256 != unit.source.sha256 else []
+    if record.headers:
+        now_ = {relative(name, port.parent): (name, sha256) for name, sha256 in project_headers(unit).items()}
+        found += [name for key, (name, sha256) in now_.items() if record.headers.get(key) != sha256]
+    return [
+        Diagnostic("PRT958", f"{n} has changed since {port} was made from it", Span(n, 0), Severity.WARNING, help_)
+        for n in found
+    ]
+
+
+def moved_map(entries: tuple[LineMapEntry, ...], folder: Path) -> tuple[LineMapEntry, ...]:
+    """A record's line map with files as seen from the working folder instead of from `folder`."""
+    return tuple(replace(e, span=replace(e.span, file=os.path.relpath(folder / e.span.file))) for e in entries)

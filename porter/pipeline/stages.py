@@ -1,0 +1,337 @@
+"""parse -> plan -> emit -> verify -> write: the only place where the order of the stages lives."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from porter import ir
+from porter.case.instances import instance_values
+from porter.case.reader import Case
+from porter.config import PortConfig, worker_count
+from porter.model import (
+    Diagnostic,
+    Instance,
+    KernelInfo,
+    KernelReport,
+    LineMapEntry,
+    PortedModule,
+    PorterError,
+    Report,
+    Status,
+    Verdict,
+)
+from porter.pipeline.inputs import (
+    case_if_any,
+    check_dtypes,
+    choose_instances,
+    choose_kernels,
+    file_messages,
+    find_case,
+    instances_without_when,
+    parse,
+    unused_instantiations,
+)
+from porter.pipeline.outputs import (
+    Claim,
+    Translation,
+    check_writable,
+    claim_in,
+    each_once,
+    hole_messages,
+    identifier,
+    make_record,
+    port_paths,
+)
+from porter.provenance.record import cuda_span, refuse_edited, write_port
+from porter.report.console import Progress, StageEvent, silent
+from porter.report.internal_errors import internal_error
+from porter.source import Span
+
+if TYPE_CHECKING:
+    from porter.frontend.parse.source import ParsedUnit
+
+
+@dataclass
+class Run:
+    """What one kernel's way through the stages leaves behind: times, messages, and who is told about progress."""
+
+    kernel: str
+    progress: Progress = silent
+    seconds: dict[str, float] = field(default_factory=dict)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Time a stage (repeats add up) and tell the progress when it starts, ends or fails."""
+        self.progress(StageEvent(self.kernel, name, "running"))
+        start, state = time.perf_counter(), "failed"
+        try:
+            yield
+            state = "done"
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+            self.progress(StageEvent(self.kernel, name, state, seconds=self.seconds[name]))
+
+    def took(self, name: str, seconds: float) -> None:
+        """Note the time of work that ran beside other stages, so that the times of a kernel may add up to more."""
+        self.seconds[name] = seconds
+        self.progress(StageEvent(self.kernel, name, "done", seconds=seconds))
+
+    @contextmanager
+    def guard(self, doing: str, span: Span) -> Iterator[None]:
+        """Turn what goes wrong inside into messages of this kernel, so that the other kernels go on."""
+        try:
+            yield
+        except PorterError as error:
+            self.diagnostics += error.diagnostics
+        except Exception as error:
+            self.diagnostics.append(internal_error(error, traceback.format_exc(), doing, span))
+
+
+def port_files(paths: Sequence[Path], config: PortConfig, progress: Progress = silent) -> Report:
+    """Port the kernels of several files into `config.output`. What is wrong with one file does not stop the others."""
+    reports: list[Report] = []
+    claim = claim_in({})
+    check_writable(config.output)
+    if config.verify:
+        from porter.verify.compile.worker import warm
+
+        warm()  # importing the DSL takes a second, and parsing can go on meanwhile
+    for path in each_once(paths):
+        try:
+            reports.append(port(path, config, progress, claim))
+        except PorterError as error:
+            reports.append(Report((), error.diagnostics))
+    kernels = tuple(k for r in reports for k in r.kernels)
+    return Report(kernels, (*(d for r in reports for d in r.diagnostics), *unused_instantiations(kernels, config)))
+
+
+def port(path: Path, config: PortConfig, progress: Progress = silent, claim: Claim | None = None) -> Report:
+    """Port the kernels of one file. Raises PorterError when the file as a whole cannot be ported."""
+    start = time.perf_counter()
+    unit = parse(path, config)
+    parsed = time.perf_counter() - start
+    kernels = choose_kernels(unit, config)
+    ports = port_paths(unit, kernels, config.output, claim or claim_in({}))
+    reports = [port_kernel(unit, info, config, ports[info.span], progress, parsed) for info in kernels]
+    return Report(tuple(reports), file_messages(unit))
+
+
+def port_kernel(
+    unit: ParsedUnit, info: KernelInfo, config: PortConfig, target: Path, progress: Progress, parsed: float
+) -> KernelReport:
+    """One kernel through all stages. Never raises but for Ctrl-C: what goes wrong is in the report."""
+    run = Run(info.name, progress, {"parse": parsed})
+    start = time.perf_counter()
+    module: PortedModule | None = None
+    instances: tuple[Instance, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
+    written = ""
+    with run.guard(f"porting {info.name}", info.span):
+        if info.errors:
+            raise PorterError(*info.errors)
+        case = find_case(unit, info, config)
+        run.diagnostics += instances_without_when(case, info, config)
+        made = translate(unit, info, case, config, run)
+        module, instances = made.module, made.instances
+        if not config.force:
+            refuse_edited(target, module.text, make_record(made, target, (), config))
+        if config.verify and not module.holes:
+            with run.guard(f"verifying {info.name}", info.span):  # a defect there does not lose the port
+                verdicts = verify(made, target, config, run)
+        write_port(target, module.text, make_record(made, target, verdicts, config), force=config.force)
+        written = str(target)
+        run.diagnostics += [*module.notes, *hole_messages(module, written)]
+    run.seconds["total"] = parsed + time.perf_counter() - start
+    return KernelReport(
+        info.name,
+        unit.source,
+        instances,
+        written,
+        module.holes if module else (),
+        verdicts,
+        tuple(run.diagnostics),
+        run.seconds,
+    )
+
+
+# ---------------------------------------------------------------- lower, plan, emit
+
+
+def lower(
+    unit: ParsedUnit, info: KernelInfo, instances: tuple[Instance, ...], case: Case | None = None
+) -> tuple[ir.Kernel, ...]:
+    """The kernel's typed IR at each instance. Raises PorterError: parse errors inside it, arguments that do not fit.
+
+    Variables whose values the case gives are parameters.
+    """
+    from porter.frontend.case.symbols import wanted
+    from porter.frontend.instances.choice import try_specialise
+    from porter.frontend.lower.kernel import lower_kernel
+
+    if info.errors:
+        raise PorterError(*info.errors)
+    requests = [(info, instance) for instance in instances]
+    whole, cursors, failures = try_specialise(unit.source, unit.options, requests, stand_ins=unit.stand_ins)
+    if failures:
+        raise PorterError(*failures.values())
+    symbols = wanted(case)
+    return tuple(lower_kernel(whole, cursors[info.qualified_name, i], info, i, symbols=symbols) for i in instances)
+
+
+def translate(unit: ParsedUnit, info: KernelInfo, case: Case | None, config: PortConfig, run: Run) -> Translation:
+    """Lower, plan and emit one kernel. Raises PorterError."""
+    from porter.emit.module import emit_module
+    from porter.emit.plan import PlanOptions, make_plan
+
+    with run.stage("parse"):
+        instances = choose_instances(unit, info, case, config)
+        kernels = lower(unit, info, instances, case)
+        if case is not None:
+            check_dtypes(case, info, instances, kernels)
+    with run.stage("plan"):
+        plan = make_plan(list(kernels), info, case, PlanOptions(config.standalone, unit.source, instances))
+    with run.stage("emit"):
+        module = emit_module(plan)
+    return Translation(unit, info, case, instances, kernels, plan, module)
+
+
+def show_stage(path: Path, config: PortConfig, stage: str) -> tuple[str, tuple[Diagnostic, ...], int]:
+    """What `--emit` prints: the text of one stage (ir, plan, py or ptx) for the kernels of a file, messages, exit code.
+
+    Writes nothing the user keeps. Works without a case. Raises PorterError.
+    """
+    from porter.ir.printer import format_kernel
+
+    unit = parse(path, config)
+    texts: list[str] = []
+    messages: list[Diagnostic] = []
+    holes = 0
+    for info in choose_kernels(unit, config):
+        case = case_if_any(unit, info, config)
+        if stage == "ir":
+            texts += [format_kernel(k) for k in lower(unit, info, choose_instances(unit, info, case, config), case)]
+            continue
+        made = translate(unit, info, case, config, Run(info.name))
+        messages += [*made.module.notes, *hole_messages(made.module, f"{identifier(path.stem)}.py")]
+        holes += len(made.module.holes)
+        if stage == "ptx":
+            texts += compile_to_ptx(made, config)
+        else:
+            texts.append(str(made.plan) if stage == "plan" else made.module.text)
+    return "\n".join(t.rstrip("\n") + "\n" for t in texts), (*file_messages(unit), *messages), int(holes > 0)
+
+
+def compile_to_ptx(made: Translation, config: PortConfig) -> list[str]:
+    """The PTX of a translated kernel at each instance and architecture. Raises PorterError PRT811 when one fails."""
+    from porter.verify.compile.worker import CompileRequest, compile_port
+
+    requests = [CompileRequest(instance_values(made.info, i), a) for i in made.instances for a in config.arch]
+    with tempfile.TemporaryDirectory(prefix="porter-") as folder:
+        draft = Path(folder) / f"{identifier(made.unit.source.path.stem)}.py"
+        draft.write_text(made.module.text, encoding="utf-8")
+        results = compile_port(draft, requests, jobs=worker_count(config))
+    for result in results:
+        if not result.ok:
+            span = cuda_span(made.module.line_map, result.line)
+            raise PorterError(Diagnostic("PRT811", f"the port does not compile: {result.error}", span))
+    return [f"// {made.info.name} {dict(r.request.constexprs)} {r.request.arch}\n{r.ptx}" for r in results]
+
+
+# ---------------------------------------------------------------- verify
+
+
+def verify(made: Translation, target: Path, config: PortConfig, run: Run) -> tuple[Verdict, ...]:
+    """The verifier's answers about a translated kernel.
+
+    The port is judged in a folder of its own: nothing that the user has is replaced before the answer is there.
+    """
+    assert made.case is not None
+    with tempfile.TemporaryDirectory(prefix="porter-") as folder:
+        draft = Path(folder) / target.name
+        draft.write_text(made.module.text, encoding="utf-8")
+        verdicts = judge(draft, made.unit, made.info, made.case, config, run, line_map=made.module.line_map)
+    return tuple(placed(v, draft, target, made.module.line_map) for v in verdicts)
+
+
+def judge(
+    port: Path,
+    unit: ParsedUnit,
+    info: KernelInfo,
+    case: Case,
+    config: PortConfig,
+    run: Run,
+    oracle: Path | None = None,
+    line_map: tuple[LineMapEntry, ...] = (),
+    launches: int = 0,
+    seconds: float = 0.0,
+    without: tuple[str, ...] = (),
+) -> tuple[Verdict, ...]:
+    """Every check of the verifier for the port on disk, with progress and times. `oracle` is another port of the kernel
+    that takes the original's place. `launches` an instance and `seconds` for them: 0 is the verifier's own choice. The
+    checks in `without` are left out."""
+    from porter.verify.backends.by_name import choose
+    from porter.verify.run import VerifyRequest, verify_port
+
+    request = VerifyRequest(
+        port_path=port,
+        source=unit.source,
+        info=info,
+        case=case,
+        arches=config.arch,
+        options=unit.options,
+        unit=unit,
+        seed=config.seed,
+        thorough=config.thorough,
+        jobs=worker_count(config),
+        backend=choose(config.backend, config.arch[0]),
+        oracle=oracle,
+        on_progress=lambda check, done, total: run.progress(
+            StageEvent(run.kernel, check, "running", f"{done}/{total}")
+        ),
+        on_time=run.took,
+        line_map=line_map,
+    )
+    if launches or seconds:
+        request = replace(request, launches=launches or request.launches, budget=seconds or request.budget)
+    if without:
+        request = replace(request, checks=tuple(c for c in request.checks if c not in without))
+    verdicts = tuple(verify_port(request))
+    for v in verdicts:
+        seconds = float(v.data.get("seconds", 0.0))
+        note = "" if v.status is Status.PASS else v.detail
+        run.progress(StageEvent(run.kernel, v.check, STATES[v.status], note, seconds))
+        if v.check in TIMED:
+            run.seconds[v.check] = seconds
+    return verdicts
+
+
+STATES = {Status.PASS: "done", Status.FAIL: "failed", Status.ERROR: "failed", Status.SKIP: "skipped"}
+TIMED = ("names", "compile", "resources", "numerics", "determinism")  # the others take no time of their own
+
+
+def _is_draft(file: Path, draft: Path) -> bool:
+    """True for the draft, and for the draft in the folder of an earlier run: compiled code may come from the cache."""
+    earlier = file.name == draft.name and file.parent.name.startswith("porter-")
+    return earlier or os.path.realpath(file) == os.path.realpath(draft)
+
+
+def placed(verdict: Verdict, draft: Path, target: Path, line_map: tuple[LineMapEntry, ...]) -> Verdict:
+    """A verdict whose places in the draft are places in the CUDA source, with the line of the port in a note."""
+
+    def place(d: Diagnostic) -> Diagnostic:
+        if not d.span.file or not _is_draft(Path(d.span.file), draft):
+            return d
+        note = f"port: {target}:{d.span.line}" if d.span.line else f"port: {target}"
+        return replace(d, span=cuda_span(line_map, d.span.line), notes=(note, *d.notes))
+
+    detail = verdict.detail.replace(os.path.realpath(draft), str(target)).replace(str(draft), str(target))
+    return replace(verdict, detail=detail, diagnostics=tuple(place(d) for d in verdict.diagnostics))

@@ -1,0 +1,193 @@
+"""What a person or a program reads of a run: progress on stderr, the summary or JSON on stdout. Decides nothing."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
+
+from porter.model import Diagnostic, Hole, KernelReport, Report, Severity, Status, Verdict
+from porter.provenance.json import diagnostic_to_json, hole_to_json, instances_to_json, verdict_to_json
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+JSON_SCHEMA = 1
+FEW = 2  # of the faults that no kernel needs
+STATUS_STYLE = {Status.PASS: "green", Status.FAIL: "bold red", Status.SKIP: "yellow", Status.ERROR: "bold red"}
+
+
+@dataclass(frozen=True)
+class StageEvent:
+    """A stage of one kernel changed: `state` is running, done, failed or skipped; `note` is a few words."""
+
+    kernel: str
+    stage: str
+    state: str
+    note: str = ""
+    seconds: float = 0.0
+
+
+class Progress(Protocol):
+    """Where the pipeline says what it is doing."""
+
+    def __call__(self, event: StageEvent) -> None: ...
+
+
+def silent(event: StageEvent) -> None:
+    """Progress nobody watches."""
+
+
+def console(stream: TextIO, color: str = "auto") -> Console:
+    """A rich console for a stream. `color`: auto, always or never; auto honours NO_COLOR and pipes."""
+    from rich.console import Console
+
+    wide = None if stream.isatty() else 200  # a pipe has no width to wrap at
+    if color == "always":
+        return Console(
+            file=stream, force_terminal=True, color_system="standard", highlight=False, width=wide, soft_wrap=True
+        )
+    if color == "never":
+        return Console(file=stream, color_system=None, highlight=False, width=wide, soft_wrap=True)
+    return Console(file=stream, highlight=False, width=wide, soft_wrap=True)
+
+
+# ---------------------------------------------------------------- the summary
+
+
+def print_diagnostics(diagnostics: tuple[Diagnostic, ...], out: Console) -> None:
+    """Each message once, an empty line between two. Of the faults that no kernel needs the first two, and how many more
+    there are: host code of a large project can have hundreds."""
+    from porter.report.render import render
+
+    once = list(dict.fromkeys(diagnostics))
+    needless = [d for d in once if d.code == "PRT004" and d.severity is Severity.WARNING]
+    untold = set(needless[FEW:])
+    for d in once:
+        if d not in untold:
+            out.print(render(d))
+            out.print()
+    if untold:
+        more = f"{len(untold)} more such errors in code that no kernel needs; --output-format json has all"
+        out.print(render(Diagnostic("PRT004", more, severity=Severity.WARNING)))
+        out.print()
+
+
+def print_report(report: Report, out: Console) -> None:
+    """The summary of a run, kernel by kernel, and one line of totals."""
+    for kernel in report.kernels:
+        _print_kernel(kernel, out)
+    if report.kernels:
+        out.print(totals(report))
+
+
+def print_run(report: Report, output_format: str, color: str) -> None:
+    """What a command says at its end: JSON on stdout, or the summary on stdout and the messages on stderr."""
+    if output_format == "json":
+        print_json(report_to_json(report))
+        return
+    print_report(report, console(sys.stdout, color))
+    print_diagnostics(messages(report), console(sys.stderr, color))
+
+
+def messages(report: Report) -> tuple[Diagnostic, ...]:
+    """All messages of a run: of the files, then of each kernel's stages and checks."""
+    found = list(report.diagnostics)
+    for kernel in report.kernels:
+        found += [*kernel.diagnostics, *(d for v in kernel.verdicts for d in v.diagnostics)]
+    return tuple(found)
+
+
+def _print_kernel(kernel: KernelReport, out: Console) -> None:
+    from rich.text import Text
+
+    head = Text(kernel.kernel, "bold")
+    head.append(f"  {kernel.source.path}", "dim")
+    if kernel.port_path:
+        head.append(" -> ").append(kernel.port_path, "cyan")
+    out.print(head)
+    if kernel.instances and any(i.args for i in kernel.instances):
+        out.print(Text("  instances   " + "  ".join(str(i) for i in kernel.instances)))
+    for verdict in kernel.verdicts:
+        out.print(verdict_line(verdict))
+    if kernel.holes:
+        out.print(
+            Text(f"  {len(kernel.holes)} hole{'s' * (len(kernel.holes) != 1)}: {holes_by_code(kernel.holes)}", "red")
+        )
+    if kernel.seconds:
+        out.print(Text("  time        " + times(kernel.seconds), "dim"))
+    out.print()
+
+
+def verdict_line(verdict: Verdict) -> Text:
+    from rich.text import Text
+
+    line = Text(f"  {verdict.check:<12}").append(f"{verdict.status.value:<5}", STATUS_STYLE[verdict.status])
+    return line.append(f" {verdict.detail}") if verdict.detail else line
+
+
+def holes_by_code(holes: tuple[Hole, ...]) -> str:
+    counts: dict[str, int] = {}
+    for hole in holes:
+        counts[hole.code] = counts.get(hole.code, 0) + 1
+    return ", ".join(f"{code} x{n}" if n > 1 else code for code, n in sorted(counts.items()))
+
+
+def times(seconds: dict[str, float]) -> str:
+    """`parse 0.21 s  plan 0.01 s  ...  total 3.2 s`"""
+    rows = [f"{stage} {value:.2f} s" for stage, value in seconds.items() if stage != "total"]
+    return "  ".join([*rows, f"total {seconds.get('total', sum(seconds.values())):.2f} s"])
+
+
+def totals(report: Report) -> str:
+    """One line: how many kernels, how many verified, holes left, checks failed."""
+    n = len(report.kernels)
+    ported = sum(bool(k.port_path) for k in report.kernels)
+    verified = sum(is_verified(k) for k in report.kernels)
+    holes = sum(len(k.holes) for k in report.kernels)
+    failed = sum(v.status in (Status.FAIL, Status.ERROR) for k in report.kernels for v in k.verdicts)
+    parts = [f"{n} kernel{'s' * (n != 1)}", f"{ported} ported", f"{verified} verified"]
+    parts.append(f"{holes} hole{'s' * (holes != 1)}")
+    if failed:
+        parts.append(f"{failed} check{'s' * (failed != 1)} failed")
+    return ", ".join(parts)
+
+
+def is_verified(kernel: KernelReport) -> bool:
+    """True when numerics ran and passed, no check failed and nothing is left open."""
+    passed = any(v.check == "numerics" and v.status is Status.PASS for v in kernel.verdicts)
+    return passed and kernel.ok and not any(d.severity is Severity.ERROR for d in kernel.diagnostics)
+
+
+# ---------------------------------------------------------------- JSON
+
+
+def report_to_json(report: Report) -> dict[str, Any]:
+    """The `--output-format json` object (docs/cli.md describes it)."""
+    return {
+        "schema": JSON_SCHEMA,
+        "exit_code": report.exit_code,
+        "kernels": [kernel_to_json(k) for k in report.kernels],
+        "diagnostics": [diagnostic_to_json(d) for d in report.diagnostics],
+    }
+
+
+def kernel_to_json(kernel: KernelReport) -> dict[str, Any]:
+    return {
+        "kernel": kernel.kernel,
+        "source": str(kernel.source.path),
+        "port": kernel.port_path,
+        "ok": kernel.ok,
+        "verified": is_verified(kernel),
+        "instances": instances_to_json(kernel.instances),
+        "holes": [hole_to_json(h) for h in kernel.holes],
+        "verdicts": [verdict_to_json(v) for v in kernel.verdicts],
+        "diagnostics": [diagnostic_to_json(d) for d in kernel.diagnostics],
+        "seconds": {k: round(v, 4) for k, v in kernel.seconds.items()},
+    }
+
+
+def print_json(value: dict[str, Any], stream: TextIO | None = None) -> None:
+    print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False), file=stream or sys.stdout)

@@ -1,0 +1,1 @@
+"""A port under review, without a terminal: regions, decisions, evidence."""

@@ -1,0 +1,1 @@
+"""Where compiled kernels run and are timed: the emulator and GPUs."""

@@ -1,0 +1,49 @@
+"""Backends by name: `--backend auto|emulator|gpu`. The module of a backend is imported when it is chosen."""
+
+from __future__ import annotations
+
+from porter.config import BACKENDS
+from porter.model import Diagnostic, PorterError
+from porter.verify.backends.interface import Backend
+
+
+def choose(name: str = "auto", arch: str = "") -> Backend:
+    """The backend of a name; "auto" takes the first GPU where there is one, "gpu:1" is the second.
+
+    With `arch` ("sm_90a"), a GPU that does not run its cubins is as good as none. Raises PorterError PRT878
+    where it cannot run, PRT952 for another name.
+    """
+    base, _, number = name.partition(":")
+    if base not in BACKENDS or (number and (base != "gpu" or not number.isdecimal())):
+        raise PorterError(Diagnostic("PRT952", f"`backend` is {name!r}", help=f"give one of {', '.join(BACKENDS)}"))
+    if name == "emulator":
+        return _emulator()
+    found, why = _gpu(int(number or 0), arch)
+    if found is not None:
+        return found
+    if base == "gpu":
+        help_ = "`--backend auto` takes the emulator where there is no GPU"
+        raise PorterError(Diagnostic("PRT878", f"the GPU backend cannot run here: {why}", help=help_))
+    return _emulator()
+
+
+def _emulator() -> Backend:
+    from porter.verify.backends.emulator import EmulatorBackend
+
+    return EmulatorBackend()
+
+
+def _gpu(index: int, arch: str) -> tuple[Backend | None, str]:
+    """The GPU backend, or why it cannot run."""
+    from porter.verify.backends.gpu import GpuBackend, has_driver
+
+    if not has_driver():
+        return None, "no NVIDIA driver (libcuda.so.1) on this machine"
+    backend = GpuBackend(index)
+    try:
+        facts = backend.facts
+    except PorterError as error:
+        return None, error.diagnostics[0].message
+    if arch and not facts.runs(arch):
+        return None, f"{facts.name} is {facts.arch} and runs no cubins for {arch}"
+    return backend, ""

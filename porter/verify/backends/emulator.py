@@ -1,0 +1,132 @@
+"""The CPU backend: PTX executed by porter.verify.emulator over the host buffers' own memory."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from porter.case.reader import LaunchShape
+from porter.verify import emulator as ptx
+from porter.verify.backends.interface import Argument, Build, RunResult, Violation
+from porter.verify.emulator.decode import contraction
+from porter.verify.launches.buffers import GUARD_BYTES, HostBuffer
+
+BUDGET = 2_000_000_000  # thread instructions a launch, about; a launch of a verification takes a few million
+
+
+class EmulatorBackend:
+    """Runs builds on the CPU with every check of the emulator on."""
+
+    name = "emulator"
+    checked: tuple[str, ...] = (
+        "out-of-bounds", "misaligned", "uninitialised-read", "read-only-write", "shared-race", "global-race",
+        "missing-fence", "divergent-barrier", "divergent-sync", "deadlock",
+    )  # fmt: skip
+
+    fuses = True  # runs a Build with `fused` as it says
+    sm_count = 8  # of the emulated GPU: launches that fill the machine stay small
+    schedules: tuple[int, ...] = (0, 1, 2)
+
+    def run(
+        self,
+        build: Build,
+        shape: LaunchShape,
+        arguments: Sequence[Argument],
+        schedule: int = 0,
+        checks: bool = True,
+        fill: int = 0,
+        variables: Mapping[str, HostBuffer] | None = None,
+    ) -> RunResult:
+        """One launch, in place. What the emulator does not model comes back as `error`."""
+        start = time.perf_counter()
+        switches = ptx.Checks(
+            uninitialised=checks, shared_races=checks, global_races=checks, bounds=True, alignment=True, fill=fill
+        )
+        try:
+            module = fused_module(build.ptx, build.entry, build.fused) if build.fused else module_of(build.ptx)
+            result = ptx.launch(
+                module,
+                build.entry,
+                shape.grid,
+                shape.block,
+                [as_argument(a) for a in arguments],
+                smem_bytes=shape.smem,
+                cooperative=shape.cooperative,
+                cluster=shape.cluster,
+                checks=switches,
+                seed=schedule,
+                budget=BUDGET,
+                variables=as_variables(variables),
+            )
+        except ptx.PtxError as error:
+            return RunResult(error=str(error), seconds=time.perf_counter() - start)
+        found = tuple(_violation(v) for v in result.violations)
+        return RunResult(found, time.perf_counter() - start, int(result.counts.get("thread_instructions", 0)))
+
+    def tapped(
+        self,
+        build: Build,
+        shape: LaunchShape,
+        arguments: Sequence[Argument],
+        variables: Mapping[str, HostBuffer] | None = None,
+    ) -> tuple[ptx.Taps, ptx.Module]:
+        """One launch with a record of what its threads did. Raises PtxError."""
+        module, taps = module_of(build.ptx), ptx.Taps()
+        ptx.launch(
+            module, build.entry, shape.grid, shape.block, [as_argument(a) for a in arguments], smem_bytes=shape.smem,
+            cooperative=shape.cooperative, cluster=shape.cluster, checks=ptx.Checks(uninitialised=False),
+            budget=BUDGET, taps=taps, variables=as_variables(variables),
+        )  # fmt: skip
+        return taps, module
+
+
+@lru_cache(maxsize=64)
+def module_of(text: str) -> ptx.Module:
+    """The parsed PTX, remembered."""
+    return ptx.load(text)
+
+
+@lru_cache(maxsize=32)
+def fused_module(text: str, entry: str, way: contraction.Way) -> ptx.Module:
+    """The parsed PTX with its products fused into sums, remembered."""
+    return contraction.contracted(module_of(text), entry, way)
+
+
+def as_argument(value: Argument) -> object:
+    """A buffer with its guards left outside, its gaps marked uninitialised; numbers and null as they are."""
+    if not isinstance(value, HostBuffer):
+        return value
+    shift = value.raw.ctypes.data - value.allocation.ctypes.data - GUARD_BYTES if value.raw.size else 0
+    if not shift:
+        return ptx.Buffer(value.raw, value.name, value.initialised, writable=value.spec.role != "in")
+    # misaligned on purpose: the device buffer starts at the aligned byte before, which nobody may read
+    whole = value.allocation[GUARD_BYTES : GUARD_BYTES + shift + value.raw.nbytes]
+    mask = np.zeros(whole.size, bool)
+    mask[shift:] = (
+        np.repeat(value.initialised, value.itemsize) if isinstance(value.initialised, np.ndarray) else value.initialised
+    )
+    return ptx.Buffer(whole, value.name, mask, writable=value.spec.role != "in").at(shift)
+
+
+def as_variables(given: Mapping[str, HostBuffer] | None) -> dict[str, ptx.Buffer]:
+    """Module variables over the host buffers' own memory. What they hold counts as initialised."""
+    return {name: ptx.Buffer(b.raw, b.name, True, writable=b.spec.role != "in") for name, b in (given or {}).items()}
+
+
+def _violation(v: ptx.Violation) -> Violation:
+    times = f" ({v.count} times)" if v.count > 1 else ""
+    message = f"{v.message}{times}; block {v.block}, thread {v.thread}"
+    file, line = own_place([v.loc, *v.callers] if v.loc else [])
+    return Violation(v.kind, message, file, line, v.ptx_line, v.space)
+
+
+_LIBRARY = ("/porter/corpus/lib/", "/nvidia/", "/include/cub/", "/include/cuda")
+
+
+def own_place(places: list[tuple[str, int]]) -> tuple[str, int]:
+    """The innermost place in the user's own file; library code is only named when nothing else is known."""
+    own = [p for p in places if not any(part in p[0] for part in _LIBRARY)]
+    return (own or places or [("", 0)])[0]

@@ -1,0 +1,83 @@
+"""Where a compiled kernel runs: one interface, with the emulator (emulator.py) and GPUs (gpu.py) behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from porter.case.reader import LaunchShape
+from porter.verify.launches.buffers import HostBuffer
+
+Argument = HostBuffer | int | float | bool | None  # None is a null pointer
+
+
+@dataclass(frozen=True)
+class Build:
+    """A compiled kernel: PTX and, where one was made, a cubin.
+
+    `fused`: how the emulator fuses products and sums before it runs the PTX (emulator/decode/contraction.py); "": not
+    at all.
+    """
+
+    label: str  # "original" or "port", for messages
+    ptx: str = field(repr=False)
+    entry: str
+    arch: str
+    cubin: bytes = field(default=b"", repr=False)
+    fused: Literal["", "first", "second"] = ""
+
+
+@dataclass(frozen=True)
+class Violation:
+    """Something a kernel must not do. `kind` is a word (race, ...); `line` the source line, 0: unknown."""
+
+    kind: str
+    message: str
+    file: str = ""
+    line: int = 0
+    ptx_line: int = 0
+    space: str = ""  # of the memory: global, shared, local; "" where it does not apply
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a launch did besides writing to its buffers. `error` is set when it could not be run at all."""
+
+    violations: tuple[Violation, ...] = ()
+    seconds: float = 0.0
+    instructions: int = 0  # thread instructions; 0 where the backend does not count
+    error: str = ""
+
+
+class Backend(Protocol):
+    """Runs builds. Launches write into the HostBuffers they are given."""
+
+    name: str
+    checked: tuple[str, ...]  # kinds of violations that it looks for; what is not listed has not been checked
+    schedules: tuple[int, ...]  # of the repeats that the determinism check compares
+
+    @property
+    def sm_count(self) -> int:
+        """Of the machine: launches that fill it are as large as this says."""
+        ...
+
+    def run(
+        self,
+        build: Build,
+        shape: LaunchShape,
+        arguments: Sequence[Argument],
+        schedule: int = 0,
+        checks: bool = True,
+        fill: int = 0,
+        variables: Mapping[str, HostBuffer] | None = None,
+    ) -> RunResult:
+        """One launch. `schedule` seeds the order in which blocks and warps run; `checks` looks for violations.
+
+        `variables` are what module variables hold, by their names in the PTX: the kernel's writes are in the buffers
+        afterwards.
+
+        `fill` is the byte that shared and local memory is full of at the start. Backends that cannot choose it report
+        no uninitialised reads of these.
+        """
+        ...

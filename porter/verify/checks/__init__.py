@@ -1,0 +1,1 @@
+"""The checks beside numerics: honesty, names, resources, performance, divergence."""

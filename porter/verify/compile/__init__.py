@@ -1,0 +1,1 @@
+"""Ports are imported and compiled in fenced child processes."""

@@ -1,0 +1,115 @@
+"""One ptxas for the code of both original and port, where one is installed (pip's nvidia-cuda-nvcc, or on PATH).
+
+NVRTC and CuTeDSL bring their own assemblers, and the registers in their cubins are compared when there is none here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from porter.corpus.runtime import ArtifactCache, digest, read_cubin
+from porter.verify.compile.toolkit import nvidia_roots
+
+
+@dataclass(frozen=True)
+class Assembled:
+    """What ptxas made of a kernel; `error` is its log when it refused the PTX. Bytes except `registers`."""
+
+    registers: int = 0
+    local_bytes: int = 0
+    spill_stores: int = 0
+    spill_loads: int = 0
+    static_smem: int = 0
+    error: str = ""
+
+
+@cache
+def find_ptxas() -> Path | None:
+    """The newest ptxas among pip's packages and PATH, or None."""
+    return newest_tool("ptxas")
+
+
+def newest_tool(name: str) -> Path | None:
+    """The newest of a toolkit's programs that say their release as ptxas does, among pip's packages and PATH."""
+    found = [f for root in nvidia_roots() if (f := root / "bin" / name).is_file() and os.access(f, os.X_OK)]
+    on_path = shutil.which(name)
+    if on_path:
+        found.append(Path(on_path))
+    return max(found, key=ptxas_version, default=None)
+
+
+@cache
+def ptxas_version(ptxas: Path) -> tuple[int, int]:
+    """(major, minor) of the toolkit a ptxas belongs to; (0, 0) when it does not say."""
+    try:
+        text = subprocess.run([ptxas, "--version"], capture_output=True, text=True, timeout=20).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return (0, 0)
+    found = re.search(r"release (\d+)\.(\d+)", text)
+    return (int(found.group(1)), int(found.group(2))) if found else (0, 0)
+
+
+def readable(ptx: str, ptxas: Path) -> bool:
+    """Whether this ptxas is new enough for the PTX's .version (toolkit 13.n reads up to .version 9.n)."""
+    stated = re.search(r"^\.version\s+(\d+)\.(\d+)", ptx, re.MULTILINE)
+    major, minor = ptxas_version(ptxas)
+    # toolkit 12.3 was .version 8.3, but 12.5 on lag by a minor or not at all: err on the side of trying
+    return stated is None or (int(stated.group(1)), int(stated.group(2))) <= (major - 4, minor)
+
+
+def assemble(ptx: str, entry: str, arch: str, ptxas: Path | None = None) -> Assembled | None:
+    """Registers and memory of one kernel of a PTX module, by ptxas (cached); None when no ptxas can read it.
+
+    Raises KeyError when the assembled module has no such kernel.
+    """
+    folder = _assembled(ptx, arch, ptxas)
+    if folder is None:
+        return None
+    log = (folder / "log").read_text()
+    if not (folder / "kernel.cubin").is_file():
+        return Assembled(error=log.strip())
+    kernel = read_cubin((folder / "kernel.cubin").read_bytes())[entry]
+    spills = re.search(
+        rf"Function properties for {re.escape(entry)}\s*\n.*?(\d+) bytes spill stores, (\d+) bytes spill loads", log
+    )
+    stores, loads = (int(spills.group(1)), int(spills.group(2))) if spills else (0, 0)
+    return Assembled(kernel.registers, kernel.local_bytes, stores, loads, kernel.shared_bytes)
+
+
+def cubin_of(ptx: str, arch: str) -> bytes | None:
+    """The cubin of a PTX module with its line table, by ptxas (cached); None when no ptxas is there, or takes it."""
+    folder = _assembled(ptx, arch, None, "-lineinfo")
+    cubin = folder / "kernel.cubin" if folder else None
+    return cubin.read_bytes() if cubin and cubin.is_file() else None
+
+
+def _assembled(ptx: str, arch: str, ptxas: Path | None, *options: str) -> Path | None:
+    """The folder of the cache with `log` and, unless the PTX was refused, `kernel.cubin`."""
+    tool = ptxas or find_ptxas()
+    if tool is None or not readable(ptx, tool):
+        return None
+
+    def build(folder: Path) -> None:
+        with tempfile.TemporaryDirectory(prefix="porter-ptxas-") as work:
+            source = Path(work) / "kernel.ptx"
+            source.write_text(ptx)
+            output = folder / "kernel.cubin"
+            done = subprocess.run(
+                [tool, "-v", *options, f"-arch={arch}", str(source), "-o", str(output)],
+                capture_output=True,
+                text=True,
+                timeout=300,
+            )
+        (folder / "log").write_text(done.stdout + done.stderr)
+        if done.returncode:
+            output.unlink(missing_ok=True)
+
+    version = ".".join(map(str, ptxas_version(tool)))
+    return ArtifactCache("ptxas").get_or_build(digest(["1", ptx, arch, version, *options]), build)

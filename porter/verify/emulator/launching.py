@@ -1,0 +1,244 @@
+"""ptx.launch and ptx.launch_ranks: arguments, memory, one run, the result."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from porter.verify.emulator.checks import counting
+from porter.verify.emulator.checks.taps import Taps
+from porter.verify.emulator.checks.traffic import TrafficCounter
+from porter.verify.emulator.checks.violations import Checks, Recorder, Violation
+from porter.verify.emulator.decode.ir import Module
+from porter.verify.emulator.decode.lower import lower
+from porter.verify.emulator.decode.program import Program
+from porter.verify.emulator.errors import LaunchError
+from porter.verify.emulator.machine import interpret
+from porter.verify.emulator.machine.accelerate import Accelerator
+from porter.verify.emulator.machine.perturb import Perturbation
+from porter.verify.emulator.machine.scheduler import OutOfBudget
+from porter.verify.emulator.machine.wave import Geometry
+from porter.verify.emulator.memory.arguments import encode_argument, place_buffers
+from porter.verify.emulator.memory.buffers import AddressSpace, Buffer
+from porter.verify.emulator.memory.layout import GLOBAL_BASE, align_up, first_free
+from porter.verify.emulator.memory.module_memory import place_module
+from porter.verify.emulator.memory.tensors import tensors_as_buffers
+
+DEFAULT_BUDGET = 20_000_000_000
+Dim3 = tuple[int, int, int]
+
+
+@dataclass(slots=True)
+class Result:
+    """What a launch did. `counts`: see checks/counting.py. `deadlock`: some threads could never have gone on."""
+
+    entry: str
+    backend: str
+    violations: list[Violation] = field(default_factory=list)
+    counts: dict[str, Any] = field(default_factory=dict)
+    refusal: str = ""  # why compiled code was not used, if it was tried
+    deadlock: bool = False
+    stdout: str = ""
+    seconds: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        return not self.violations
+
+
+def find_entry(module: Module, name: str) -> str:
+    """An entry by its exact name, or by a part of it that only one entry has. Raises LaunchError."""
+    if name in module.entries:
+        return name
+    found = [e for e in module.entries if name in e]
+    if len(found) == 1:
+        return found[0]
+    known = ", ".join(module.entries[:8]) or "none"
+    raise LaunchError(f"{'no' if not found else 'more than one'} entry matches {name!r} (entries: {known})")
+
+
+def _dim(value: int | Sequence[int], what: str) -> Dim3:
+    dims = (value,) if isinstance(value, int) else tuple(int(v) for v in value)
+    dims = (*dims, 1, 1, 1)[:3] if len(dims) <= 3 else dims
+    if len(dims) != 3 or any(d < 1 for d in dims):
+        raise LaunchError(f"{what} must be one to three positive numbers, not {value!r}")
+    return dims  # type: ignore[return-value]
+
+
+def launch(
+    module: Module,
+    entry: str,
+    grid: int | Sequence[int],
+    block: int | Sequence[int],
+    args: Sequence[object],
+    smem_bytes: int = 0,
+    cooperative: bool = False,
+    cluster: int | Sequence[int] = (1, 1, 1),
+    checks: Checks | None = None,
+    seed: int = 0,
+    backend: str = "auto",
+    budget: int | None = None,
+    resident: int = 0,
+    perturb: Perturbation | None = None,
+    taps: Taps | None = None,
+    variables: Mapping[str, Buffer] | None = None,
+) -> Result:
+    """Runs one kernel of a module on the CPU.
+
+    args: per parameter a Buffer, Buffer.at(bytes), torch tensor in CPU memory (used in place, writable, initialised),
+    number, bytes of a struct, or a tuple of buffers (a struct of pointers). smem_bytes: dynamic shared memory.
+    resident: blocks that run at once (0: all of a cooperative launch, else what 132 SMs hold or fewer). seed: 0 runs
+    in the natural order, any other number draws the order of blocks, of warps and of atomics that meet. budget: an
+    upper bound on work, about thread-instructions; exceeding it is a `budget` violation. taps: records what threads do;
+    the numpy interpreter runs then. variables: the memory of module variables by their names, of their sizes; others
+    start afresh at each launch.
+    Raises UnsupportedPtx for instructions that are not modelled, LaunchError for a wrong launch.
+    """
+    return _launch(
+        module, entry, grid, block, [args], smem_bytes, cooperative, cluster, checks, seed, backend, budget, resident,
+        perturb, taps, variables,
+    )  # fmt: skip
+
+
+def launch_ranks(
+    module: Module,
+    entry: str,
+    grid: int | Sequence[int],
+    block: int | Sequence[int],
+    args: Sequence[Sequence[object]],
+    smem_bytes: int = 0,
+    cooperative: bool = False,
+    cluster: int | Sequence[int] = (1, 1, 1),
+    checks: Checks | None = None,
+    seed: int = 0,
+    budget: int | None = None,
+    resident: int = 0,
+) -> Result:
+    """Runs one kernel on several ranks at once, each with a grid and module variables of its own.
+
+    args: the arguments of each rank. All ranks share one address space: a rank reaches its peers through their buffers,
+    a tuple of buffers (a struct of pointers), a PointerTable or a Multicast. `resident` is per rank; `seed` also draws
+    the order of ranks. The rest is as for `launch`; the numpy interpreter runs it.
+    """
+    if not args:
+        raise LaunchError("a launch needs at least one rank")
+    return _launch(
+        module,
+        entry,
+        grid,
+        block,
+        args,
+        smem_bytes,
+        cooperative,
+        cluster,
+        checks,
+        seed,
+        "numpy",
+        budget,
+        resident,
+        None,
+    )
+
+
+def _launch(
+    module: Module,
+    entry: str,
+    grid: int | Sequence[int],
+    block: int | Sequence[int],
+    rank_args: Sequence[Sequence[object]],
+    smem_bytes: int,
+    cooperative: bool,
+    cluster: int | Sequence[int],
+    checks: Checks | None,
+    seed: int,
+    backend: str,
+    budget: int | None,
+    resident: int,
+    perturb: Perturbation | None,
+    taps: Taps | None = None,
+    variables: Mapping[str, Buffer] | None = None,
+) -> Result:
+    started = time.perf_counter()
+    checks = checks or Checks()
+    name = find_entry(module, entry)
+    program = lower(module, name)
+    rank_args = [tensors_as_buffers(args) for args in rank_args]
+    ranks = len(rank_args)
+    geometry = _geometry(program, grid, block, cluster, smem_bytes, ranks)
+    span = first_free(module) - GLOBAL_BASE
+    space = AddressSpace(GLOBAL_BASE + ranks * span)
+    space.module_span = span
+    for rank in range(ranks):
+        place_module(module, program.globals, space, rank * span, variables)
+    parameters = module.declarations[name].params
+    for args in rank_args:
+        if len(args) != len(parameters):
+            raise LaunchError(f"{name} has {len(parameters)} parameters, {len(args)} arguments were given")
+    addresses = place_buffers(rank_args, parameters, space, checks)
+    stride = program.param_bytes if ranks == 1 else align_up(program.param_bytes, 16)
+    params = np.zeros(ranks * stride, np.uint8)
+    for rank, args in enumerate(rank_args):
+        for value, parameter in zip(args, parameters, strict=True):
+            at = rank * stride + program.param_offsets[parameter.name]
+            params[at : at + parameter.size] = np.frombuffer(encode_argument(value, parameter, addresses), np.uint8)
+    envregs: dict[int, list[int]] = {}
+    if cooperative:
+        places = [space.place(Buffer(np.zeros(1024, np.uint8), "grid workspace"), False).base for _ in range(ranks)]
+        envregs = {1: [p >> 32 for p in places], 2: [p & 0xFFFFFFFF for p in places]}
+    recorder = Recorder(module)
+    traffic = TrafficCounter() if checks.counts else None
+    output: list[str] = []
+    resident = interpret.resident_blocks(program, geometry, cooperative, resident)
+    if backend not in ("auto", "numpy", "llvm"):
+        raise LaunchError(f"unknown backend {backend!r}")
+    plain = ranks == 1 and not (seed or perturb or taps is not None or checks.counts or cooperative)
+    plain = plain and not (checks.fill and not checks.uninitialised)  # what is read unseen must be the fill
+    if backend == "llvm" and not plain:
+        raise LaunchError("the llvm backend has no seeds, perturbation, taps, counts, fill or cooperative launches")
+    accelerator = None
+    if backend == "llvm" or (backend == "auto" and plain):
+        accelerator = Accelerator(module, program, geometry, params, space, checks, backend == "llvm")
+    result = Result(name, "numpy")
+    try:
+        spent, crossed, result.deadlock = interpret.run(
+            program, geometry, params, space, checks, recorder, envregs, resident, seed,
+            budget or DEFAULT_BUDGET, perturb, output, accelerator, traffic, taps,
+        )  # fmt: skip
+        if accelerator is not None:
+            result.backend = "llvm" if accelerator.used else "numpy"
+            result.refusal = accelerator.refusal
+        result.counts = counting.summary(program, spent.executions, crossed)
+        if traffic is not None:
+            result.counts["traffic"] = traffic.summary()
+    except OutOfBudget:
+        recorder.add(
+            "budget", None, np.zeros(1, np.int64), lambda lane: ((0, 0, 0), (0, 0, 0), None),
+            "the launch was ended: it did more work than its budget allows",
+        )  # fmt: skip
+    space.finish()
+    result.violations = recorder.violations
+    result.stdout = "".join(output)
+    result.seconds = time.perf_counter() - started
+    return result
+
+
+def _geometry(program: Program, grid: object, block: object, cluster: object, smem_bytes: int, ranks: int) -> Geometry:
+    g, b, c = _dim(grid, "grid"), _dim(block, "block"), _dim(cluster, "cluster")  # type: ignore[arg-type]
+    threads = b[0] * b[1] * b[2]
+    if threads > 1024:
+        raise LaunchError(f"a block has at most 1024 threads, not {threads}")
+    if any(x % y for x, y in zip(g, c, strict=True)):
+        raise LaunchError(f"grid {g} is not a multiple of cluster {c}")
+    wanted = program.directives.get("reqntid")
+    if wanted and (*wanted, 1, 1)[:3] != b:
+        raise LaunchError(f"{program.entry} requires blocks of {(*wanted, 1, 1)[:3]} threads, not {b}")
+    most = program.directives.get("maxntid")
+    if most and threads > int(np.prod(most)):
+        raise LaunchError(f"{program.entry} allows at most {int(np.prod(most))} threads a block, not {threads}")
+    if smem_bytes < 0 or program.dynamic_offset + smem_bytes > 1 << 20:
+        raise LaunchError(f"shared memory of {program.dynamic_offset + smem_bytes} bytes is too much")
+    return Geometry(g, b, c, smem_bytes, program, ranks)

@@ -1,0 +1,1 @@
+"""The machine that runs a program: warps, barriers, scheduling."""

@@ -1,0 +1,1 @@
+"""Memory of the emulated machine, and every way to access it."""

@@ -1,0 +1,1 @@
+"""Which launches are verified, and the buffers they run on."""

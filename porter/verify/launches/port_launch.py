@@ -1,0 +1,71 @@
+"""The launches that a port itself asks for: its `launch_config`, evaluated in a child process, remembered on disk."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from porter.case.expressions import Value
+from porter.case.reader import Case, LaunchShape, Point
+from porter.corpus.runtime import ArtifactCache, digest
+from porter.corpus.runtime.sources import source_closure
+from porter.model import Diagnostic, PorterError
+from porter.source import Span
+from porter.syntax import module_tree
+from porter.verify.compile.worker import launch_shapes
+
+FUNCTION = "launch_config"
+_BATCH = 4000  # calls a request
+
+
+def port_launches(
+    port_path: Path, case: Case, wanted: Sequence[tuple[Mapping[str, Value], Point]], sm_count: int
+) -> list[LaunchShape]:
+    """The port's launch for each (template values, point). Cooperation and clusters are the case's.
+
+    Raises PorterError PRT807 when the port has no launch_config or it fails, with its line.
+    """
+    parameters, takes_all = _signature(port_path)
+    calls = []
+    for values, point in wanted:
+        names = {**point.names(values), "sm_count": sm_count}
+        calls.append({k: v for k, v in names.items() if takes_all or k in parameters})
+    sources = [f"{file.name} {sha}" for file, sha in source_closure(port_path)]
+    cache = ArtifactCache("port-launches")
+    key = digest(["1", *sources, json.dumps([calls, sm_count])])
+    folder = cache.get(key)
+    if folder is None:
+        answers = []
+        for start in range(0, len(calls), _BATCH):
+            answers += launch_shapes(port_path, calls[start : start + _BATCH], sm_count)
+        for answer, (_, point) in zip(answers, wanted, strict=True):
+            if answer.error:
+                message = f"{FUNCTION} fails at {point}: {answer.error}"
+                raise PorterError(Diagnostic("PRT807", message, Span(str(port_path), answer.line)))
+        rows = [[list(a.grid), list(a.block), a.smem_bytes] for a in answers]
+        folder = cache.put(key, {"launches.json": json.dumps(rows).encode()})
+    rows = json.loads((folder / "launches.json").read_text())
+    found = []
+    for (grid, block, smem), (values, point) in zip(rows, wanted, strict=True):
+        cluster = case.launch_at(point, values, sm_count).cluster
+        found.append(LaunchShape(_three(grid), _three(block), smem, case.launch.cooperative, cluster))
+    return found
+
+
+def _three(values: Sequence[int]) -> tuple[int, int, int]:
+    padded = [*values, 1, 1, 1]
+    return (padded[0], padded[1], padded[2])
+
+
+def _signature(port_path: Path) -> tuple[set[str], bool]:
+    """Parameter names of launch_config, and whether it takes any keyword."""
+    tree = module_tree(port_path.read_text(encoding="utf-8"))
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name == FUNCTION:
+            arguments = node.args
+            names = {a.arg for a in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]}
+            return names, arguments.kwarg is not None
+    message = f"the port has no {FUNCTION}: nothing says how it is launched"
+    raise PorterError(Diagnostic("PRT807", message, Span(str(port_path), 1)))

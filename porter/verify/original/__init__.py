@@ -1,0 +1,1 @@
+"""The original kernel as PTX and cubin, by NVRTC."""

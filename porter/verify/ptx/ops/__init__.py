@@ -1,6 +1,0 @@
-"""The table of typed operations: what each pure PTX instruction computes, written once over the algebra."""
-
-from porter.verify.ptx.ops import bits, compare, convert, floating, half, integer, move, packed  # noqa: F401  (fill the table)
-from porter.verify.ptx.ops.table import PureOp, resolve, supported_bases
-
-__all__ = ["PureOp", "resolve", "supported_bases"]
