@@ -7,7 +7,6 @@ from porter.corpus.lib.cluster import *  # noqa: F403
 from porter.corpus.lib.cluster_reductions import *  # noqa: F403
 from porter.corpus.lib.exp_sums import *  # noqa: F403
 from porter.corpus.lib.floats import *  # noqa: F403
-from porter.corpus.lib.group_scales import *  # noqa: F403
 from porter.corpus.lib.half_math import *  # noqa: F403
 from porter.corpus.lib.inline import *  # noqa: F403
 from porter.corpus.lib.integers import *  # noqa: F403
@@ -16,6 +15,7 @@ from porter.corpus.lib.ordered import *  # noqa: F403
 from porter.corpus.lib.packed import *  # noqa: F403
 from porter.corpus.lib.pointers import *  # noqa: F403
 from porter.corpus.lib.quantisation.fp8_scales import *  # noqa: F403
+from porter.corpus.lib.quantisation.group_scales import *  # noqa: F403
 from porter.corpus.lib.quantisation.int8_scales import *  # noqa: F403
 from porter.corpus.lib.quantisation.narrow_floats import *  # noqa: F403
 from porter.corpus.lib.sync import *  # noqa: F403

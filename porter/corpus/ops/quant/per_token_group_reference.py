@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-LEAST_POWER_OF = 1e-10  # as porter.corpus.lib.group_scales
+LEAST_POWER_OF = 1e-10  # as porter.corpus.lib.quantisation.group_scales
 _INFINITE = 255  # ue8m0's code
 
 

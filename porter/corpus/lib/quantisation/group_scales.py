@@ -3,10 +3,10 @@
 from cutlass import Float32, Uint32
 
 from porter.corpus.lib.floats import fmax, fmin
-from porter.corpus.lib.fp8_scales import absmax
-from porter.corpus.lib.int8_scales import pack_int8
 from porter.corpus.lib.integers import select
 from porter.corpus.lib.packed import pack_e4m3
+from porter.corpus.lib.quantisation.fp8_scales import absmax
+from porter.corpus.lib.quantisation.int8_scales import pack_int8
 from porter.corpus.lib.warp import shfl_xor, warp_max
 
 LEAST_POWER_OF = 1e-10  # scales that become powers of two are at least this
