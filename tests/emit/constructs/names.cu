@@ -166,3 +166,36 @@ __global__ void loops_that_change_their_end(int* i, unsigned* u, float* f, int n
   for (int k = n & 7; k >= 0; k -= 3) sum = sum * 3 + k;
   i[t] = sum + j * 1000;
 }
+
+__device__ int first_above(const int* p, int limit, int& turns) {
+  for (int k = 0; k < 6; k++) {
+    for (int m = 3; m-- > 0;) {
+      turns++;
+      if (small(p, k * 4 + m) > limit) return k;
+    }
+  }
+  return -1;
+}
+
+__global__ void flags_of_nested_loops(int* i, unsigned* u, float* f, int n) {
+  int t = threadIdx.x, sum = 0, turns = 0, fuel = 4;
+  do {
+    if (i[t] > 0 || fuel < 3) {
+      for (int j = 5; j-- > 0;) sum += j;
+    } else if (i[t + 64] > 0) {
+      break;
+    }
+    sum = sum * 3 + 1;
+  } while (--fuel > 0 && t >= 7);
+  while (true) {
+    int found = first_above(i, 200 - sum % 7, turns);
+    if (turns > 20) break;
+    sum += found;
+    for (int j = 2; j-- > 0;) {
+      if (j == (i[t] & 1)) continue;
+      sum += j * 5;
+    }
+    turns++;
+  }
+  i[t] = sum + turns * 1000;
+}
