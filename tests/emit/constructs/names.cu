@@ -181,12 +181,17 @@ __global__ void flags_of_nested_loops(int* i, unsigned* u, float* f, int n) {
   int t = threadIdx.x, sum = 0, turns = 0, fuel = 4;
   do {
     if (i[t] > 0 || fuel < 3) {
+      sum = sum * 3 + 1;
       for (int j = 5; j-- > 0;) sum += j;
     } else if (i[t + 64] > 0) {
       break;
     }
-    sum = sum * 3 + 1;
   } while (--fuel > 0 && t >= 7);
+  i[t] = sum;
+}
+
+__global__ void flags_of_inlined_functions(int* i, unsigned* u, float* f, int n) {
+  int t = threadIdx.x, sum = 0, turns = 0;
   while (true) {
     int found = first_above(i, 200 - sum % 7, turns);
     if (turns > 20) break;
