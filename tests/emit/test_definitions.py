@@ -156,6 +156,21 @@ def test_a_value_of_one_instance_is_not_another_ones(tmp_path: Path) -> None:
     assert "lib.c_div(n, 2)" in text and "range_constexpr(n)" not in text
 
 
+POINTED_ELSEWHERE = """\
+__global__ void k(int* out, const int* __restrict__ in) {
+  const int* p = in;
+  const int** where = &p;
+  *where = out;
+  out[threadIdx.x] = p[threadIdx.x + 1] + in[threadIdx.x];
+}
+"""
+
+
+def test_a_pointer_that_another_one_reaches_keeps_no_promise(tmp_path: Path) -> None:
+    text = emitted(tmp_path, "py", POINTED_ELSEWHERE)
+    assert text.count("lib.ldg(") == 1
+
+
 # ---------------------------------------------------------------- numbers
 
 

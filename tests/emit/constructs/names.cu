@@ -204,3 +204,25 @@ __global__ void flags_of_inlined_functions(int* i, unsigned* u, float* f, int n)
   }
   i[t] = sum + turns * 1000;
 }
+
+__device__ int of_neighbour(int v) {
+  __shared__ int part[64];
+  {
+    int part = v / 2;
+    v += part;
+  }
+  {
+    int part = v / 3;
+    v += part;
+  }
+  part[threadIdx.x] = v;
+  __syncthreads();
+  return part[threadIdx.x ^ 1];
+}
+
+__global__ void names_of_shared_arrays(int* i, unsigned* u, float* f, int n) {
+  __shared__ int part[64];
+  part[threadIdx.x] = small(i, threadIdx.x);
+  __syncthreads();
+  i[threadIdx.x] = of_neighbour(part[63 - threadIdx.x]);
+}
