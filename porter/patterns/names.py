@@ -26,8 +26,8 @@ class Names:
 
 
 def raw_name(name: str) -> str:
-    """A local's name in the source: names that are not unique have a number behind them."""
-    return re.sub(r"_\d+$", "", name)
+    """A local's name in the source: names that are not unique have numbers behind them."""
+    return re.sub(r"(_\d+)+$", "", name)
 
 
 def declared(node: Any) -> list[str]:

@@ -6,11 +6,11 @@ A name is only shared by locals of one type: CuTeDSL gives a variable one type w
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from porter import ir
-from porter.patterns.names import substitute
+from porter.patterns.names import Names, substitute
 
 _SUFFIX = re.compile(r"_\d+$")
 
@@ -31,58 +31,86 @@ def _tidy(body: tuple[ir.Stmt, ...], reserved: set[str]) -> tuple[ir.Stmt, ...]:
         if isinstance(n, ir.Decl | ir.SharedDecl):
             types.setdefault(_SUFFIX.sub("", n.name), set()).add((type(n), n.type))
     shared = {n.name for n in ir.walk(body) if isinstance(n, ir.SharedDecl)}
-    return _Tidier(types, reserved | shared).scope(body, {}, frozenset(reserved))
+    used = {n.name for n in ir.walk(body) if isinstance(n, ir.Var | ir.Decl | ir.SharedDecl)}
+    tidier = _Tidier(types, reserved | shared, Names(reserved | used))
+    return tidier.scope(body, _Visible(taken=set(reserved)))
+
+
+@dataclass
+class _Visible:
+    """What a place sees. `values`: the new names of variables; `taken`: the names of the scopes around it, `before`: of
+    those, the ones that are declared already."""
+
+    values: dict[str, ir.Expr] = field(default_factory=dict)
+    taken: set[str] = field(default_factory=set)
+    before: set[str] = field(default_factory=set)
+
+    def inside(self) -> _Visible:
+        return _Visible(dict(self.values), set(self.taken), set(self.before))
 
 
 class _Tidier:
-    def __init__(self, types: dict[str, set[Any]], reserved: set[str]):
+    def __init__(self, types: dict[str, set[Any]], reserved: set[str], names: Names):
         self.types = types
         self.reserved = reserved
+        self.names = names
 
-    def scope(self, body: tuple[Any, ...], values: dict[str, ir.Expr], visible: frozenset[str]) -> tuple[Any, ...]:
-        """One statement list; `visible` are the final names of enclosing scopes."""
+    def scope(self, body: tuple[Any, ...], around: _Visible) -> tuple[Any, ...]:
+        """One statement list."""
         # names of this very list are taken before its nested scopes choose theirs
-        values = dict(values)
-        taken = set(visible)
+        here = around.inside()
+        chosen = {}
         for s in body:
             if isinstance(s, ir.Decl):
-                taken.add(self._choose(s, values, taken))
-        return tuple(self._stmt(s, values, frozenset(taken)) for s in body)
+                chosen[s.name] = self._choose(s, here)
+                here.taken.add(chosen[s.name])
+        out = []
+        for s in body:
+            out.append(self._stmt(s, here))
+            if isinstance(s, ir.Decl):
+                here.before.add(chosen[s.name])
+        return tuple(out)
 
-    def _choose(self, d: ir.Decl, values: dict[str, ir.Expr], taken: set[str]) -> str:
+    def _choose(self, d: ir.Decl, here: _Visible, *, shorten: bool = True) -> str:
         base = _SUFFIX.sub("", d.name)
-        if base == d.name or base in taken or base in self.reserved or len(self.types.get(base, ())) != 1:
+        if d.name in here.before:  # a variable of an enclosing scope has got this name: it keeps its value
+            name = self.names.fresh(base)
+        elif not shorten or base == d.name or base in here.taken | self.reserved or len(self.types.get(base, ())) != 1:
             return d.name
-        values[d.name] = ir.Var(base, type=d.type)
-        return base
+        else:
+            name = base
+        here.values[d.name] = ir.Var(name, type=d.type)
+        return name
 
-    def _stmt(self, s: Any, values: dict[str, ir.Expr], taken: frozenset[str]) -> Any:
+    def _head(self, declarations: Any, here: _Visible, *, shorten: bool) -> None:
+        """Names of what the head of a loop declares."""
+        for d in declarations:
+            if isinstance(d, ir.Decl):
+                name = self._choose(d, here, shorten=shorten)
+                here.taken.add(name)
+                here.before.add(name)
+
+    def _stmt(self, s: Any, here: _Visible) -> Any:
         if isinstance(s, ir.For):
-            inner = dict(values)
-            names = set(taken)
-            for d in s.init:
-                if isinstance(d, ir.Decl):
-                    names.add(self._choose(d, inner, names))
-            head = {"init": substitute(s.init, inner), "step": substitute(s.step, inner)}
-            cond = substitute(s.cond, inner) if s.cond is not None else None
-            return replace(s, **head, cond=cond, body=self.scope(s.body, inner, frozenset(names)))
+            inner = here.inside()
+            self._head(s.init, inner, shorten=True)
+            head = {"init": substitute(s.init, inner.values), "step": substitute(s.step, inner.values)}
+            cond = substitute(s.cond, inner.values) if s.cond is not None else None
+            return replace(s, **head, cond=cond, body=self.scope(s.body, inner))
         if isinstance(s, ir.If):
-            return replace(
-                s,
-                cond=substitute(s.cond, values),
-                then=self.scope(s.then, values, taken),
-                orelse=self.scope(s.orelse, values, taken),
-            )
+            cond = substitute(s.cond, here.values)
+            return replace(s, cond=cond, then=self.scope(s.then, here), orelse=self.scope(s.orelse, here))
         if isinstance(s, ir.While | ir.DoWhile):
             # the test's own statements share the body's scope
-            field = "pre" if isinstance(s, ir.While) else "post"
-            names = {n.name for n in getattr(s, field) if isinstance(n, ir.Decl)}
-            new = replace(s, cond=substitute(s.cond, values), body=self.scope(s.body, values, frozenset(taken | names)))
-            return replace(new, **{field: substitute(getattr(s, field), values)})
+            name = "pre" if isinstance(s, ir.While) else "post"
+            inner = here.inside()
+            self._head(ir.walk(getattr(s, name)), inner, shorten=False)
+            test = substitute(getattr(s, name), inner.values)
+            new = replace(s, cond=substitute(s.cond, inner.values), body=self.scope(s.body, inner))
+            return replace(new, **{name: test})
         if isinstance(s, ir.Scope):
-            return replace(s, body=self.scope(s.body, values, taken))
+            return replace(s, body=self.scope(s.body, here))
         if isinstance(s, ir.Switch):
-            return replace(
-                s, value=substitute(s.value, values), cases=tuple((v, self.scope(b, values, taken)) for v, b in s.cases)
-            )
-        return substitute(s, values)
+            cases = tuple((v, self.scope(b, here)) for v, b in s.cases)
+            return replace(s, value=substitute(s.value, here.values), cases=cases)
+        return substitute(s, here.values)

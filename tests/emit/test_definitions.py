@@ -12,6 +12,7 @@ from porter.emit.evaluate import evaluate, wrapped
 from porter.emit.expressions.ranges import fits, interval, upper
 from porter.emit.generic import ConstVariants, InstanceIf, Variants
 from porter.emit.loops import as_range, trips
+from porter.patterns.tidy_names import tidy_names
 from tests.emit.stages import emitted
 
 
@@ -66,6 +67,24 @@ def test_an_initialiser_means_the_outer_variable() -> None:
 def test_keys_keep_clear_of_names_that_stand_there() -> None:
     body, _ = separate_definitions((ir.Scope((decl("k"),)), ir.Scope((decl("k"), decl("k_2"), use("k")))), 1, ["k_3"])
     assert body[1].body == (decl("k_4"), decl("k_2"), use("k_4"))
+
+
+def test_a_short_name_is_not_given_to_a_variable_around_another_of_that_name() -> None:
+    flag = ir.BOOL
+    inner = (decl("stop", 0, flag), ir.Assign(var("stop", flag), YES), ir.Assign(var("stop_2", flag), YES))
+    outer = (decl("stop_2", 0, flag), ir.While(var("stop_2", flag), (ir.If(YES, inner),)))
+    done = tidy_names(kernel_of(outer)).body
+    kept, loop_ = done
+    first, second, third = loop_.body[0].then
+    assert kept.name == loop_.cond.name == third.target.name
+    assert first.name == second.target.name != kept.name
+    # where the scope is left before the other variable is declared, both may have it
+    done = tidy_names(kernel_of((ir.If(YES, inner[:2]), *outer[:1]))).body
+    assert [done[0].then[0].name, done[1].name] == ["stop", "stop"]
+
+
+def kernel_of(body):
+    return ir.Kernel("k", "k", (), tuple(body), {})
 
 
 def test_arms_share_a_definition_only_where_later_code_means_both() -> None:
@@ -135,6 +154,21 @@ template <int N> __global__ void k(int* out, const int* in) {
 def test_a_value_of_one_instance_is_not_another_ones(tmp_path: Path) -> None:
     text = emitted(tmp_path, "py", VALUE_OF_ONE_INSTANCE, ("k<3>", "k<8>"))
     assert "lib.c_div(n, 2)" in text and "range_constexpr(n)" not in text
+
+
+POINTED_ELSEWHERE = """\
+__global__ void k(int* out, const int* __restrict__ in) {
+  const int* p = in;
+  const int** where = &p;
+  *where = out;
+  out[threadIdx.x] = p[threadIdx.x + 1] + in[threadIdx.x];
+}
+"""
+
+
+def test_a_pointer_that_another_one_reaches_keeps_no_promise(tmp_path: Path) -> None:
+    text = emitted(tmp_path, "py", POINTED_ELSEWHERE)
+    assert text.count("lib.ldg(") == 1
 
 
 # ---------------------------------------------------------------- numbers

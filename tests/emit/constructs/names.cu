@@ -166,3 +166,63 @@ __global__ void loops_that_change_their_end(int* i, unsigned* u, float* f, int n
   for (int k = n & 7; k >= 0; k -= 3) sum = sum * 3 + k;
   i[t] = sum + j * 1000;
 }
+
+__device__ int first_above(const int* p, int limit, int& turns) {
+  for (int k = 0; k < 6; k++) {
+    for (int m = 3; m-- > 0;) {
+      turns++;
+      if (small(p, k * 4 + m) > limit) return k;
+    }
+  }
+  return -1;
+}
+
+__global__ void flags_of_nested_loops(int* i, unsigned* u, float* f, int n) {
+  int t = threadIdx.x, sum = 0, turns = 0, fuel = 4;
+  do {
+    if (i[t] > 0 || fuel < 3) {
+      sum = sum * 3 + 1;
+      for (int j = 5; j-- > 0;) sum += j;
+    } else if (i[t + 64] > 0) {
+      break;
+    }
+  } while (--fuel > 0 && t >= 7);
+  i[t] = sum;
+}
+
+__global__ void flags_of_inlined_functions(int* i, unsigned* u, float* f, int n) {
+  int t = threadIdx.x, sum = 0, turns = 0;
+  while (true) {
+    int found = first_above(i, 200 - sum % 7, turns);
+    if (turns > 20) break;
+    sum += found;
+    for (int j = 2; j-- > 0;) {
+      if (j == (i[t] & 1)) continue;
+      sum += j * 5;
+    }
+    turns++;
+  }
+  i[t] = sum + turns * 1000;
+}
+
+__device__ int of_neighbour(int v) {
+  __shared__ int part[64];
+  {
+    int part = v / 2;
+    v += part;
+  }
+  {
+    int part = v / 3;
+    v += part;
+  }
+  part[threadIdx.x] = v;
+  __syncthreads();
+  return part[threadIdx.x ^ 1];
+}
+
+__global__ void names_of_shared_arrays(int* i, unsigned* u, float* f, int n) {
+  __shared__ int part[64];
+  part[threadIdx.x] = small(i, threadIdx.x);
+  __syncthreads();
+  i[threadIdx.x] = of_neighbour(part[63 - threadIdx.x]);
+}
