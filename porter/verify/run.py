@@ -463,6 +463,7 @@ def _subject(state: _Verification, n: int, values: Mapping[str, Value], referenc
     used = (approximations(texts[0]), approximations(texts[1]))
     reduces = any(has_reduction(t) for t in texts)
     contracts = any(adds_products(t) for t in texts)
+    products = 0.0 if hasattr(request.backend, "fuses") else contraction.choice_of_products(original, port)
     case, variables = request.case, {}
     if request.oracle is None:
         case = with_declared_values(case, build.ptx, build.entry)
@@ -471,7 +472,7 @@ def _subject(state: _Verification, n: int, values: Mapping[str, Value], referenc
         unit, instance = _unit(state), state.instances[n][0].instance
         case = declared_in_source(case, unit, request.info, instance) if unit is not None else case
     return Subject(
-        case, request.info, values, original, port, used, reduces, reference, contracts, variables,
+        case, request.info, values, original, port, used, reduces, reference, contracts, products, variables,
         request.oracle is not None,
     )  # fmt: skip
 
