@@ -47,7 +47,8 @@ class _Tidier:
         for s in body:
             if isinstance(s, ir.Decl):
                 taken.add(self._choose(s, values, taken))
-        return tuple(self._stmt(s, values, frozenset(taken)) for s in body)
+        known = frozenset(taken)
+        return tuple(self._stmt(s, values, known) for s in body)
 
     def _choose(self, d: ir.Decl, values: dict[str, ir.Expr], taken: set[str]) -> str:
         base = _SUFFIX.sub("", d.name)
