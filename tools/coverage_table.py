@@ -204,7 +204,7 @@ def page(results: dict[str, Any]) -> str:
         "`python tools/real_sources.py`.",
         "",
         "*Equal*: original and port of each instance were run on the emulator under its sanitizer, a small launch or "
-        "two with arguments that were made up from the signature; both ran clean, and every byte that they wrote is equal "
+        "two with arguments that were made up from the signature; both ran clean, and all that they wrote is equal "
         "within the verifier's bounds. Nobody says that these arguments make sense to the kernel: *clean* counts the "
         "kernels whose original took some of them. It is no verification, but a wrong port seldom passes it.",
         "",

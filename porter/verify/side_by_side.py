@@ -32,7 +32,8 @@ from porter.verify.numerics.comparison import compare_output
 from porter.verify.numerics.tolerance import adds_products, approximations, derive, has_reduction
 from porter.verify.run_outcome import DIFFERS, EQUAL, FAULTS, NOT_RUN, Outcome
 
-BUDGET = 30_000_000  # thread-instructions of a launch, about
+BUDGET = 30_000_000  # thread-instructions of the original's launch, about
+MORE = 4  # times as many are the port's to use
 SECONDS = 40.0  # for the attempts of an instance
 ENOUGH = 0.6  # of the original's instructions reached by a launch: then other attempts are not made
 SUM = 4096  # terms that a sum across threads is taken to have
@@ -57,12 +58,6 @@ class _Search:
     idle: bool = False  # it ran clean and wrote nothing
     fault: str = ""
     refused: str = ""
-
-
-class Emulated(EmulatorBackend):
-    """Launches small enough for many kernels."""
-
-    budget = BUDGET
 
 
 def side_by_side(
@@ -161,7 +156,7 @@ class _Ran(RunResult):
 def _launch(build: Build, shape: LaunchShape, before: Arguments, memory: Arguments, is_port: bool) -> _Ran:
     """One launch on `memory`, a copy of `before`, with every check of the emulator; reads of uninitialised shared or
     local memory whose values have no effect are left out, as `porter verify` does."""
-    backend = Emulated()
+    backend = EmulatorBackend(BUDGET * (MORE if is_port else 1))
     result = _run(backend, build, shape, memory, is_port, True, 0)
     idle = [v for v in result.violations if v.kind == "uninitialised-read" and v.space in ("shared", "local")]
     for fill in FILLS if idle else ():

@@ -27,9 +27,11 @@ class EmulatorBackend:
     )  # fmt: skip
 
     fuses = True  # runs a Build with `fused` as it says
-    budget = BUDGET
     sm_count = 8  # of the emulated GPU: launches that fill the machine stay small
     schedules: tuple[int, ...] = (0, 1, 2)
+
+    def __init__(self, budget: int = BUDGET) -> None:
+        self.budget = budget  # thread-instructions of a launch, about
 
     def run(
         self,

@@ -29,6 +29,7 @@ TARGETS = 16
 SMEM_BYTES = 48 << 10
 
 _FEW = re.compile(r"^(B|b|T|NH)$|token|batch|rows?$|seq|len|nnz|top_?k|^k$|^m$|layer|expert|beam", re.I)
+_STRIDE = re.compile(r"stride", re.I)
 _NONE = re.compile(r"offset|start|begin|rank|seed|^is_|^has_|^use_|pos$|shift", re.I)
 
 
@@ -61,6 +62,7 @@ ATTEMPTS = (
     Attempt(64, 1, (4, 8, 4)),
     Attempt(32, 1, (32, 4)),
     Attempt(1024, 1),
+    Attempt(16, 1, few=8),
     Attempt(64, 0, (32,), "zero", 1, 1),
     Attempt(8, 1, few=2),
     Attempt(2, 0, integers="zero", few=1),
@@ -122,7 +124,7 @@ class Arguments:
 
     def of_port(self) -> list[object]:
         """One argument a leaf."""
-        return [_device(leaf.value) for leaf in self.leaves]
+        return [as_device(leaf.value) for leaf in self.leaves]
 
     def of_original(self) -> list[object]:
         """One argument a parameter: structs as bytes, those that hold pointers as words and pointers."""
@@ -130,13 +132,13 @@ class Arguments:
         for number, size in enumerate(self.sizes):
             own = [leaf for leaf in self.leaves if leaf.parameter == number]
             if len(own) == 1 and not isinstance(own[0].value, bytes):
-                made.append(_device(own[0].value))
+                made.append(as_device(own[0].value))
                 continue
             data = bytearray(size)
             for leaf in own:
                 if isinstance(leaf.value, bytes):
                     data[leaf.offset : leaf.offset + len(leaf.value)] = leaf.value
-            pointers = {x.offset: _device(x.value) for x in own if not isinstance(x.value, bytes)}
+            pointers = {x.offset: as_device(x.value) for x in own if not isinstance(x.value, bytes)}
             if not pointers:
                 made.append(bytes(data))
                 continue
@@ -145,7 +147,8 @@ class Arguments:
         return made
 
 
-def _device(value: Value) -> object:
+def as_device(value: Value) -> object:
+    """A value as ptx.launch takes it."""
     if isinstance(value, PointersTo):
         places = [as_argument(b) for b in value.items]
         items = [places[n % len(places)] for n in range(TABLE)]
@@ -160,8 +163,22 @@ def make_arguments(params: Sequence[ir.FunctionParam], attempt: Attempt) -> Argu
         pointer = ir.Pointer(p.type) if p.by_ref else p.type
         made.sizes.append(ir.sizeof(pointer))
         for name, t, offset in _leaves(pointer, p.name, 0):
-            made.leaves.append(Leaf(name, t, number, offset, _value(name, t, attempt)))
+            made.leaves.append(Leaf(name, t, number, offset, make_value(name, t, attempt)))
+    for group in _stride_groups(made.leaves):
+        for level, leaf in enumerate(reversed(group)):
+            assert isinstance(leaf.type, ir.Scalar)
+            leaf.value = _words(leaf.type, np.array([attempt.size**level]))
     return made
+
+
+def _stride_groups(leaves: Sequence[Leaf]) -> list[list[Leaf]]:
+    """The strides of each tensor with several, outermost first as signatures have them (`x_stride_b, x_stride_h`)."""
+    groups: dict[str, list[Leaf]] = {}
+    for leaf in leaves:
+        found = _STRIDE.search(leaf.name)
+        if found and isinstance(leaf.type, ir.Scalar) and is_integer(leaf.type.name):
+            groups.setdefault(leaf.name[: found.end()], []).append(leaf)
+    return [g for g in groups.values() if len(g) > 1]
 
 
 def _leaves(t: ir.Type, name: str, offset: int) -> Iterator[tuple[str, ir.Type, int]]:
@@ -178,17 +195,18 @@ def _leaves(t: ir.Type, name: str, offset: int) -> Iterator[tuple[str, ir.Type, 
         yield name, t, offset
 
 
-def _value(name: str, t: ir.Type, attempt: Attempt) -> Value:
+def make_value(name: str, t: ir.Type, attempt: Attempt) -> Value:
+    """A plausible value for one scalar or pointer argument. Raises NotMadeUp."""
     if isinstance(t, ir.Pointer):
         return _memory(name, t.elem, attempt)
     assert isinstance(t, ir.Scalar)
-    return _words(t, np.array([_number(name.split(".")[-1], t, attempt)]))
+    return _words(t, np.array([_number(name, t, attempt)]))
 
 
 def _number(name: str, t: ir.Scalar, attempt: Attempt) -> float:
     """A number for a scalar argument: small ones for counts of rows, zero for offsets and flags."""
     if t.is_float:
-        return 0.5
+        return 0.5 + zlib.crc32(name.encode()) % 16 / 64  # another one for each: one in the place of another shows
     if _NONE.search(name) or ir.sizeof(t) == 1:
         return 0
     return min(attempt.size, attempt.few) if _FEW.search(name) else attempt.size
