@@ -154,12 +154,13 @@ def run_all(
     made: Sequence[CompileResult],
 ) -> list[dict[str, Any]]:
     """One small launch of original and port of each instance, as porter.verify.side_by_side tells it."""
+    from porter.patterns.symbols import same_symbols
     from porter.verify.launches.made_up import launched_threads
     from porter.verify.run_outcome import NOT_RUN, Outcome
 
     blocks = [launch.block for launch in unit.launches if launch.kernel.split("::")[-1] == info.name]
     outcomes = []
-    for instance, kernel, port in zip(instances, kernels, made, strict=True):
+    for instance, kernel, port in zip(instances, same_symbols(list(kernels)), made, strict=True):
         threads = launched_threads(blocks, unit.source.text, instance_values(info, instance))
 
         def stop(*_: object) -> None:
@@ -190,9 +191,8 @@ def run_one(
 
     (build,) = build_original(unit.source, unit.options, info, (instance,), unit=unit)
     original = Build("original", build.ptx, build.entry, unit.options.arch)
-    return side_by_side(
-        str(instance), kernel.params, original, Build("port", port.ptx, port.entry, unit.options.arch), threads
-    )
+    ported = Build("port", port.ptx, port.entry, unit.options.arch)
+    return side_by_side(str(instance), kernel.params, original, ported, threads, kernel.symbols)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ This is no verification: a launch or two, no case, arguments that nobody chose. 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -28,6 +28,7 @@ from porter.verify.launches.made_up import (
     launch_of,
     make_arguments,
 )
+from porter.verify.launches.symbols import means, reached_variables
 from porter.verify.numerics.comparison import compare_output
 from porter.verify.numerics.tolerance import adds_products, approximations, derive, has_reduction
 from porter.verify.run_outcome import DIFFERS, EQUAL, FAULTS, NOT_RUN, Outcome
@@ -37,6 +38,15 @@ MORE = 4  # times as many are the port's to use
 SECONDS = 40.0  # for the attempts of an instance
 ENOUGH = 0.6  # of the original's instructions reached by a launch: then other attempts are not made
 SUM = 4096  # terms that a sum across threads is taken to have
+
+
+@dataclass
+class _Signature:
+    """What the kernel takes; `variables`: the original's module variables by the parameters of the port."""
+
+    params: Sequence[ir.FunctionParam]
+    symbols: Sequence[ir.Symbol]
+    variables: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -66,13 +76,19 @@ def side_by_side(
     original: Build,
     port: Build,
     launched: int = 0,
+    symbols: Sequence[ir.Symbol] = (),
     attempts: Sequence[Attempt] = ATTEMPTS,
     clock: Callable[[], float] = time.monotonic,
 ) -> Outcome:
-    """Look for arguments that the original takes, then run the port on them. Never raises for what the kernels do."""
+    """Look for arguments that the original takes, then run the port on them. Never raises for what the kernels do.
+
+    `launched` is the number of threads of a block in the source's own launch, 0: unknown.
+    """
+    signature = _Signature(params, symbols)
     try:
         bounds = _bounds(original, launched)
-        search = _search(params, original, bounds, attempts, clock)
+        signature.variables = _variables(original, symbols)
+        search = _search(signature, original, bounds, attempts, clock)
     except NotMadeUp as error:
         return Outcome(instance, NOT_RUN, detail=str(error))
     except ptx.PtxError as error:
@@ -84,11 +100,11 @@ def side_by_side(
             return Outcome(instance, NOT_RUN, detail="it writes nothing on made-up arguments")
         return Outcome(instance, FAULTS, detail=search.fault)
     best = max(search.found, key=lambda c: c.reached)
-    again = _search(params, original, bounds, [replace(best.attempt, integers="signed")], clock)
+    again = _search(signature, original, bounds, [replace(best.attempt, integers="signed")], clock)
     for clean in (best, *again.found):
         answer = Outcome(instance, EQUAL, str(clean.attempt), reached=round(clean.reached, 3))
         mine = clean.before.copy()
-        result = _launch(port, clean.shape, clean.before, mine, is_port=True)
+        result = _launch(signature, port, clean.shape, clean.before, mine, is_port=True)
         if result.error:
             return replace(answer, outcome=NOT_RUN, detail=f"the port: {result.error}")
         if result.violations:
@@ -107,8 +123,18 @@ def _bounds(original: Build, launched: int) -> Bounds:
     )
 
 
+def _variables(original: Build, symbols: Sequence[ir.Symbol]) -> dict[str, str]:
+    """The original's module variable of each symbol, by the symbol's parameter."""
+    reached = reached_variables(original.ptx, original.entry) if symbols else {}
+    found = {s.name: [n for n in reached if means(s.declared, n)] for s in symbols}
+    for name, fits in found.items():
+        if len(fits) > 1:
+            raise NotMadeUp(f"`{name}` may be one of {len(fits)} variables")
+    return {name: fits[0] for name, fits in found.items() if fits}
+
+
 def _search(
-    params: Sequence[ir.FunctionParam],
+    signature: _Signature,
     original: Build,
     bounds: Bounds,
     attempts: Sequence[Attempt],
@@ -126,9 +152,9 @@ def _search(
             continue
         tried.add((replace(attempt, block=()), block))
         shape = LaunchShape(grid, block, SMEM_BYTES, cooperative, cluster)
-        before = make_arguments(params, attempt)
+        before = make_arguments(signature.params, attempt, signature.symbols)
         after = before.copy()
-        result = _launch(original, shape, before, after, is_port=False)
+        result = _launch(signature, original, shape, before, after, is_port=False)
         if result.error:
             search.refused = search.refused or result.error
             if result.unsupported:
@@ -153,15 +179,18 @@ class _Ran(RunResult):
     unsupported: bool = False
 
 
-def _launch(build: Build, shape: LaunchShape, before: Arguments, memory: Arguments, is_port: bool) -> _Ran:
+def _launch(
+    signature: _Signature, build: Build, shape: LaunchShape, before: Arguments, memory: Arguments, is_port: bool
+) -> _Ran:
     """One launch on `memory`, a copy of `before`, with every check of the emulator; reads of uninitialised shared or
     local memory whose values have no effect are left out, as `porter verify` does."""
     backend = EmulatorBackend(BUDGET * (MORE if is_port else 1))
-    result = _run(backend, build, shape, memory, is_port, True, 0)
+    names = {} if is_port else signature.variables
+    result = _run(backend, build, shape, memory, is_port, names, True, 0)
     idle = [v for v in result.violations if v.kind == "uninitialised-read" and v.space in ("shared", "local")]
     for fill in FILLS if idle else ():
         again = before.copy()
-        other = _run(backend, build, shape, again, is_port, False, fill)
+        other = _run(backend, build, shape, again, is_port, names, False, fill)
         same = all(np.array_equal(a.raw, b.raw) for a, b in zip(memory.buffers, again.buffers, strict=True))
         if other.error or not same:
             return result
@@ -174,12 +203,14 @@ def _run(
     shape: LaunchShape,
     memory: Arguments,
     is_port: bool,
+    names: Mapping[str, str],
     checks: bool,
     fill: int,
 ) -> _Ran:
     arguments = memory.of_port() if is_port else memory.of_original()
+    variables = {names[n]: b for n, b in memory.variables.items() if n in names}
     try:
-        told, result = backend.emulate(build, shape, arguments, checks=checks, fill=fill)
+        told, result = backend.emulate(build, shape, arguments, 0, checks, fill, variables)
     except ptx.PtxError as error:
         return _Ran(error=str(error), unsupported=isinstance(error, ptx.UnsupportedPtx))
     reached = result.counts.get("instructions_reached", 0) / max(1, result.counts.get("instructions", 1))

@@ -148,6 +148,26 @@ def test_strides_of_one_tensor_fit_into_one_another():
     assert numbers == [8, 64, 8, 1, 8]
 
 
+def test_variables_of_the_original_are_parameters_of_the_port():
+    original = """__constant__ float taps[4]; __device__ int calls;
+        __global__ void k(float* out, int n) {
+          if (blockIdx.x) return;
+          if (threadIdx.x < n) out[threadIdx.x] = taps[threadIdx.x % 4] * 2.0f;
+          if (threadIdx.x == 0) calls += 1; }"""
+    port = """__global__ void k(float* out, int n, int* calls, const float* taps) {
+          if (blockIdx.x) return;
+          if (threadIdx.x < n) out[threadIdx.x] = taps[threadIdx.x %% 4] * %s;
+          if (threadIdx.x == 0) *calls += %s; }"""
+    symbols = (
+        ir.Symbol("calls", "calls", I32, constant=False, initialised=False),
+        ir.Symbol("taps", "taps", ir.Array(F32, 4), constant=True, initialised=False),
+    )
+    taken = params(out=pointer(F32), n=I32, calls=pointer(I32), taps=pointer(F32))
+    assert judged(original, port % ("2.0f", "1"), taken, symbols=symbols).outcome == EQUAL
+    assert "out: " in judged(original, port % ("3.0f", "1"), taken, symbols=symbols).detail
+    assert "calls: " in judged(original, port % ("2.0f", "2"), taken, symbols=symbols).detail
+
+
 def test_arrays_of_pointers_lead_to_memory():
     rows = "__global__ void k(float** rows, int n) { rows[blockIdx.x][threadIdx.x] += n * %s; }"
     taken = params(rows=pointer(pointer(F32)), n=I32)

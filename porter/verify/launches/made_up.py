@@ -83,9 +83,13 @@ class PointersTo:
 Value = HostBuffer | PointersTo | bytes
 
 
+SYMBOL = -1
+
+
 @dataclass
 class Leaf:
-    """One scalar or pointer of the arguments, at `offset` bytes of the original's parameter number `parameter`."""
+    """One scalar or pointer of the arguments, at `offset` bytes of the original's parameter number `parameter`; of none
+    (SYMBOL) where it stands for a variable of the original."""
 
     name: str
     type: ir.Type
@@ -122,6 +126,11 @@ class Arguments:
         leaves = [Leaf(x.name, x.type, x.parameter, x.offset, twin(x.value)) for x in self.leaves]
         return Arguments(leaves, list(self.sizes))
 
+    @property
+    def variables(self) -> dict[str, HostBuffer]:
+        """What the variables of the original hold, by the names of the parameters that stand for them."""
+        return {x.name: x.value for x in self.leaves if x.parameter == SYMBOL and isinstance(x.value, HostBuffer)}
+
     def of_port(self) -> list[object]:
         """One argument a leaf."""
         return [as_device(leaf.value) for leaf in self.leaves]
@@ -156,10 +165,18 @@ def as_device(value: Value) -> object:
     return as_argument(value) if isinstance(value, HostBuffer) else value
 
 
-def make_arguments(params: Sequence[ir.FunctionParam], attempt: Attempt) -> Arguments:
+def make_arguments(
+    params: Sequence[ir.FunctionParam], attempt: Attempt, symbols: Sequence[ir.Symbol] = ()
+) -> Arguments:
     """Arguments for the parameters of a kernel as the front end lowers it. Raises NotMadeUp."""
     made = Arguments()
+    sizes = {s.name: ir.sizeof(s.type) for s in symbols}
     for number, p in enumerate(params):
+        if p.name in sizes:
+            assert isinstance(p.type, ir.Pointer)
+            memory = _filled(p.name, p.type.elem, attempt, sizes[p.name])
+            made.leaves.append(Leaf(p.name, p.type, SYMBOL, 0, memory))
+            continue
         pointer = ir.Pointer(p.type) if p.by_ref else p.type
         made.sizes.append(ir.sizeof(pointer))
         for name, t, offset in _leaves(pointer, p.name, 0):
