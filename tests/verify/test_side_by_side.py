@@ -7,7 +7,15 @@ import pytest
 from porter import ir
 from porter.model import PorterError
 from porter.verify.backends.interface import Build
-from porter.verify.launches.made_up import Attempt, Bounds, NotMadeUp, launch_of, launched_threads, make_arguments
+from porter.verify.launches.made_up import (
+    Attempt,
+    Bounds,
+    NotMadeUp,
+    launch_of,
+    launched_threads,
+    make_arguments,
+    threads_of_cub,
+)
 from porter.verify.original.nvrtc import Program, compile_program, require_nvrtc
 from porter.verify.run_outcome import DIFFERS, EQUAL, FAULTS, NOT_RUN
 from porter.verify.side_by_side import side_by_side
@@ -177,12 +185,23 @@ def test_arrays_of_pointers_lead_to_memory():
         make_arguments(params(p=pointer(pointer(pointer(F32)))), Attempt(64))
 
 
+def test_the_block_is_the_one_that_cub_is_made_for():
+    reduce = ir.Intrinsic("cub::BlockReduce::Sum", (), (F32, 320), type=F32)
+    inside = ir.Function("f", "f", (), ir.VOID, (ir.ExprStmt(reduce),))
+    kernel = ir.Kernel("k", "k", (), (ir.ExprStmt(ir.Call("f", ())),), {"f": inside})
+    assert threads_of_cub(kernel) == 320
+    assert threads_of_cub(ir.Kernel("k", "k", (), (), {})) == 0
+
+
 def test_blocks_are_those_of_the_kernels_bounds_or_of_its_launch():
     assert launch_of(Attempt(64), Bounds(required=(96,)))[1] == (96, 1, 1)
-    assert launch_of(Attempt(64), Bounds(most=(1024,)))[1] == (128, 1, 1)
+    assert launch_of(Attempt(64), Bounds(most=(512,)))[1] == (512, 1, 1)
+    assert launch_of(Attempt(1024), Bounds(most=(512,)))[1] == (128, 1, 1)
     assert launch_of(Attempt(64), Bounds(launched=256))[1] == (256, 1, 1)
     assert launch_of(Attempt(64, block=(16, 16)), Bounds(most=(128,), launched=32))[1] == (32, 1, 1)
     assert launch_of(Attempt(64), Bounds(cluster=(4,))) == ((8, 1, 1), (128, 1, 1), (4, 1, 1))
     text = "#define THREADS 192\nconstexpr int kBlock = 320;\n"
     blocks = ("256", "dim3(THREADS)", "kBlock", "N", "f(x)", "4096")
     assert [launched_threads([b], text, {"N": 64}) for b in blocks] == [256, 192, 320, 64, 0, 0]
+    values = {"T": "float", "BLOCK_SIZE": 4096, "kThreadsPerBlock": 96}
+    assert launched_threads(["f(x)"], text, values) == 96 and launched_threads(["512"], text, values) == 512

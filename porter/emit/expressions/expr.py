@@ -323,6 +323,9 @@ class ExprWriter(CastWriter):
         args = []
         for i, a in enumerate(e.args):
             kind = row.kinds[i] if i < len(row.kinds) else "v"
+            if any(isinstance(t, ir.Struct | ir.Array) for t in variants(a.type, self.s.params.count)):
+                # what a scalar instruction would take of it is its first member
+                return self.hole("PRT502", e.name, f"{e.name} of an aggregate has no translation", e)
             args.append(self.expr(a).text if kind in "sp" else self.value(a).text)
         args += _DEFAULTS.get(e.name, ())[len(args) :]
         if e.rounded and self.is_half(e.type):

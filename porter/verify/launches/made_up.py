@@ -23,6 +23,7 @@ from porter.verify.launches.buffers import HostBuffer, host_buffer, is_integer, 
 from porter.verify.numerics.formats import encode
 
 BUFFER_BYTES = 1 << 20
+LARGE = 1024  # a size from which the block is small, whatever the bounds say
 PERIOD = 10_007  # elements after which the contents of a buffer repeat: no size divides it
 TABLE = 512  # pointers in an array of pointers, to so many different buffers:
 TARGETS = 16
@@ -293,8 +294,8 @@ def _contents(t: ir.Scalar, rng: np.random.Generator, attempt: Attempt) -> np.nd
 
 @dataclass(frozen=True)
 class Bounds:
-    """What a kernel says about its launch: exact and most threads of a block (PTX), blocks of a cluster; and the block
-    of its launch in the source where that is a number, else 0."""
+    """What a kernel says about its launch: exact and most threads of a block (PTX), blocks of a cluster; and the
+    threads of a block that its source names, else 0."""
 
     required: tuple[int, ...] = ()
     most: tuple[int, ...] = ()
@@ -315,8 +316,8 @@ def launch_of(attempt: Attempt, bounds: Bounds) -> tuple[Dim3, Dim3, Dim3]:
         block = attempt.block
     elif bounds.launched:
         block = (min(bounds.launched, threads),)
-    elif bounds.most and threads > 256:
-        block = (min(threads, max(128, attempt.size)),)
+    elif bounds.most and attempt.size < LARGE:
+        block = (threads,)  # as most kernels with bounds are launched; block-wide reductions are made for it
     cluster = _dim3(bounds.cluster)
     return (attempt.blocks * cluster[0], cluster[1], cluster[2]), _dim3(block), cluster
 
@@ -326,11 +327,26 @@ def _dim3(given: tuple[int, ...]) -> Dim3:
     return x, y, z
 
 
+_THREADS = re.compile(r"(?:block|cta|thread).*(?:size|dim|num|count|per)|^(?:block|n?threads|tpb|num_?threads)$", re.I)
 _INTEGER = re.compile(r"\s*(?:dim3\s*\(?)?\s*(\d+|[A-Za-z_]\w*)\s*\)?\s*$")
 
 
+def threads_of_cub(kernel: ir.Kernel) -> int:
+    """The threads of a block for which a kernel's block-wide functions of cub are made; 0 where it has none."""
+    bodies = (kernel.body, *(f.body for f in kernel.functions.values()))
+    for n in ir.walk(bodies):
+        if isinstance(n, ir.Intrinsic) and n.name.startswith("cub::Block") and len(n.targs) > 1:
+            threads = n.targs[1]
+            if isinstance(threads, int) and 0 < threads <= 1024:
+                return threads
+    return 0
+
+
 def launched_threads(blocks: Sequence[str], text: str, values: Mapping[str, object]) -> int:
-    """The threads of a block as a launch in the source has them: a number, a constant of the file, a template value."""
+    """The threads of a block as a launch in the source has them: a number, a constant of the file, a template value.
+
+    Without such a launch: the template value that is named like one. 0: nothing says.
+    """
     for block in blocks:
         found = _INTEGER.match(block)
         if not found:
@@ -342,4 +358,5 @@ def launched_threads(blocks: Sequence[str], text: str, values: Mapping[str, obje
             word = str(given) if isinstance(given, int) else constant.group(1) if constant else "0"
         if 0 < int(word) <= 1024:
             return int(word)
-    return 0
+    named = (v for n, v in values.items() if isinstance(v, int) and not isinstance(v, bool) and _THREADS.search(n))
+    return next((v for v in named if 32 <= v <= 1024), 0)
