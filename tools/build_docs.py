@@ -77,6 +77,23 @@ PRT204 size of the dynamic shared array is unknown
 `--output-format json` prints one object: `schema` (1), `exit_code`, `diagnostics`, and `kernels`, each with `kernel`,
 `source`, `port`, `ok`, `verified`, `instances`, `holes`, `verdicts` (`check`, `status`, `detail`, `data`),
 `diagnostics` and `seconds` by stage. `porter verify`, its formats and what they hold: [verify.md](verify.md).
+
+`porter port --analyze` prints a row a kernel and writes nothing. With `--run` it also launches original and port of
+every instance that compiles on the emulator, under its sanitizer, with arguments that are made up from the signature:
+buffers of 1 MiB, sizes such as 64, small numbers where the kernel reads indices. Several are tried until the original
+runs clean and writes something; then the port gets the same bytes, and both again numbers below zero where the original
+takes them.
+
+| `outcome` | original and port |
+|---|---|
+| `equal` | both ran clean, and what they wrote is equal within the bounds that `porter verify` derives |
+| `differs` | the port wrote something else, or did what the sanitizer reports |
+| `original faults` | the original ran clean on none of the arguments |
+| `not run` | `detail` says why: NVRTC rejects the original, it writes nothing, its memory holds pointers, ... |
+
+An instance has one of them (`runs`), a kernel the worst that could be judged. This finds ports that are plainly wrong;
+it is no verification, which takes a case. With `--analyze`, exit code 0 means that kernels were found, 1 that a port
+differs, 2 that there was nothing to analyse.
 """
 
 

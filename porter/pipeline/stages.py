@@ -179,6 +179,9 @@ def lower(
 
     if info.errors:
         raise PorterError(*info.errors)
+    if not info.is_template and not any(i.args for i in instances) and info.span in unit.cursors:
+        # nothing to instantiate: parsing again would make the time of a file quadratic in its kernels
+        return tuple(lower_kernel(unit, unit.definition(info), info, i, symbols=wanted(case)) for i in instances)
     requests = [(info, instance) for instance in instances]
     whole, cursors, failures = try_specialise(unit.source, unit.options, requests, stand_ins=unit.stand_ins)
     if failures:

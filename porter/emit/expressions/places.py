@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from porter import ir
 from porter.emit import spaces
-from porter.emit.expressions.ranges import INT_MAX, upper
+from porter.emit.expressions.ranges import INT_MAX
 from porter.emit.generic import ConstVariants, variants
 from porter.emit.layout import Leaf
 from porter.emit.text import ADD, ATOM, COMPARE, MUL, Flat, Text, is_null_constant, is_readonly
@@ -56,7 +56,7 @@ class PlaceWriter(TypeWriter):
             return zero, (self.index(index).at(ADD),)
         scale = self.const(step, of_bytes=True)
         scale = scale if scale.isidentifier() or scale.isdigit() else f"({scale})"
-        bound = upper(index, self.s.bounds)
+        bound = self.upper(index)
         text = self.index(index)
         wide = text.static or (bound is not None and bound * max(step) <= INT_MAX) or text.text.startswith("Int64(")
         return zero, (f"{text.at(MUL)} * {scale}" if wide else f"Int64({text.text}) * {scale}",)
@@ -64,12 +64,12 @@ class PlaceWriter(TypeWriter):
     def index(self, e: ir.Expr) -> Text:
         """An index: Int32 is sign-extended by the DSL as C does; unsigned 32-bit values need widening by hand."""
         while isinstance(e, ir.Cast) and e.type in (ir.I64, ir.U64) and self.kinds(e.x.type) <= {"i32"}:
-            if e.type == ir.U64 and upper(e.x, self.s.bounds) is None:
+            if e.type == ir.U64 and self.upper(e.x) is None:
                 break
             e = e.x
         t = e.type
         if self.kinds(t) <= {"u32"}:
-            if upper(e, self.s.bounds) is not None:
+            if self.upper(e) is not None:
                 low = self.low32(e)
                 if low is not None:
                     return low

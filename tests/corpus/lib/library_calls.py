@@ -208,6 +208,7 @@ CALLS = {
     "ld_volatile": lambda v: lib.ld_volatile(v.n + 3, Int32),
     "st_volatile": lambda v: lib.st_volatile(v.n + 3, v.i),
     "atomic_add": lambda v: lib.atomic_add(v.n + 3, v.i),
+    "atomic_add_pair": lambda v: [lib.atomic_add_pair(v.f + 2, *v.half(t)[:2]) for t in HALVES],
     "atomic_sub": lambda v: lib.atomic_sub(v.n + 3, v.i),
     "atomic_max": lambda v: [lib.atomic_max(v.n + 3, v.i), lib.atomic_max(v.m + 3, v.u)],
     "atomic_min": lambda v: [lib.atomic_min(v.n + 3, v.i), lib.atomic_min(v.m + 3, v.u)],
