@@ -41,6 +41,11 @@ from porter.corpus.ops.norm.quantised import (
     rms_norm_per_block_quant,
     rms_norm_static_fp8_quant,
 )
+from porter.corpus.ops.quant.block_scaled import (
+    mxfp4_quantize,
+    mxfp8_quantize,
+    scaled_fp4_quant,
+)
 from porter.corpus.ops.quant.per_token import (
     dynamic_per_token_scaled_fp8_quant,
     dynamic_scaled_int8_quant,
@@ -85,6 +90,8 @@ __all__ = [
     "gelu_tanh_and_mul",
     "layer_norm",
     "mul_and_silu",
+    "mxfp4_quantize",
+    "mxfp8_quantize",
     "per_token_group_fp8_quant",
     "per_token_group_fp8_quant_packed",
     "per_token_group_quant_int8",
@@ -100,6 +107,7 @@ __all__ = [
     "rope_quantize_fp8",
     "rotary_embedding",
     "rotary_embedding_fp8",
+    "scaled_fp4_quant",
     "silu_and_mul",
     "silu_and_mul_per_block_quant",
     "silu_and_mul_quant",
