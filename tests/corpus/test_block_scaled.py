@@ -284,3 +284,40 @@ def test_wrong_operands_are_refused():
 def test_the_reference_searches_for_codes_as_this_file_does():
     x = torch.cat([torch.randn(4096) * 3, torch.tensor([NAN, INF, -INF, 0.0, -0.0, 1e-40, 5.0, -5.0])])
     assert torch.equal(nibbles(reference.pack_e2m1(x)), nearest(x))
+
+
+# ---------------------------------------------------------------- activations
+
+
+@pytest.mark.parametrize(
+    ("name", "act", "quantiser", "layout", "arch"),
+    [("silu_and_mul_nvfp4_quant", "silu", "scaled_fp4_quant", "128x4", "sm_90a"),
+     ("silu_and_mul_nvfp4_quant", "silu", "scaled_fp4_quant", "linear", "sm_100a"),
+     ("silu_and_mul_mxfp4_quant", "silu", "mxfp4_quantize", "8x4", "sm_90a"),
+     ("silu_and_mul_mxfp8_quant", "silu", "mxfp8_quantize", "linear", "sm_90a"),
+     ("gelu_tanh_and_mul_nvfp4_quant", "gelu_tanh", "scaled_fp4_quant", "linear", "sm_90a"),
+     ("gelu_tanh_and_mul_mxfp8_quant", "gelu_tanh", "mxfp8_quantize", "128x4", "sm_100a")],
+)  # fmt: skip
+def test_activations_are_those_without_quantisation(name, act, quantiser, layout, arch):
+    """Equal to the activation with one rounding and a quantisation after it."""
+    x = odd_values(7, 320)
+    product = torch.zeros(7, 160).bfloat16()
+    run(getattr(corpus, f"{act}_and_mul"), product, x, "flashinfer", arch=arch)
+    codes, _, scale, *rest = operands(quantiser, product, layout, g=30.0)
+    wanted = both(quantiser, (codes, product, scale, *rest), arch)
+    got = codes.clone(), scale.clone()
+    run(getattr(corpus, name), *got, x, *rest, arch=arch)
+    assert torch.equal(bits(got[0]), bits(wanted[0])) and torch.equal(got[1], wanted[1])
+
+
+def test_activations_refuse_by_their_own_names():
+    x = torch.randn(4, 192).bfloat16()
+    codes, _, scale, *rest = operands("scaled_fp4_quant", x[:, :96])
+    call = corpus.silu_and_mul_nvfp4_quant
+    for arguments, text in (
+        ((codes[:3], scale, x, *rest), "result has shape"), ((codes, scale[:3], x, *rest), "result_block_scale has sh"),
+        ((codes, scale, x[:, :191], *rest), "even"), ((codes, scale, x, torch.ones(2), *rest[1:]), "input_global_scale"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=text):
+            run(call, *arguments)
+    assert run(call, codes[:0], scale[:0], x[:0], *rest) == []

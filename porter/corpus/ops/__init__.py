@@ -46,6 +46,13 @@ from porter.corpus.ops.quant.block_scaled import (
     mxfp8_quantize,
     scaled_fp4_quant,
 )
+from porter.corpus.ops.quant.gated_block_scaled import (
+    gelu_tanh_and_mul_mxfp8_quant,
+    gelu_tanh_and_mul_nvfp4_quant,
+    silu_and_mul_mxfp4_quant,
+    silu_and_mul_mxfp8_quant,
+    silu_and_mul_nvfp4_quant,
+)
 from porter.corpus.ops.quant.per_token import (
     dynamic_per_token_scaled_fp8_quant,
     dynamic_scaled_int8_quant,
@@ -88,6 +95,8 @@ __all__ = [
     "gelu_new",
     "gelu_quick",
     "gelu_tanh_and_mul",
+    "gelu_tanh_and_mul_mxfp8_quant",
+    "gelu_tanh_and_mul_nvfp4_quant",
     "layer_norm",
     "mul_and_silu",
     "mxfp4_quantize",
@@ -109,6 +118,9 @@ __all__ = [
     "rotary_embedding_fp8",
     "scaled_fp4_quant",
     "silu_and_mul",
+    "silu_and_mul_mxfp4_quant",
+    "silu_and_mul_mxfp8_quant",
+    "silu_and_mul_nvfp4_quant",
     "silu_and_mul_per_block_quant",
     "silu_and_mul_quant",
     "silu_and_mul_with_clamp",

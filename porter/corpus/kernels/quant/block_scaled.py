@@ -20,8 +20,8 @@ class BlockScaled(ChunkedRows, Specialisation):
     """Static choices. A thread has a part of a block, a whole one, or two or four; parts are neighbours in a warp.
 
     d: numbers of a row of the input.  scales: of rows of the output, which may be longer: zeros follow.
-    act: "" or the activation of a gate: the input is (T, 2 d), and what is quantised is the product, rounded to the
-    dtype as `once` says (see Gated).  guard: rows that are none are not read, else the last one stands for them.
+    act: "" or the activation of a gate, "silu" or "gelu_tanh": the input is (T, 2 d), and what is quantised is the
+    product, rounded to the dtype once.  guard: rows that are none are not read, else the last one stands for them.
     align, out_align: bytes of an access at most.  prefetch, lead, stream: as for Gated.
     """
 
@@ -32,7 +32,6 @@ class BlockScaled(ChunkedRows, Specialisation):
     rows: int
     scales: BlockScales
     act: str = ""
-    once: bool = True
     guard: bool = False
     align: int = 16
     out_align: int = 16
@@ -118,9 +117,7 @@ class BlockScaled(ChunkedRows, Specialisation):
             return lib.unpack(parts[0], self.vec, T)
         gates, ups = (lib.unpack(p, self.vec, T) for p in parts)
         act = lib.gelu_tanh if self.act == "gelu_tanh" else lib.silu_exact if T is Float32 else lib.silu
-        if self.once:
-            return lib.round_each([lib.mul_rn(act(g), u) for g, u in zip(gates, ups, strict=True)], T)
-        return lib.unpack(lib.mul_words(lib.pack([act(g) for g in gates], T), parts[1], T), self.vec, T)
+        return lib.round_each([lib.mul_rn(act(g), u) for g, u in zip(gates, ups, strict=True)], T)
 
     @cute.jit
     def store_scales(self, mS: cute.Tensor, row: Int32, col: Int32, code: Uint32):

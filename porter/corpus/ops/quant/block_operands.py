@@ -41,22 +41,23 @@ def check_rule(format: Format, rule: str) -> str:
     return rule
 
 
-def code_rows(format: Format, name: str, codes: Any, input: Any, d: int) -> tuple[int, int]:
-    """(rows, numbers of a row of codes) of codes, called `name`, that are made of rows of `d` numbers.
+def code_rows(format: Format, name: str, codes: Any, other: str, numbers: Any, d: int) -> tuple[int, int]:
+    """(rows, numbers of a row of codes) of codes, called `name`, of rows of `d` numbers: those of `numbers`, which is
+    called `other`, or made of these.
 
     Raises ValueError unless they are as many rows, of `d` codes, or for e4m3 of a multiple of the block not below it;
     Unsupported for rows that are not at even distances.
     """
     check_dtype(name, codes, *(("u8", "e2m1") if format.codes == "e2m1" else ("e4m3",)))
     if d % format.group:
-        raise ValueError(f"a row of input must be whole blocks of {format.group} numbers, it has {d}")
+        raise ValueError(f"a row must be whole blocks of {format.group} numbers, {other} has {d}")
     length = codes.shape[-1] * format.per_byte if codes.dim() else 0
     longer = format.codes == "e4m3" and length > d and length % format.group == 0
-    if codes.shape[:-1] != input.shape[:-1] or (length != d and not longer):
-        want = (*input.shape[:-1], d // format.per_byte)
-        raise ValueError(f"{name} has shape {tuple(codes.shape)}, the rows of input imply {want}")
+    if codes.shape[:-1] != numbers.shape[:-1] or (length != d and not longer):
+        want = (*numbers.shape[:-1], d // format.per_byte)
+        raise ValueError(f"{name} has shape {tuple(codes.shape)}, the rows of {other} imply {want}")
     rows, inner = row_dimensions([(name, codes)])
-    if inner != 1 or row_dimensions([("input", input)])[1] != 1:
+    if inner != 1 or row_dimensions([(other, numbers)])[1] != 1:
         raise Unsupported("rows must be at even distances")
     return rows, length
 

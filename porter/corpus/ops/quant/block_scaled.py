@@ -147,31 +147,39 @@ def _power_of_two(
 
 def _plan(
     device: Device, name: str, format: Format, output: Any, input: Any, output_scale: Any, swizzled: bool,
-    narrow_tiles: bool, rule: str, act: str = "", once: bool = True,
+    narrow_tiles: bool, rule: str,
 ) -> tuple[Any, int, bool] | None:  # fmt: skip
-    """(kernel, blocks, whether it takes the operands as they are); None where there is nothing to do. With `act`, rows
-    of input are gate and up."""
+    if input.dim() < 1:
+        raise ValueError("input has no dimension")
+    return planned(
+        device, name, format, ("output", output), input, ("output_scale", output_scale), (swizzled, narrow_tiles), rule
+    )
+
+
+def planned(
+    device: Device, name: str, format: Format, codes: tuple[str, Any], input: Any, scales: tuple[str, Any],
+    flags: tuple[bool, bool], rule: str, act: str = "",
+) -> tuple[Any, int, bool] | None:  # fmt: skip
+    """(kernel, blocks, whether it takes the operands as they are); None where there is nothing to do. codes, scales:
+    with their names. With `act`, rows of input are gate and up."""
     dtype = check_dtype("input", input, *FLOATS)
     check_rule(format, rule)
-    if input.dim() < 1 or input.shape[-1] % (2 if act else 1):
-        raise ValueError(f"the last dimension of input must be even, input has shape {tuple(input.shape)}")
     d = input.shape[-1] // (2 if act else 1)
-    rows, length = code_rows(format, "output", output, input, d)
-    layout, held = scales_layout(format, "output_scale", output_scale, rows, length, swizzled, narrow_tiles)
+    rows, length = code_rows(format, *codes, "input", input, d)
+    layout, held = scales_layout(format, *scales, rows, length, *flags)
     if rows == 0 or d == 0:
         return None
-    kernel = made_kernel(device, name, format, output, input, block_scales(format, layout, rule, device, length, held),
-                         rows, d, dtype, act, once)  # fmt: skip
-    plain = input.dim() == 2 and is_plain(output, output_scale, held)
-    written = output_scale.numel() * output_scale.element_size() // kernel.scales.columns
+    described = block_scales(format, layout, rule, device, length, held)
+    kernel = _kernel(device, name, format, codes[1], input, described, rows, d, dtype, act)
+    plain = input.dim() == 2 and is_plain(codes[1], scales[1], held)
+    written = scales[1].numel() * scales[1].element_size() // described.columns
     return kernel, kernel.blocks(written), plain
 
 
-def made_kernel(
+def _kernel(
     device: Device, name: str, format: Format, output: Any, input: Any, scales: Any, rows: int, d: int, dtype: str,
-    act: str = "", once: bool = True,
+    act: str,
 ) -> Any:  # fmt: skip
-    """The kernel for operands that have been checked."""
     from porter.corpus.kernels.quant.block_scaled import BlockScaled
 
     length = scales.length
@@ -179,10 +187,10 @@ def made_kernel(
     # 16 bytes of a thread fill what neighbours read; Blackwell has accesses of 32
     vec = 16 if device.capability >= 100 and input.element_size() == 2 and 16 in vecs else 8
     wide = 32 if device.capability >= 100 else 16
-    aligned = access_width(d, [input], most=wide) * input.element_size(), code_access(format, output, length)
+    aligned = access_width(d, [input] if not act else [input, input[..., d:]], most=wide) * input.element_size(), code_access(format, output, length)
     spread = spread_elements(device, name, dtype, rows, d, vec, vecs)
     written = -(-rows // reference.TILE_ROWS[scales.layout]) * reference.TILE_ROWS[scales.layout]
     return BlockScaled(
-        dtype, d, spread.vec or vec, spread.threads, spread.rows, scales, act, once, 4 * written > 5 * rows, *aligned,
+        dtype, d, spread.vec or vec, spread.threads, spread.rows, scales, act, 4 * written > 5 * rows, *aligned,
         device.pdl, spread.prefetch, spread.stream, spread.lead,
     )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from porter.corpus.ops import activation_reference, norm_reference
 from porter.corpus.ops.code_reference import E4M3_MAX, e4m3, quotient
 
 _E2M1_MAX = 6.0
@@ -149,3 +150,58 @@ def as_bytes(t: Any) -> Any:
     import torch
 
     return t if t.dtype == torch.uint8 else t.view(torch.uint8)
+
+
+def gated(
+    act: str, result: Any, scale: Any, input: Any, group: int, flags: tuple[bool, bool], given: Any, rule: str
+) -> None:
+    """See porter.corpus.ops.quant.gated_block_scaled."""
+    product = input.new_empty((*input.shape[:-1], input.shape[-1] // 2))
+    activations = {"silu": activation_reference.silu_and_mul, "gelu_tanh": activation_reference.gelu_tanh_and_mul}
+    activations[act](product, input, "flashinfer")
+    _quantise(result, product, scale, layout_of(*flags), group, given, rule)
+
+
+def normalised(
+    result: Any, scale: Any, input: Any, weight: Any, epsilon: float, residual: Any, group: int,
+    flags: tuple[bool, bool], given: Any, rule: str,
+) -> None:  # fmt: skip
+    """See porter.corpus.ops.quant.norm_block_scaled."""
+    norm = input.clone()
+    if residual is None:
+        norm_reference.rms_norm(norm, input, weight, epsilon)
+    else:
+        norm_reference.fused_add_rms_norm(norm, residual, weight, epsilon)
+    _quantise(result, norm, scale, layout_of(*flags), group, given, rule)
+
+
+def dequantise(
+    output: Any, input: Any, scale: Any, given: Any, flags: tuple[bool, bool], group: int
+) -> None:
+    """See porter.corpus.ops.quant.block_dequantised."""
+    import torch
+
+    if not output.numel():
+        return
+    fp8, d = input.dtype == torch.float8_e4m3fn, output.shape[-1]
+    codes = (input.float() if fp8 else unpack_e2m1(as_bytes(input))).reshape(-1, input.shape[-1] * (1 if fp8 else 2))
+    rows, length = codes.shape
+    code = deinterleaved(as_bytes(scale).reshape(-1), rows, length // group, layout_of(*flags))
+    if group == 16:
+        factor = code.contiguous().view(torch.float8_e4m3fn).float() / given.float()
+    else:
+        factor = torch.ldexp(torch.ones((), dtype=torch.float64, device=code.device), code.int() - 127).float()
+        factor = factor.masked_fill(code == 255, float("nan"))
+    values = (codes.view(rows, -1, group) * factor[..., None]).view(rows, length)[:, :d]
+    output.copy_(values.to(output.dtype).view(output.shape))
+
+
+def deinterleaved(flat: Any, rows: int, columns: int, layout: str) -> Any:
+    """The (rows, columns) bytes of scales that lie in memory as `layout` has them."""
+    import torch
+
+    size = -(-rows // TILE_ROWS[layout]) * TILE_ROWS[layout], columns if layout == "linear" else -(-columns // 4) * 4
+    places = torch.arange(size[0] * size[1], device=flat.device).view(size)
+    found = torch.empty_like(flat)
+    found[places.view(-1)] = flat[torch.argsort(interleaved(places, layout).reshape(-1))]
+    return found.view(size)[:rows, :columns]
