@@ -104,8 +104,8 @@ def is_plain(codes: Any, scales: Any, held: str) -> bool:
 
 
 def block_scales(format: Format, layout: str, rule: str, device: Device, length: int, held: str) -> Any:
-    """The kernels' description of scales (porter.corpus.lib.block_scales.BlockScales)."""
-    from porter.corpus.lib.block_scales import BlockScales
+    """The kernels' description of scales (porter.corpus.lib.quantisation.block_scales.BlockScales)."""
+    from porter.corpus.lib.quantisation.block_scales import BlockScales
 
     hardware = device.capability >= 100
     return BlockScales(format.codes, format.group, format.scales, layout, rule, hardware, length, held)

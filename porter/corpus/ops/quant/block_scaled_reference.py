@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from porter.corpus.ops import activation_reference, norm_reference
+from porter.corpus.ops.activation import reference
 from porter.corpus.ops.code_reference import E4M3_MAX, e4m3, quotient
+from porter.corpus.ops.norm import reference
 
 _E2M1_MAX = 6.0
 _LARGEST = 3.4028234663852886e38
@@ -107,8 +108,15 @@ def _power(largest: Any, rule: str, fp8: bool) -> tuple[Any, Any]:
         code = torch.frexp(largest.double())[1] - 1 + 127
         code = code.masked_fill(largest == 0, 0).masked_fill(largest == float("inf"), 254).clamp(0, 254)
         code = (code - top).clamp_min(0)
-    inverse = torch.ldexp(torch.ones_like(largest, dtype=torch.float64), 127 - code).float()
+    inverse = _power_of_two(127 - code.long())
     return code.to(torch.uint8), inverse.masked_fill(code == 0, 0.0) if fp8 else inverse
+
+
+def _power_of_two(exponent: Any) -> Any:
+    """float32 powers of two with int64 exponents from -149 to 127, exact on every device."""
+    import torch
+
+    return ((exponent + 1023) << 52).view(torch.float64).float()
 
 
 def pack_e2m1(values: Any) -> Any:
@@ -157,7 +165,7 @@ def gated(
 ) -> None:
     """See porter.corpus.ops.quant.gated_block_scaled."""
     product = input.new_empty((*input.shape[:-1], input.shape[-1] // 2))
-    activations = {"silu": activation_reference.silu_and_mul, "gelu_tanh": activation_reference.gelu_tanh_and_mul}
+    activations = {"silu": reference.silu_and_mul, "gelu_tanh": reference.gelu_tanh_and_mul}
     activations[act](product, input, "flashinfer")
     _quantise(result, product, scale, layout_of(*flags), group, given, rule)
 
@@ -169,9 +177,9 @@ def normalised(
     """See porter.corpus.ops.quant.norm_block_scaled."""
     norm = input.clone()
     if residual is None:
-        norm_reference.rms_norm(norm, input, weight, epsilon)
+        reference.rms_norm(norm, input, weight, epsilon)
     else:
-        norm_reference.fused_add_rms_norm(norm, residual, weight, epsilon)
+        reference.fused_add_rms_norm(norm, residual, weight, epsilon)
     _quantise(result, norm, scale, layout_of(*flags), group, given, rule)
 
 
@@ -190,8 +198,7 @@ def dequantise(
     if group == 16:
         factor = code.contiguous().view(torch.float8_e4m3fn).float() / given.float()
     else:
-        factor = torch.ldexp(torch.ones((), dtype=torch.float64, device=code.device), code.int() - 127).float()
-        factor = factor.masked_fill(code == 255, float("nan"))
+        factor = _power_of_two(code.long() - 127).masked_fill(code == 255, float("nan"))
     values = (codes.view(rows, -1, group) * factor[..., None]).view(rows, length)[:, :d]
     output.copy_(values.to(output.dtype).view(output.shape))
 
@@ -203,5 +210,41 @@ def deinterleaved(flat: Any, rows: int, columns: int, layout: str) -> Any:
     size = -(-rows // TILE_ROWS[layout]) * TILE_ROWS[layout], columns if layout == "linear" else -(-columns // 4) * 4
     places = torch.arange(size[0] * size[1], device=flat.device).view(size)
     found = torch.empty_like(flat)
-    found[places.view(-1)] = flat[torch.argsort(interleaved(places, layout).reshape(-1))]
+    found[interleaved(places, layout).reshape(-1)] = flat
     return found.view(size)[:rows, :columns]
+
+
+def block_scale_interleave(output: Any, input: Any, is_sf_8x4_layout: bool = False) -> None:
+    """See porter.corpus.ops.quant.block_layouts.block_scale_interleave."""
+    if input.numel():
+        held = as_bytes(output)
+        held.copy_(interleaved(as_bytes(input), layout_of(True, is_sf_8x4_layout)).view(held.shape))
+
+
+def block_scale_deinterleave(output: Any, input: Any, is_sf_8x4_layout: bool = False) -> None:
+    """See porter.corpus.ops.quant.block_layouts.block_scale_deinterleave."""
+    if output.numel():
+        held = as_bytes(output)
+        held.copy_(deinterleaved(as_bytes(input).reshape(-1), *held.shape, layout_of(True, is_sf_8x4_layout)))
+
+
+def nvfp4_dequantize(
+    output: Any, input: Any, input_scale: Any, global_scale: Any, is_sf_swizzled_layout: bool = True,
+    is_sf_8x4_layout: bool = False,
+) -> None:  # fmt: skip
+    """See porter.corpus.ops.quant.block_dequantised.nvfp4_dequantize."""
+    dequantise(output, input, input_scale, global_scale, (is_sf_swizzled_layout, is_sf_8x4_layout), 16)
+
+
+def mxfp4_dequantize(
+    output: Any, input: Any, input_scale: Any, is_sf_swizzled_layout: bool = True, is_sf_8x4_layout: bool = False
+) -> None:
+    """See porter.corpus.ops.quant.block_dequantised.mxfp4_dequantize."""
+    dequantise(output, input, input_scale, None, (is_sf_swizzled_layout, is_sf_8x4_layout), 32)
+
+
+def mxfp8_dequantize(
+    output: Any, input: Any, input_scale: Any, is_sf_swizzled_layout: bool = True, is_sf_8x4_layout: bool = False
+) -> None:
+    """See porter.corpus.ops.quant.block_dequantised.mxfp8_dequantize."""
+    dequantise(output, input, input_scale, None, (is_sf_swizzled_layout, is_sf_8x4_layout), 32)

@@ -117,7 +117,8 @@ def test_every_boundary_of_e2m1(name, arch):
 
 
 def test_scales_of_nvfp4_are_rounded_to_e4m3():
-    """To the nearest, ties to even, saturating at 448; below half the least one a scale, and with it all codes, is 0."""
+    """To the nearest, ties to even, saturating at 448; below half the least one a scale, and with it all codes, is
+    0."""
     every = torch.arange(127, dtype=torch.uint8).view(E4M3).float()
     wanted = torch.cat([every, (every[1:] + every[:-1]) / 2, torch.tensor([500.0, 1e9, 2.0**-11])])
     x = torch.zeros(len(wanted), 16)
@@ -321,3 +322,136 @@ def test_activations_refuse_by_their_own_names():
         with pytest.raises(ValueError, match=text):
             run(call, *arguments)
     assert run(call, codes[:0], scale[:0], x[:0], *rest) == []
+
+
+# ---------------------------------------------------------------- and back
+
+BACK = {"scaled_fp4_quant": "nvfp4_dequantize", "mxfp4_quantize": "mxfp4_dequantize",
+        "mxfp8_quantize": "mxfp8_dequantize"}  # fmt: skip
+
+
+def restored(name, codes, scale, given, flags, dtype, shape, arch="sm_90a"):
+    """What the emulator and the reference make of codes; both write the same."""
+    got, want = torch.zeros(shape, dtype=dtype), torch.zeros(shape, dtype=dtype)
+    given = () if given is None else (torch.tensor([given]),)
+    run(getattr(corpus, BACK[name]), got, codes, scale, *given, *flags, arch=arch)
+    OPS[BACK[name]].fallback(want, codes, scale, *given, *flags)
+    same = got == want
+    assert (same | (got.isnan() & want.isnan())).all()
+    return got
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("name", GROUP)
+def test_every_code_with_every_scale_comes_back(name, arch):
+    group, fp8 = GROUP[name], name == "mxfp8_quantize"
+    scale = torch.arange(128 if group == 16 else 256, dtype=torch.uint8)[:, None].repeat(1, 8 if fp8 else 1)
+    if fp8:
+        codes = torch.arange(256, dtype=torch.uint8).repeat(256, 1).view(E4M3)
+        values = codes.float()
+    else:
+        every = torch.arange(group, dtype=torch.uint8) % 16
+        codes = (every[::2] | (every[1::2] << 4)).repeat(len(scale), 1)
+        values = torch.cat([E2M1, -E2M1])[every.long()].repeat(len(scale), 1)
+    given = 3.0 if group == 16 else None
+    got = restored(name, codes, scale, given, FLAGS["linear"], torch.float32, values.shape, arch)
+    factor = scale.view(E4M3).float() / 3 if group == 16 else 2.0 ** (scale.double() - 127)
+    factor = factor if group == 16 else factor.masked_fill(scale == 255, NAN)
+    want = (values.double().view(len(scale), -1, group) * factor.double()[..., None]).view(values.shape).float()
+    assert ((got == want) | (got.isnan() & want.isnan())).all()
+
+
+@pytest.mark.parametrize(("name", "layout"), [("scaled_fp4_quant", "128x4"), ("mxfp4_quantize", "8x4"),
+                                              ("mxfp8_quantize", "linear")])  # fmt: skip
+def test_numbers_come_back(name, layout):
+    x = torch.randn(5, 96, generator=torch.Generator().manual_seed(2)).bfloat16()
+    g = 448 * 6 / x.abs().max().item()
+    longer = 32 if name == "mxfp8_quantize" else 0
+    codes, scale = both(name, operands(name, x, layout, g=g, longer=longer))
+    given = g if name == "scaled_fp4_quant" else None
+    for choice in ({}, {"vec": 32, "rows": 2, "threads": 32, "prefetch": True, "stream": False, "lead": 0}):
+        with tuning.forced(choice):
+            back = restored(name, codes, scale, given, FLAGS[layout], torch.bfloat16, x.shape).float()
+    largest = x.float().view(5, -1, GROUP[name]).abs().amax(-1, keepdim=True)
+    away = (back - x.float()).abs().view(5, -1, GROUP[name])
+    assert (away <= largest * (0.07 if longer else 0.27)).all()
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+@pytest.mark.parametrize("shape", [(3, 5), (130, 8), (8, 33)])
+def test_scales_to_tiles_and_back(shape, narrow):
+    scales = torch.randint(1, 256, shape, dtype=torch.uint8)
+    rows, tile = shape[0], 8 if narrow else 128
+    size = -(-rows // tile) * tile * (-(-shape[1] // 4) * 4)
+    tiles, back = torch.full((size,), 0x5A, dtype=torch.uint8), torch.zeros_like(scales)
+    run(corpus.block_scale_interleave, tiles, scales, narrow)
+    layout = "8x4" if narrow else "128x4"
+    places = torch.tensor([[where(layout, m, k, shape[1]) for k in range(shape[1])] for m in range(rows)])
+    assert torch.equal(tiles[places], scales) and int(tiles.count_nonzero()) == scales.numel()
+    want = torch.zeros_like(tiles)
+    OPS["block_scale_interleave"].fallback(want, scales, narrow)
+    assert torch.equal(want, tiles)
+    run(corpus.block_scale_deinterleave, back, tiles.view(-1, -(-shape[1] // 4) * 4), narrow)
+    OPS["block_scale_deinterleave"].fallback(want_back := torch.zeros_like(back), tiles, narrow)
+    assert torch.equal(back, scales) and torch.equal(want_back, scales)
+
+
+def test_wrong_layouts_are_refused():
+    scales, tiles = torch.zeros(3, 5).byte(), torch.zeros(1024).byte()
+    for call, text in (
+        (lambda: run(corpus.block_scale_interleave, tiles[:512], scales), "output has shape"),
+        (lambda: run(corpus.block_scale_interleave, tiles, scales.half()), "input has dtype"),
+        (lambda: run(corpus.block_scale_interleave, tiles, scales[None]), "rows of scales"),
+        (lambda: run(corpus.block_scale_deinterleave, torch.zeros(5, 3).byte().t(), tiles), "output must be contig"),
+        (lambda: run(corpus.nvfp4_dequantize, torch.zeros(3, 96), torch.zeros(3, 47).byte(), tiles, torch.ones(1)),
+         "input has shape"),
+        (lambda: run(corpus.mxfp8_dequantize, torch.zeros(3, 96), torch.zeros(3, 96).to(E4M3), tiles), "input_scale has"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=text):
+            call()
+    assert run(corpus.block_scale_interleave, tiles[:0], scales[:0]) == []
+
+
+# ---------------------------------------------------------------- norms
+
+
+@pytest.mark.parametrize(
+    ("quantiser", "layout", "residual", "dtype", "arch"),
+    [("scaled_fp4_quant", "128x4", False, torch.bfloat16, "sm_90a"),
+     ("scaled_fp4_quant", "linear", True, torch.bfloat16, "sm_100a"),
+     ("scaled_fp4_quant", "8x4", True, torch.float32, "sm_90a"),
+     ("mxfp8_quantize", "linear", False, torch.float32, "sm_90a"),
+     ("mxfp8_quantize", "8x4", True, torch.float16, "sm_100a")],
+)  # fmt: skip
+def test_norms_are_those_without_quantisation(quantiser, layout, residual, dtype, arch):
+    """Equal to the norm and a quantisation after it, whatever is no number; the residual becomes the sum."""
+    x, w = odd_values(7, 352, dtype), (torch.rand(352) + 0.5).to(dtype)
+    r = torch.randn(7, 352).to(dtype) if residual else None
+    norm, total = x.clone(), None if r is None else r.clone()
+    if r is None:
+        run(corpus.rms_norm, norm, x, w, 1e-6, arch=arch)
+    else:
+        run(corpus.fused_add_rms_norm, norm, total, w, 1e-6, arch=arch)
+    codes, _, scale, *rest = operands(quantiser, norm, layout, g=30.0)
+    wanted = both(quantiser, (codes, norm, scale, *rest), arch)
+    given = rest[:1] if quantiser == "scaled_fp4_quant" else []
+    name = "rms_norm_nvfp4_quant" if given else "rms_norm_mxfp8_quant"
+    for choice in ({}, {"threads": 16, "rows": 4, "prefetch": "all", "lead": 0}):
+        got, sums = (codes.clone(), scale.clone()), None if r is None else r.clone()
+        with tuning.forced(choice):
+            run(getattr(corpus, name), *got, x, w, *given, 1e-6, sums, *rest[len(given):], arch=arch)
+        assert torch.equal(bits(got[0]), bits(wanted[0])) and torch.equal(got[1], wanted[1])
+        assert r is None or torch.equal(bits(sums), bits(total))
+
+
+def test_wrong_norms_are_refused():
+    x, w = torch.randn(4, 96).bfloat16(), torch.ones(96).bfloat16()
+    codes, _, scale, *rest = operands("mxfp8_quantize", x)
+    for arguments, text in (
+        ((codes[:3], scale, x, w, 1e-6), "result has shape"), ((codes, scale[:, :2], x, w, 1e-6), "result_block_scale"),
+        ((codes, scale, x, w[:64], 1e-6), "weight has shape"), ((codes, scale, x, w, 1e-6, x.float()), "residual has d"),
+        ((codes, scale, x, w, 1e-6, x[:3]), "residual has shape"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=text):
+            run(corpus.rms_norm_mxfp8_quant, *arguments, *[None] * (6 - len(arguments)), *rest)
+    assert run(corpus.rms_norm_mxfp8_quant, codes[:0], scale[:0], x[:0], w, 1e-6, None, *rest) == []

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from cutlass import Float32, Int64, Uint8, Uint32
 
 from porter.corpus.lib.floats import div_rn, fmin, mul_rn, rcp_approx_ftz
-from porter.corpus.lib.group_scales import group_absmax
 from porter.corpus.lib.integers import select
 from porter.corpus.lib.memory import view
-from porter.corpus.lib.narrow_floats import E2M1_MAX, e8m0_down, e8m0_up, from_e8m0, pack_e2m1, unpack_e4m3
-from porter.corpus.lib.packed import pack_e4m3, store_words
+from porter.corpus.lib.packed import CACHED, load_words, pack_e4m3, store_words
+from porter.corpus.lib.quantisation.group_scales import group_absmax
+from porter.corpus.lib.quantisation.narrow_floats import E2M1_MAX, e8m0_down, e8m0_up, from_e8m0, pack_e2m1, unpack_e2m1, unpack_e4m3
 
 _LARGEST = 3.4028234663852886e38
 _MOST = {"e2m1": E2M1_MAX, "e4m3": 448.0}
@@ -90,6 +90,26 @@ class BlockScales:
         if self.codes == "e4m3":
             inverse = select(code == Uint32(0), Float32(0.0), inverse)
         return code, inverse
+
+    def decode(self, words, count, word, given=None):
+        """`count` Float32 numbers of a thread's words of codes and word of scales: code * (scale / given), or
+        code * scale, rounded to nearest. ue8m0's 255 gives NaN."""
+        codes = unpack_e2m1(words, self.hardware) if self.codes == "e2m1" else unpack_e4m3(words, count)
+        values, each = [], min(self.group, count)
+        for i in range(0, count, each):
+            code = (word >> (8 * (i // each))) & Uint32(0xFF)
+            if self.scales == "e4m3":
+                factor = div_rn(unpack_e4m3((code,), 2)[0], given)
+            else:
+                factor = from_e8m0(code, self.hardware)
+            values += [mul_rn(v, factor) for v in codes[i : i + each]]
+        return values
+
+    def load(self, mS, row, col, count):
+        """The scales of `count` blocks from column `col` of a row on, a word (one `ld.global` of `count` bytes)."""
+        if count == 1:
+            return Uint32(Uint8(self.place(mS, row, col).load()))
+        return load_words(self.place(mS, row, col), count, CACHED)[0]
 
     def place(self, mS, row, col):
         """Pointer to the byte of the scale of column `col` of a row."""
