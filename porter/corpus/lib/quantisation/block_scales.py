@@ -47,7 +47,7 @@ class BlockScales:
     def argument(self):
         """What a kernel's signature says of the scales' tensor: (dtype, shape, strides, alignment)."""
         width = self.columns // (4 if self.held == "i32" else 1)
-        return self.held, ("S", width), (width, 1), 4
+        return self.held, ("T" if self.layout == "linear" else "S", width), (width, 1), 4
 
     def encode(self, values, given=None):
         """(words of codes, word of scales) of a thread's Float32 values: one block or several, or part of one whose
@@ -106,7 +106,7 @@ class BlockScales:
         return values
 
     def load(self, mS, row, col, count):
-        """The scales of `count` blocks from column `col` of a row on, a word (one `ld.global` of `count` bytes)."""
+        """The scales of `count` blocks from column `col` of a row on, a word (one access)."""
         if count == 1:
             return Uint32(Uint8(self.place(mS, row, col).load()))
         return load_words(self.place(mS, row, col), count, CACHED)[0]
@@ -124,5 +124,5 @@ class BlockScales:
         return view(mS.iterator, Uint8) + offset
 
     def store(self, mS, row, col, word, count):
-        """Write the scales of `count` blocks from column `col` of a row on (one `st.global` of `count` bytes)."""
+        """Write the scales of `count` blocks from column `col` of a row on (one access)."""
         store_words(self.place(mS, row, col), (word,), count)

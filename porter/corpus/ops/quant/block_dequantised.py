@@ -32,7 +32,7 @@ _USUAL = {"is_sf_swizzled_layout": True, "is_sf_8x4_layout": False}
 @op(
     "nvfp4_dequantize(Tensor(a!) output, Tensor input, Tensor input_scale, Tensor global_scale, "
     "bool is_sf_swizzled_layout=True, bool is_sf_8x4_layout=False) -> ()",
-    key=usually("output.nbytes", _USUAL),
+    key=usually("(output.nbytes, input_scale.nbytes)", _USUAL),
     fallback=reference.nvfp4_dequantize,
 )
 def nvfp4_dequantize(
@@ -67,7 +67,7 @@ def nvfp4_dequantize(
 @op(
     "mxfp4_dequantize(Tensor(a!) output, Tensor input, Tensor input_scale, bool is_sf_swizzled_layout=True, "
     "bool is_sf_8x4_layout=False) -> ()",
-    key=usually("output.nbytes", _USUAL),
+    key=usually("(output.nbytes, input_scale.nbytes)", _USUAL),
     fallback=reference.mxfp4_dequantize,
 )
 def mxfp4_dequantize(
@@ -82,7 +82,7 @@ def mxfp4_dequantize(
 @op(
     "mxfp8_dequantize(Tensor(a!) output, Tensor input, Tensor input_scale, bool is_sf_swizzled_layout=True, "
     "bool is_sf_8x4_layout=False) -> ()",
-    key=usually("output.nbytes", _USUAL),
+    key=usually("(output.nbytes, input_scale.nbytes)", _USUAL),
     fallback=reference.mxfp8_dequantize,
 )
 def mxfp8_dequantize(

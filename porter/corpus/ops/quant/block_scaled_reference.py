@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from porter.corpus.ops.activation import reference
+from porter.corpus.ops.activation import reference as activations
 from porter.corpus.ops.code_reference import E4M3_MAX, e4m3, quotient
-from porter.corpus.ops.norm import reference
+from porter.corpus.ops.norm import reference as norms
 
 _E2M1_MAX = 6.0
 _LARGEST = 3.4028234663852886e38
@@ -165,8 +165,8 @@ def gated(
 ) -> None:
     """See porter.corpus.ops.quant.gated_block_scaled."""
     product = input.new_empty((*input.shape[:-1], input.shape[-1] // 2))
-    activations = {"silu": reference.silu_and_mul, "gelu_tanh": reference.gelu_tanh_and_mul}
-    activations[act](product, input, "flashinfer")
+    found = {"silu": activations.silu_and_mul, "gelu_tanh": activations.gelu_tanh_and_mul}
+    found[act](product, input, "flashinfer")
     _quantise(result, product, scale, layout_of(*flags), group, given, rule)
 
 
@@ -177,9 +177,9 @@ def normalised(
     """See porter.corpus.ops.quant.norm_block_scaled."""
     norm = input.clone()
     if residual is None:
-        reference.rms_norm(norm, input, weight, epsilon)
+        norms.rms_norm(norm, input, weight, epsilon)
     else:
-        reference.fused_add_rms_norm(norm, residual, weight, epsilon)
+        norms.fused_add_rms_norm(norm, residual, weight, epsilon)
     _quantise(result, norm, scale, layout_of(*flags), group, given, rule)
 
 

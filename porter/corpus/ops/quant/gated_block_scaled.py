@@ -47,8 +47,9 @@ def _shared(name: str, act: str, also: str = "") -> Any:
         return kernel, bind
 
     def fallback(
-        result: Any, scale: Any, input: Any, given: Any, swizzled: bool, narrow_tiles: bool, recipe: str
-    ) -> None:
+        result: Any, scale: Any, input: Any, given: Any, swizzled: bool = True, narrow_tiles: bool = False,
+        recipe: str = "fast",
+    ) -> None:  # fmt: skip
         reference.gated(act, result, scale, input, 16, (swizzled, narrow_tiles), given, recipe)
 
     plan.__doc__, plan.__name__ = _DOC.format(quantiser="scaled_fp4_quant", act=act, also=also), name
@@ -56,7 +57,7 @@ def _shared(name: str, act: str, also: str = "") -> Any:
         f"{name}(Tensor(a!) result, Tensor(b!) result_block_scale, Tensor input, Tensor input_global_scale, {_LAYOUT}, "
         "str recipe='fast') -> ()"
     )
-    return op(schema, key=usually("input.nbytes", {**_USUAL, "recipe": "fast"}), fallback=fallback)(plan)
+    return op(schema, key=usually("(input.nbytes, result_block_scale.nbytes)", {**_USUAL, "recipe": "fast"}), fallback=fallback)(plan)
 
 
 def _powers(name: str, act: str, format: Format) -> Any:
@@ -82,7 +83,9 @@ def _powers(name: str, act: str, format: Format) -> Any:
 
         return kernel, bind
 
-    def fallback(result: Any, scale: Any, input: Any, swizzled: bool, narrow_tiles: bool, rule: str) -> None:
+    def fallback(
+        result: Any, scale: Any, input: Any, swizzled: bool = True, narrow_tiles: bool = False, rule: str = "ceil"
+    ) -> None:
         reference.gated(act, result, scale, input, 32, (swizzled, narrow_tiles), None, rule)
 
     quantiser = "mxfp4_quantize" if format is MXFP4 else "mxfp8_quantize"
@@ -91,7 +94,7 @@ def _powers(name: str, act: str, format: Format) -> Any:
         f"{name}(Tensor(a!) result, Tensor(b!) result_block_scale, Tensor input, {_LAYOUT}, str sf_rounding='ceil')"
         " -> ()"
     )
-    return op(schema, key=usually("input.nbytes", {**_USUAL, "sf_rounding": "ceil"}), fallback=fallback)(plan)
+    return op(schema, key=usually("(input.nbytes, result_block_scale.nbytes)", {**_USUAL, "sf_rounding": "ceil"}), fallback=fallback)(plan)
 
 
 def _planned(

@@ -32,16 +32,16 @@ _VEC = 8  # elements of an access: a word of e2m1 codes
 
 
 def _shared_fallback(
-    result: Any, scale: Any, input: Any, weight: Any, given: Any, epsilon: float, residual: Any, swizzled: bool,
-    narrow_tiles: bool, recipe: str,
+    result: Any, scale: Any, input: Any, weight: Any, given: Any, epsilon: float, residual: Any = None,
+    swizzled: bool = True, narrow_tiles: bool = False, recipe: str = "fast",
 ) -> None:  # fmt: skip
     flags = swizzled, narrow_tiles
     reference.normalised(result, scale, input, weight, epsilon, residual, 16, flags, given, recipe)
 
 
 def _power_fallback(
-    result: Any, scale: Any, input: Any, weight: Any, epsilon: float, residual: Any, swizzled: bool, narrow_tiles: bool,
-    rule: str,
+    result: Any, scale: Any, input: Any, weight: Any, epsilon: float, residual: Any = None, swizzled: bool = True,
+    narrow_tiles: bool = False, rule: str = "ceil",
 ) -> None:  # fmt: skip
     reference.normalised(result, scale, input, weight, epsilon, residual, 32, (swizzled, narrow_tiles), None, rule)
 
@@ -49,7 +49,7 @@ def _power_fallback(
 @op(
     "rms_norm_nvfp4_quant(Tensor(a!) result, Tensor(b!) result_block_scale, Tensor input, Tensor weight, "
     f"Tensor input_global_scale, float epsilon, Tensor(c!)? residual=None, {_LAYOUT}, str recipe='fast') -> ()",
-    key=usually("input.nbytes", {**_USUAL, "recipe": "fast"}),
+    key=usually("(input.nbytes, result_block_scale.nbytes)", {**_USUAL, "recipe": "fast"}),
     fallback=_shared_fallback,
 )
 def rms_norm_nvfp4_quant(
@@ -88,7 +88,7 @@ def rms_norm_nvfp4_quant(
 @op(
     "rms_norm_mxfp8_quant(Tensor(a!) result, Tensor(b!) result_block_scale, Tensor input, Tensor weight, "
     f"float epsilon, Tensor(c!)? residual=None, {_LAYOUT}, str sf_rounding='ceil') -> ()",
-    key=usually("input.nbytes", {**_USUAL, "sf_rounding": "ceil"}),
+    key=usually("(input.nbytes, result_block_scale.nbytes)", {**_USUAL, "sf_rounding": "ceil"}),
     fallback=_power_fallback,
 )
 def rms_norm_mxfp8_quant(
