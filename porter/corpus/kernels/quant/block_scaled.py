@@ -7,8 +7,8 @@ import cutlass.cute as cute
 from cutlass import Float32, Int32, Uint32
 
 from porter.corpus import lib
-from porter.corpus.lib.quantisation.block_scales import BlockScales
 from porter.corpus.lib.chunks import ChunkedRows
+from porter.corpus.lib.quantisation.block_scales import BlockScales
 from porter.corpus.runtime.dtypes import cutlass_type
 from porter.corpus.runtime.dtypes import dtype as scalar
 from porter.corpus.runtime.signature import Tensor, rows_of, vector

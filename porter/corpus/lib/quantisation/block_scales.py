@@ -9,7 +9,15 @@ from porter.corpus.lib.integers import select
 from porter.corpus.lib.memory import view
 from porter.corpus.lib.packed import CACHED, load_words, pack_e4m3, store_words
 from porter.corpus.lib.quantisation.group_scales import group_absmax
-from porter.corpus.lib.quantisation.narrow_floats import E2M1_MAX, e8m0_down, e8m0_up, from_e8m0, pack_e2m1, unpack_e2m1, unpack_e4m3
+from porter.corpus.lib.quantisation.narrow_floats import (
+    E2M1_MAX,
+    e8m0_down,
+    e8m0_up,
+    from_e8m0,
+    pack_e2m1,
+    unpack_e2m1,
+    unpack_e4m3,
+)
 
 _LARGEST = 3.4028234663852886e38
 _MOST = {"e2m1": E2M1_MAX, "e4m3": 448.0}
@@ -20,9 +28,9 @@ TILE_ROWS = {"linear": 1, "8x4": 8, "128x4": 128}
 @dataclass(frozen=True)
 class BlockScales:
     """Static choices. codes: "e2m1" or "e4m3".  group: numbers of a scale.  scales: "e4m3" (of a tensor with a scale
-    of its own), or "e8m0".  layout: "linear", "128x4" or "8x4" (tiles of rows and columns, padded with zeros).
+    of its own), or "e8m0".  layout: "linear", "128x4" or "8x4" (tiles, padded with zeros).
     rule: of e4m3 scales "fast" (approximate reciprocals) or "exact", of e8m0 scales "ceil" or "floor".
-    hardware: the architecture converts to e2m1 and ue8m0.  length: numbers of a row.  held: dtype of the scales' memory.
+    hardware: the architecture converts to e2m1 and ue8m0.  length: numbers of a row.  held: dtype of scales in memory.
     """
 
     codes: str

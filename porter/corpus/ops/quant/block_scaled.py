@@ -187,7 +187,8 @@ def _kernel(
     # 16 bytes of a thread fill what neighbours read; Blackwell has accesses of 32
     vec = 16 if device.capability >= 100 and input.element_size() == 2 and 16 in vecs else 8
     wide = 32 if device.capability >= 100 else 16
-    aligned = access_width(d, [input] if not act else [input, input[..., d:]], most=wide) * input.element_size(), code_access(format, output, length)
+    halves = [input, input[..., d:]] if act else [input]
+    aligned = access_width(d, halves, most=wide) * input.element_size(), code_access(format, output, length)
     spread = spread_elements(device, name, dtype, rows, d, vec, vecs)
     written = -(-rows // reference.TILE_ROWS[scales.layout]) * reference.TILE_ROWS[scales.layout]
     return BlockScaled(

@@ -225,7 +225,8 @@ def block_scale_deinterleave(output: Any, input: Any, is_sf_8x4_layout: bool = F
     """See porter.corpus.ops.quant.block_layouts.block_scale_deinterleave."""
     if output.numel():
         held = as_bytes(output)
-        held.copy_(deinterleaved(as_bytes(input).reshape(-1), *held.shape, layout_of(True, is_sf_8x4_layout)))
+        rows, columns = held.shape
+        held.copy_(deinterleaved(as_bytes(input).reshape(-1), rows, columns, layout_of(True, is_sf_8x4_layout)))
 
 
 def nvfp4_dequantize(

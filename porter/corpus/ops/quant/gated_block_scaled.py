@@ -14,6 +14,7 @@ from porter.corpus.runtime.ops import Plan, op, usually
 
 _LAYOUT = "bool is_sf_swizzled_layout=True, bool is_sf_8x4_layout=False"
 _USUAL = {"is_sf_swizzled_layout": True, "is_sf_8x4_layout": False}
+_SIZES = "(input.nbytes, result_block_scale.nbytes)"
 _DOC = """`result` and `result_block_scale` = {quantiser} of {act}(gate) * up, where a row of `input` (..., 2 d) is
     gate, then up.
 
@@ -57,7 +58,7 @@ def _shared(name: str, act: str, also: str = "") -> Any:
         f"{name}(Tensor(a!) result, Tensor(b!) result_block_scale, Tensor input, Tensor input_global_scale, {_LAYOUT}, "
         "str recipe='fast') -> ()"
     )
-    return op(schema, key=usually("(input.nbytes, result_block_scale.nbytes)", {**_USUAL, "recipe": "fast"}), fallback=fallback)(plan)
+    return op(schema, key=usually(_SIZES, {**_USUAL, "recipe": "fast"}), fallback=fallback)(plan)
 
 
 def _powers(name: str, act: str, format: Format) -> Any:
@@ -94,7 +95,7 @@ def _powers(name: str, act: str, format: Format) -> Any:
         f"{name}(Tensor(a!) result, Tensor(b!) result_block_scale, Tensor input, {_LAYOUT}, str sf_rounding='ceil')"
         " -> ()"
     )
-    return op(schema, key=usually("(input.nbytes, result_block_scale.nbytes)", {**_USUAL, "sf_rounding": "ceil"}), fallback=fallback)(plan)
+    return op(schema, key=usually(_SIZES, {**_USUAL, "sf_rounding": "ceil"}), fallback=fallback)(plan)
 
 
 def _planned(
