@@ -26,7 +26,6 @@ from porter.corpus.ops.rows import access_width, as_rows, check_dtype, check_sca
 from porter.corpus.runtime.device import Device
 from porter.corpus.runtime.ops import Plan, Unsupported, op, usually
 
-_LAYOUT = "bool is_sf_swizzled_layout=True, bool is_sf_8x4_layout=False"
 _USUAL = {"residual is None": True, "is_sf_swizzled_layout": True, "is_sf_8x4_layout": False}
 _VEC = 8  # elements of an access: a word of e2m1 codes
 
@@ -48,7 +47,8 @@ def _power_fallback(
 
 @op(
     "rms_norm_nvfp4_quant(Tensor(a!) result, Tensor(b!) result_block_scale, Tensor input, Tensor weight, "
-    f"Tensor input_global_scale, float epsilon, Tensor(c!)? residual=None, {_LAYOUT}, str recipe='fast') -> ()",
+    "Tensor input_global_scale, float epsilon, Tensor(c!)? residual=None, bool is_sf_swizzled_layout=True, "
+    "bool is_sf_8x4_layout=False, str recipe='fast') -> ()",
     key=usually("(input.nbytes, result_block_scale.nbytes)", {**_USUAL, "recipe": "fast"}),
     fallback=_shared_fallback,
 )
@@ -87,7 +87,8 @@ def rms_norm_nvfp4_quant(
 
 @op(
     "rms_norm_mxfp8_quant(Tensor(a!) result, Tensor(b!) result_block_scale, Tensor input, Tensor weight, "
-    f"float epsilon, Tensor(c!)? residual=None, {_LAYOUT}, str sf_rounding='ceil') -> ()",
+    "float epsilon, Tensor(c!)? residual=None, bool is_sf_swizzled_layout=True, bool is_sf_8x4_layout=False, "
+    "str sf_rounding='ceil') -> ()",
     key=usually("(input.nbytes, result_block_scale.nbytes)", {**_USUAL, "sf_rounding": "ceil"}),
     fallback=_power_fallback,
 )
