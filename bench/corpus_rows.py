@@ -11,13 +11,10 @@ from typing import Any
 
 import torch
 
-DEVICE = torch.device("cuda", 0)
-BF16, FP8 = torch.bfloat16, torch.float8_e4m3fn
-EPS = 1e-6
+from bench.block_rows import ROWS
+from bench.corpus_tensors import BF16, DEVICE, EPS, FP8, Inputs, Shape, empty, normal
 
-Inputs = dict[str, Any]
 Side = Callable[[Inputs], Sequence[torch.Tensor]]
-Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -43,14 +40,6 @@ class Workload:
     def reference(self, inputs: Inputs) -> tuple[torch.Tensor, ...]:
         found = self.compiled(*(inputs[n] for n in self.operands))
         return found if isinstance(found, tuple) else (found,)
-
-
-def normal(*shape: int) -> torch.Tensor:
-    return torch.randn(*shape, device=DEVICE, dtype=torch.float32).to(BF16)
-
-
-def empty(*shape: int, dtype: Any = BF16) -> torch.Tensor:
-    return torch.empty(*shape, device=DEVICE, dtype=dtype)
 
 
 # ---------------------------------------------------------------- what is computed, in float32
@@ -341,6 +330,7 @@ WORKLOADS: tuple[Workload, ...] = (
              lambda t, e: 64 * t + 256 * e),
     Workload("moe_permute k=8 E=128", tuple((t, h) for h in (2048, 7168) for t in (1, 128, 4096)), permute_inputs,
              permuted, ("x", "ids"), lambda t, h: 18 * t * h),
+    *(Workload(*row) for row in ROWS),
 )  # fmt: skip
 
 

@@ -173,7 +173,7 @@ CALLS = {
     "e8m0_up": lambda v: lib.e8m0_up(v.x, True),
     "e8m0_down": lambda v: lib.e8m0_down(v.x, True),
     "from_e8m0": lambda v: lib.from_e8m0(v.u, True),
-    "pack_e2m1": lambda v: lib.pack_e2m1(v.eight, True),
+    "pack_e2m1": lambda v: lib.pack_e2m1(v.eight, True) + lib.pack_e2m1(v.eight),
     "unpack_e2m1": lambda v: lib.unpack_e2m1((v.u,), True) + lib.unpack_e2m1((v.w,)),
     "unpack_e4m3": lambda v: lib.unpack_e4m3((v.u,), 4),
     "unpack_e5m2": lambda v: lib.unpack_e5m2((v.u,), 4),
