@@ -49,8 +49,8 @@ def _gelu_tanh_mxfp8(
 
 
 @op(
-    "silu_and_mul_nvfp4_quant(Tensor(a!) result, Tensor(b!) result_block_scale, Tensor input, Tensor input_global_scale, "
-    "bool is_sf_swizzled_layout=True, bool is_sf_8x4_layout=False, str recipe='fast') -> ()",
+    "silu_and_mul_nvfp4_quant(Tensor(a!) result, Tensor(b!) result_block_scale, Tensor input, "
+    "Tensor input_global_scale, bool is_sf_swizzled_layout=True, bool is_sf_8x4_layout=False, str recipe='fast') -> ()",
     key=usually(_SIZES, {**_USUAL, "recipe": "fast"}),
     fallback=_silu_nvfp4,
 )
@@ -106,8 +106,8 @@ def silu_and_mul_mxfp8_quant(
 
 
 @op(
-    "gelu_tanh_and_mul_nvfp4_quant(Tensor(a!) result, Tensor(b!) result_block_scale, Tensor input, Tensor input_global_scale, "
-    "bool is_sf_swizzled_layout=True, bool is_sf_8x4_layout=False, str recipe='fast') -> ()",
+    "gelu_tanh_and_mul_nvfp4_quant(Tensor(a!) result, Tensor(b!) result_block_scale, Tensor input, "
+    "Tensor input_global_scale, bool is_sf_swizzled_layout=True, bool is_sf_8x4_layout=False, str recipe='fast') -> ()",
     key=usually(_SIZES, {**_USUAL, "recipe": "fast"}),
     fallback=_gelu_tanh_nvfp4,
 )
