@@ -76,12 +76,7 @@ def find_trace_constants(
             here = out[name]
             here.seen.clear()
             here.returning = {n for n, g in facts.items() if any(out[n].may_be(e) for e in g.returns)}
-            new = {n for n, values in f.values.items() if any(here.may_be(v) for v in values)} - here.names
-            large = {n for n, values in f.values.items() if any(here.may_be_large(v) for v in values)} - here.large
-            here.names |= new
-            here.large |= large
-            here.seen.clear()
-            changed = changed or bool(new or large)
+            changed = _grow(here, f) or changed
             for call in f.calls:
                 there = out.get(call.name)
                 if there is None:
@@ -96,6 +91,18 @@ def find_trace_constants(
                     there.seen.clear()
                     changed = changed or bool(given or big)
     return out
+
+
+def _grow(here: TraceConstants, f: _Function) -> bool:
+    """Adds what follows from the names known so far, in the order of the text; whether there was anything."""
+    before = len(here.names), len(here.large)
+    for name, values in f.values.items():
+        if name not in here.names and any(here.may_be(v) for v in values):
+            here.names.add(name)
+        if name in here.names and name not in here.large and any(here.may_be_large(v) for v in values):
+            here.large.add(name)
+    here.seen.clear()
+    return before != (len(here.names), len(here.large))
 
 
 def _collected(body: Any, memory: set[str]) -> _Function:
