@@ -7,7 +7,7 @@ from porter.emit import spaces
 from porter.emit.expressions.ranges import INT_MAX
 from porter.emit.generic import ConstVariants, variants
 from porter.emit.layout import Leaf
-from porter.emit.text import ADD, ATOM, COMPARE, MUL, Flat, Text, is_null_constant, is_readonly
+from porter.emit.text import ADD, ATOM, COMPARE, MUL, UNARY, Flat, Text, is_null_constant, is_readonly
 from porter.emit.types import TypeWriter
 
 
@@ -80,12 +80,19 @@ class PlaceWriter(TypeWriter):
                 return self.index(e.x)
             u = self.expr(e)
             if u.static:
-                return u
+                return self._signed(e, u) if self.kinds(t) <= {"u64"} and self.upper(e) is None else u
             return u if self.kinds(t) <= {"i64"} else Text(f"Int64({u.text})")
         if self.kinds(t) <= {"i32"}:
             return self.expr(e)
         u = self.expr(e)
         return u if u.static else Text(f"Int32({u.text})")
+
+    def _signed(self, e: ir.Expr, u: Text) -> Text:
+        """A u64 known at trace time as the offset that it is modulo 2^64: `p - 4u` goes back, not 2^64 - 4 on."""
+        if isinstance(e, ir.Unary) and e.op == "-" and self.upper(e.x) is not None:
+            return Text(f"-{self.expr(e.x).at(UNARY)}", UNARY, static=True)
+        half = hex(1 << 63)
+        return Text(f"(({u.at(ADD)} + {half} & {hex((1 << 64) - 1)}) - {half})", static=True)
 
     def offset_text(self, f: Flat) -> str:
         """Element offset as text ("0" when there is none)."""

@@ -23,6 +23,7 @@ from porter.verify.launches.buffers import HostBuffer, host_buffer, is_integer, 
 from porter.verify.numerics.formats import encode
 
 BUFFER_BYTES = 1 << 20
+MOST = 1 << 30  # elements of a stride
 LARGE = 1024  # a size from which the block is small, whatever the bounds say
 PERIOD = 10_007  # elements after which the contents of a buffer repeat: no size divides it
 TABLE = 512  # pointers in an array of pointers, to so many different buffers:
@@ -185,7 +186,7 @@ def make_arguments(
     for group in _stride_groups(made.leaves):
         for level, leaf in enumerate(reversed(group)):
             assert isinstance(leaf.type, ir.Scalar)
-            leaf.value = _words(leaf.type, np.array([attempt.size**level]))
+            leaf.value = _words(leaf.type, np.array([min(attempt.size**level, MOST)]))
     return made
 
 

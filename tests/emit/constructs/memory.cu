@@ -235,3 +235,16 @@ __global__ void vector_atomics(int* i, unsigned* u, float* f, int n) {
   __syncthreads();
   if (t < 4) f[t + 384] = __low2float(halves[t]) + 100.0f * __high2float(halves[t]);
 }
+// Offsets of type size_t that go back: 2^64 less a constant.
+__global__ void unsigned_offsets(int* i, unsigned* u, float* f, int n) {
+  constexpr size_t W = 32;
+  int t = threadIdx.x;
+  float* p = f + 400 - W * 4;
+  p[t] = f[t] * 2.0f;
+  float* q = f + 2 * (size_t)n + (300 - W * 5);
+  q[t] += 1.0f;
+  unsigned long long back = 0 - W;
+  i[t + 256] = *(i + 100 + back + (size_t)(t & 31));
+  int* r = i + 320;
+  r[W - 2 * W + t + 64] = t;
+}
