@@ -108,7 +108,7 @@ def _launch_shapes(request: dict[str, Any]) -> dict[str, Any]:
 
 def _entry(request: dict[str, Any]) -> dict[str, Any]:
     """Call the port's torch-facing functions with stand-ins for tensors."""
-    from porter.verify.entry.child import call_all
+    from porter.verify.checks.entry.child import call_all
 
     module = load_port(Path(request["port"]), request["sources"])
     return call_all(module, request, lambda error: _failure(error, request["port"]))

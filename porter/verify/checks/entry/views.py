@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 
 class Copies(Exception):
@@ -45,10 +46,10 @@ def is_contiguous(view: View) -> bool:
     return view.numel == 0 or all(have == want for length, have, want in wanted if length != 1)
 
 
-def sizes_of(arguments: Sequence[object]) -> tuple[int, ...]:
+def sizes_of(arguments: Sequence[Any]) -> tuple[int, ...]:
     """`f(2, 3)` and `f((2, 3))` alike."""
     given = arguments[0] if len(arguments) == 1 and isinstance(arguments[0], list | tuple) else arguments
-    return tuple(int(n) for n in given)  # type: ignore[call-overload]
+    return tuple(int(n) for n in given)
 
 
 def viewed(view: View, shape: Sequence[int]) -> View:

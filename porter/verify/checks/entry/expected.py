@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from porter import expr
-from porter.case import Case, Point
-from porter.cxx_types import pointee, scalar_name
-from porter.expr import ExprError, Value
+from porter.case import expressions
+from porter.case.expressions import ExprError, Value
+from porter.case.reader import Case, Point
+from porter.cxx.types import pointee, scalar_name
 from porter.ir import SCALAR_BYTES
 from porter.model import KernelInfo
-from porter.verify.entry import views
-from porter.verify.entry.functions import TorchFacing
-from porter.verify.entry.situations import Situation
-from porter.verify.entry.views import View
+from porter.verify.checks.entry import views
+from porter.verify.checks.entry.functions import TorchFacing
+from porter.verify.checks.entry.situations import Situation
+from porter.verify.checks.entry.views import View
 
 _START = 0x7F << 40
 
@@ -61,8 +61,7 @@ class Call:
     def question(self) -> dict[str, Any]:
         """The call as the child is asked for it."""
         tensors = [
-            {"name": g.name, "dtype": g.dtype, "shape": g.shape, "strides": g.strides, "address": g.start,
-             "device": self.device}
+            {"name": g.name, "dtype": g.dtype, "view": [g.shape, g.strides], "address": g.start, "device": self.device}
             for g in self.given.values()
         ]  # fmt: skip
         config = None
@@ -112,15 +111,13 @@ def call_in(
     if not set(situation.operands) <= set(given):
         return None
     places = {name: n for n, name in enumerate(given)}
+    tables: dict[str, Mapping[str, Value]] = {"scalar": point.scalars, "size": point.sizes, "template": values}
     arguments: dict[str, dict[str, Any]] = {}
     for p in function.parameters:
         if p.kind == "buffer":
             arguments[p.name] = {"tensor": places[p.operand]} if p.operand in places else {"null": True}
         else:
-            table: Mapping[str, Value] = {
-                "scalar": point.scalars, "size": point.sizes, "template": values
-            }[p.kind]  # fmt: skip
-            arguments[p.name] = {"value": table[p.operand]}
+            arguments[p.name] = {"value": tables[p.kind][p.operand]}
     wanted = _choose(situation, case, info, instances, function, given)
     if wanted is not None and not _takes_its_scalars(function, wanted, arguments):
         return None
@@ -158,7 +155,7 @@ def _choose(
         if point is None or not all(_is(g, case, point, values) for g in given.values()):
             continue
         try:
-            if instance.when and not expr.evaluate(instance.when, point.names(values), aligned=aligned):
+            if instance.when and not expressions.evaluate(instance.when, point.names(values), aligned=aligned):
                 continue
         except ExprError:
             continue

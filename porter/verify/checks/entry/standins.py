@@ -12,11 +12,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from porter.corpus.runtime.dtypes import DTYPES
-from porter.verify.entry import views
-from porter.verify.entry.views import Copies, View
+from porter.verify.checks.entry import views
+from porter.verify.checks.entry.views import Copies, View
 
 if TYPE_CHECKING:
-    from porter.verify.entry.record import Record
+    from porter.verify.checks.entry.record import Record
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,8 @@ class Facts:
         """The facts as plain data."""
         return {
             "name": self.name, "dtype": self.dtype, "shape": self.view.shape, "strides": self.view.strides,
-            "address": self.address, "fresh": self.fresh, "fill": _table.fills.get(self.fresh, (0, None))[1], "device": self.device,
+            "address": self.address, "device": self.device, "fresh": self.fresh,
+            "fill": _table.fills.get(self.fresh, (0, None))[1],
         }  # fmt: skip
 
 
@@ -269,7 +270,7 @@ _SPECIAL = (
     " rpow ipow matmul rmatmul imatmul and rand iand or ror ior xor rxor ixor lshift rlshift ilshift rshift rrshift"
     " irshift neg pos abs invert eq ne lt le gt ge bool int float complex index hash iter next reversed contains call"
     " setitem delitem repr str format bytes setattr delattr round trunc floor ceil enter exit dir sizeof divmod rdivmod"
-).split()
+)
 
 
 def refusing(name: str) -> Callable[..., Any]:
@@ -283,7 +284,7 @@ def refusing(name: str) -> Callable[..., Any]:
 
 def refuses_specials(members: dict[str, Any]) -> None:
     """Add special methods to the members of a class of stand-ins: all of them refuse."""
-    for word in _SPECIAL:
+    for word in _SPECIAL.split():
         members[f"__{word}__"] = refusing(f"__{word}__")
 
 

@@ -17,9 +17,9 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from porter.corpus.runtime.dtypes import torch_type
-from porter.verify.entry import standins
-from porter.verify.entry.record import Record
-from porter.verify.entry.standins import Facts, allocate, asked, facts_of, refused
+from porter.verify.checks.entry import standins
+from porter.verify.checks.entry.record import Record
+from porter.verify.checks.entry.standins import Facts, allocate, asked, facts_of, refused
 
 _PLAIN = ("promote_types", "device", "finfo", "iinfo", "__get__")  # of what is no tensor
 _CAPABILITY = (9, 0)
@@ -180,4 +180,3 @@ def torch_seen(record: Record, device: str) -> Iterator[None]:
         stack.enter_context(_Operators())
         stack.enter_context(_Functions())
         yield
-

@@ -1,4 +1,4 @@
-"""Situations in which a torch-facing function is called: sizes, scalars, strides, addresses and operands that are wrong.
+"""Situations in which a torch-facing function is called: sizes, scalars, strides, addresses, wrong operands.
 
 Stand-ins have no memory, so sizes may be large. What is tried follows from the case and the port's text alone, so that
 the answers can be kept; it is drawn with a hash of the port as the seed, which a port cannot aim at.
@@ -11,13 +11,13 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from porter import expr
-from porter.case import BufferSpec, Case, CaseInstance, Point
-from porter.expr import ExprError, Value
+from porter.case import expressions
+from porter.case.expressions import ExprError, Value
+from porter.case.reader import BufferSpec, Case, CaseInstance, Point
 from porter.ir import SCALAR_BYTES
 from porter.model import PorterError
-from porter.verify.derived import point_of
-from porter.verify.entry.functions import TorchFacing, is_given
+from porter.verify.checks.entry.functions import TorchFacing, is_given
+from porter.verify.launches.derived import point_of
 
 LISTED = 24  # points of the case, an instance
 BEYOND = 80  # points at sizes that it does not list
@@ -87,7 +87,7 @@ def situations(
     found += _beyond(case, instance, values, function, listed, rng)
     found += _scalars(case, function, full, values, rng)
     found += _strides(case, instance, values, full, rng)
-    if any(i.when and expr.uses_aligned(i.when) for i in case.instances):
+    if any(i.when and expressions.uses_aligned(i.when) for i in case.instances):
         found += _misaligned(case, values, full[:PLACES])
     found += _wrong(case, values, function, full[:WRONG])
     return found
@@ -102,7 +102,7 @@ def _texts(case: Case, point: Point, values: Mapping[str, Value]) -> dict[str, s
     names = point.names(values)
     found = {}
     for name, texts in case.scalars:
-        fits = [t for t in texts if len(texts) == 1 or expr.evaluate(t, names) == point.scalars[name]]
+        fits = [t for t in texts if len(texts) == 1 or expressions.evaluate(t, names) == point.scalars[name]]
         found[name] = fits[0] if fits else str(point.scalars[name])
     return found
 
@@ -146,13 +146,13 @@ def _scalars(
     case: Case, function: TorchFacing, full: Sequence[Situation], values: Mapping[str, Value], rng: random.Random
 ) -> Iterator[Situation]:
     """Each scalar that only the caller knows, at values that the case does not list."""
-    shaped = {n for b in case.buffers for t in (*b.shape, *(b.strides or ())) for n in expr.names_in(str(t))}
-    shaped |= {n for _, v in case.sizes if isinstance(v, str) for n in expr.names_in(v)}
-    for name, texts in case.scalars:
+    shaped = {n for b in case.buffers for t in (*b.shape, *(b.strides or ())) for n in expressions.names_in(str(t))}
+    shaped |= {n for _, v in case.sizes if isinstance(v, str) for n in expressions.names_in(v)}
+    for name, _ in case.scalars:
         if not is_given(case, name) or not (function.takes(name) or name in shaped):
             continue
         for start in full[:2]:
-            value = expr.evaluate(start.scalars[name], {})
+            value = expressions.evaluate(start.scalars[name], {})
             for other in _others(value, rng):
                 yield replace(start, scalars={**start.scalars, name: repr(other)}, listed=False, varied=name)
 
@@ -229,20 +229,20 @@ def _wrong(
 
 def _gaps(buffer: BufferSpec, shape: tuple[int, ...], strides: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
     """Strides that the kernel is not told of."""
-    if buffer.strides is None:
-        if len(shape) > 1 and shape[0] > 1 and math.prod(shape[1:]) > 0:
-            yield (strides[0] + 16, *strides[1:])
+    if buffer.strides is None and len(shape) > 1 and shape[0] > 1 and math.prod(shape[1:]) > 0:
+        yield (strides[0] + 16, *strides[1:])
     if shape and shape[-1] > 1 and (buffer.strides is None or str(buffer.strides[-1]).strip() == "1"):
         yield tuple(2 * s for s in strides)
 
 
 def _dependent(case: Case, function: TorchFacing, buffer: BufferSpec) -> list[int]:
     """Dimensions of a buffer whose length other operands say too."""
+
     def bases(text: object) -> set[str]:
         derived = {n: v for n, v in case.sizes if isinstance(v, str)}
         names, todo = set(), [str(text)]
         while todo:
-            for n in expr.names_in(todo.pop()):
+            for n in expressions.names_in(todo.pop()):
                 if n in derived and n not in names:
                     todo.append(derived[n])
                 names.add(n)
@@ -253,7 +253,9 @@ def _dependent(case: Case, function: TorchFacing, buffer: BufferSpec) -> list[in
              for d in b.shape]  # fmt: skip
     found = []
     for at, dim in enumerate(buffer.shape):
-        others = set().union(known, *(bases(d) for d in other), *(bases(d) for i, d in enumerate(buffer.shape) if i != at))
+        others = set().union(
+            known, *(bases(d) for d in other), *(bases(d) for i, d in enumerate(buffer.shape) if i != at)
+        )
         if bases(dim) and bases(dim) <= others:
             found.append(at)
     return found

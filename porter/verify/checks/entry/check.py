@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from porter.case import Case
+from porter.case.expressions import Value
+from porter.case.instances import instance_values
+from porter.case.reader import Case
 from porter.corpus.runtime import ArtifactCache, digest
 from porter.corpus.runtime.sources import source_closure
-from porter.expr import Value
-from porter.instances import instance_values
 from porter.model import Diagnostic, KernelInfo, Status, Verdict
 from porter.source import Span
-from porter.verify.compile_worker import entry_answers
-from porter.verify.entry import judge
-from porter.verify.entry.expected import Call, call_in
-from porter.verify.entry.functions import TorchFacing, launches_somewhere, torch_facing
-from porter.verify.entry.judge import Fault
-from porter.verify.entry.situations import situations
+from porter.verify.checks.entry import judge
+from porter.verify.checks.entry.expected import Call, call_in
+from porter.verify.checks.entry.functions import TorchFacing, launches_somewhere, torch_facing
+from porter.verify.checks.entry.judge import Fault
+from porter.verify.checks.entry.situations import situations
+from porter.verify.compile.worker import entry_answers
 
+Ask = Callable[[Path, Sequence[Mapping[str, Any]]], dict[str, Any]]  # calls to their answers
 NAME = "entry"
 FORMAT = "1"  # of the calls and answers that are kept
 SM_COUNTS = (132, 78, 160)
@@ -33,10 +34,12 @@ _HELP = {
 }
 
 
-def check_entry(port_path: Path, text: str, case: Case, info: KernelInfo, sm_count: int, only: Sequence[int]) -> Verdict:
-    """Call the port's torch-facing functions for the instances in `only` (numbers of the case's).
+def check_entry(
+    port_path: Path, text: str, case: Case, info: KernelInfo, only: Sequence[int] = (), ask: Ask = entry_answers
+) -> Verdict:
+    """Call the port's torch-facing functions for the instances in `only` (numbers of the case's; (): all).
 
-    `text` is the port as it was read. Raises nothing for what is in the port.
+    `text` is the port as it was read; `ask` is who calls them. Raises nothing for what is in the port.
     """
     functions = torch_facing(text, case, info)
     if not functions:
@@ -49,8 +52,8 @@ def check_entry(port_path: Path, text: str, case: Case, info: KernelInfo, sm_cou
         return _failed(_diagnostics(port_path, found), 0)
     sources = [f"{file.name} {sha}" for file, sha in source_closure(port_path)]
     values = [dict(instance_values(info, i.instance)) for i in case.instances]
-    calls = _calls(functions, case, info, values, only, sm_count, digest([FORMAT, *sources]))
-    answers = _answers(port_path, sources, calls)
+    calls = _calls(functions, case, info, values, only or range(len(values)), digest([FORMAT, *sources]))
+    answers = _answers(port_path, sources, calls, ask)
     if isinstance(answers, Fault):
         return _failed(_diagnostics(port_path, [answers]), 0)
     for call, answer in zip(calls, answers, strict=True):
@@ -87,23 +90,22 @@ def _calls(
     info: KernelInfo,
     values: Sequence[Mapping[str, Value]],
     only: Sequence[int],
-    sm_count: int,
     seed: str,
 ) -> list[Call]:
-    counts = dict.fromkeys((sm_count, *SM_COUNTS))
     found: dict[str, Call] = {}
     for function in functions:
         for number in only:
             for n, situation in enumerate(situations(case, number, values[number], function, seed)):
-                count = list(counts)[n % len(counts)]
                 device = "cuda:1" if n % 7 == 3 else "cuda:0"
-                call = call_in(situation, case, info, values, function, device, count)
+                call = call_in(situation, case, info, values, function, device, SM_COUNTS[n % 3])
                 if call is not None:
                     found.setdefault(json.dumps(call.question(), sort_keys=True), call)
     return list(found.values())
 
 
-def _answers(port_path: Path, sources: Sequence[str], calls: Sequence[Call]) -> list[Mapping[str, Any]] | Fault:
+def _answers(
+    port_path: Path, sources: Sequence[str], calls: Sequence[Call], ask: Ask
+) -> list[Mapping[str, Any]] | Fault:
     """The answer to each call, remembered; a fault where the process that is asked dies."""
     questions = [c.question() for c in calls]
     cache = ArtifactCache("port-entries")
@@ -114,7 +116,7 @@ def _answers(port_path: Path, sources: Sequence[str], calls: Sequence[Call]) -> 
     found: list[Mapping[str, Any]] = []
     for start in range(0, len(questions), _BATCH):
         part = questions[start : start + _BATCH]
-        answer = entry_answers(port_path, part)
+        answer = ask(port_path, part)
         if not answer["ok"]:
             return Fault(judge.TAKES, ("died",), f"calling the port failed: {answer['error']}", int(answer["line"]))
         if len(answer["answers"]) != len(part):

@@ -9,10 +9,10 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from porter.verify.entry import standins
-from porter.verify.entry.record import Record, Refused, returned
-from porter.verify.entry.standins import Facts, Kind, Plain
-from porter.verify.entry.views import View
+from porter.verify.checks.entry import standins
+from porter.verify.checks.entry.record import Record, Refused, returned
+from porter.verify.checks.entry.standins import Facts, Kind, Plain
+from porter.verify.checks.entry.views import View
 
 STREAM = 0x5EED0  # the handle of the current stream
 Failure = Callable[[BaseException], dict[str, Any]]
@@ -27,7 +27,7 @@ def call_all(module: Any, request: Mapping[str, Any], failure: Failure) -> dict[
     with_torch = "torch" in sys.modules
     kind: Kind = Plain()
     if with_torch:
-        from porter.verify.entry.torch_standins import TorchKind
+        from porter.verify.checks.entry.torch_standins import TorchKind
 
         kind = TorchKind()
     answers = []
@@ -46,9 +46,9 @@ def _call(
     record = Record(file, STREAM)
     standins.begin(record, kind)
     given = [
-        standins.make(Facts(t["name"], t["dtype"], View(tuple(t["shape"]), tuple(t["strides"])), t["address"], t["device"]))
+        standins.make(Facts(t["name"], t["dtype"], _view(t["view"]), t["address"], t["device"]))
         for t in call["tensors"]
-    ]  # fmt: skip
+    ]
     arguments = {
         name: None if "null" in a else given[a["tensor"]] if "tensor" in a else a["value"]
         for name, a in call["arguments"].items()
@@ -57,7 +57,7 @@ def _call(
     with contextlib.ExitStack() as stack:
         stack.enter_context(record.in_place_of_launches())
         if with_torch:
-            from porter.verify.entry.torch_standins import torch_seen
+            from porter.verify.checks.entry.torch_standins import torch_seen
 
             stack.enter_context(torch_seen(record, call["device"]))
         try:
@@ -78,6 +78,11 @@ def _call(
         except Exception as error:
             answer["config"] = failure(error)
     return answer
+
+
+def _view(given: Any) -> View:
+    shape, strides = given
+    return View(tuple(shape), tuple(strides))
 
 
 def _plain(function: Any) -> Any:

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from porter.case import Case
+from porter.case.reader import Case
 from porter.model import KernelInfo
-from porter.python_syntax import module_tree
-from porter.verify.honesty.finding import dotted, host_functions, walk
+from porter.syntax import module_tree
+from porter.verify.checks.honesty.finding import dotted, host_functions, walk
 
 Kind = str  # buffer, scalar, size, template
 
@@ -110,7 +110,7 @@ def _kinds(case: Case, info: KernelInfo) -> dict[str, Kind]:
 
 
 def _operand(name: str, kinds: Mapping[str, Kind]) -> tuple[str, Kind] | None:
-    """The operand that a parameter's name says: its own name, or with an underscore where Python or a port needs one."""
+    """The operand that a parameter's name says; with an underscore, where Python or a port needs one."""
     for candidate in (name, name.rstrip("_"), name.lstrip("_")):
         if candidate in kinds:
             return candidate, kinds[candidate]
@@ -131,8 +131,8 @@ def _by_place(unknown: list[str], taken: set[str], case: Case, info: KernelInfo)
 
 def is_given(case: Case, scalar: str) -> bool:
     """Whether nothing but the caller knows a scalar: the case has a number for it, or several."""
-    from porter import expr
+    from porter.case import expressions
 
     texts = dict(case.scalars)[scalar]
     strides = {str(s).strip() for b in case.buffers for s in b.strides or ()}
-    return scalar not in strides and all(not expr.names_in(t) for t in texts)
+    return scalar not in strides and all(not expressions.names_in(t) for t in texts)

@@ -1,4 +1,4 @@
-"""Is what a torch-facing function did in a call what the case says? Every difference is a fault at a line of the port."""
+"""Is what a torch-facing function did in a call what the case says? A difference is a fault at a line of the port."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from porter.case import Case
-from porter.expr import Value
+from porter.case.expressions import Value
+from porter.case.reader import Case
 from porter.model import PorterError
-from porter.verify.entry import views
-from porter.verify.entry.expected import Call, Wanted
-from porter.verify.entry.views import View
-from porter.verify.formats import encode
+from porter.verify.checks.entry import views
+from porter.verify.checks.entry.expected import Call, Wanted
+from porter.verify.checks.entry.views import View
+from porter.verify.numerics.formats import encode
 
 LAUNCHES = "PRT831"  # another launch than the case's
 TOUCHES = "PRT832"  # something else is done with the tensors
@@ -80,7 +80,7 @@ def _allowed(use: Mapping[str, Any], call: Call, case: Case) -> bool:
 def _wrong_kind(call: Call) -> tuple[object, ...]:
     """Wrong operands are one fault an operand and kind; of several operands of one kind the first is told."""
     for operand in call.situation.operands.values():
-        return ("dtype" if operand.dtype else "shape" if operand.shape else "strides" if operand.strides else "address",)
+        return ("dtype" if operand.dtype else "shape" if operand.shape else "strides" if operand.strides else "at",)
     return ("sizes",)
 
 
@@ -108,7 +108,7 @@ def _shape(call: Call, answer: Mapping[str, Any], case: Case) -> tuple[list[int]
         shape = case.launch_at(call.wanted.point, call.wanted.values, call.sm_count)
     except PorterError:
         return [0], [0], 0  # a launch that the case does not have either
-    return list(shape.grid), list(shape.block), shape.smem_bytes
+    return list(shape.grid), list(shape.block), shape.smem
 
 
 def _launch(call: Call, launch: Mapping[str, Any], answer: Mapping[str, Any], case: Case) -> Iterator[Fault]:
@@ -132,8 +132,8 @@ def _launch(call: Call, launch: Mapping[str, Any], answer: Mapping[str, Any], ca
             yield Fault(LAUNCHES, ("argument", parameter), message, line)
     grid, block, smem = _shape(call, answer, case)
     for what, have, want in (("grid", launch["grid"], grid), ("block", launch["block"], block)):
-        if len(have) != 3 or list(have) != (want + [1, 1])[:3]:
-            message = f"{name} launches the {what} {have} at {_at(call)}; verified is {(want + [1, 1])[:3]}"
+        if len(have) != 3 or list(have) != [*want, 1, 1][:3]:
+            message = f"{name} launches the {what} {have} at {_at(call)}; verified is {[*want, 1, 1][:3]}"
             yield Fault(LAUNCHES, (what,), message, line)
     if launch["smem"] != [smem]:
         message = f"{name} launches with {launch['smem'][0]} bytes of shared memory at {_at(call)}; verified is {smem}"
@@ -205,10 +205,10 @@ def _fresh(call: Call, launch: Mapping[str, Any], answer: Mapping[str, Any], cas
             message = f"{name} returns memory that the kernel is not given"
             yield Fault(LAUNCHES, ("returned",), message, int(launch["line"]))
     for (parameter, value), argument in zip(call.wanted.arguments, launch["args"], strict=False):
-        if isinstance(value, str) and not call.function.takes(value) and case.buffer(value).role == "out":
-            if argument.get("tensor") not in found:
-                message = f"{name} does not return {parameter}, which it allocates"
-                yield Fault(LAUNCHES, ("returned",), message, int(launch["line"]))
+        own = isinstance(value, str) and not call.function.takes(value) and case.buffer(value).role == "out"
+        if own and argument.get("tensor") not in found:
+            message = f"{name} does not return {parameter}, which it allocates"
+            yield Fault(LAUNCHES, ("returned",), message, int(launch["line"]))
 
 
 def _plain(argument: object) -> Any:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from porter.corpus.runtime.kernel import Kernel
-from porter.verify.entry.standins import Facts, facts_of
+from porter.verify.checks.entry.standins import Facts, facts_of
 
 MOST = 8  # launches and refused uses that are kept of one call
 
@@ -73,7 +73,9 @@ class Record:
             if is_pointer and facts is not None:
                 place = place or facts.device
                 if not facts.device.startswith("cuda") or facts.device != place:
-                    raise ValueError(f"{kernel.name}: {parameter.name} is on {facts.device}, not on the launch's device")
+                    raise ValueError(
+                        f"{kernel.name}: {parameter.name} is on {facts.device}, not on the launch's device"
+                    )
                 found.append({"address": facts.address, "tensor": facts.described()})
             else:
                 found.append(_number(value, is_pointer))
@@ -89,7 +91,6 @@ class Record:
     @contextmanager
     def in_place_of_launches(self) -> Iterator[None]:
         """While this lasts, kernels are not launched but noted."""
-        kept = Kernel.launch, Kernel.prepare, Kernel.compile
         record = self
 
         def launch(kernel: Kernel, *args: Any, **kwargs: Any) -> None:
@@ -104,11 +105,15 @@ class Record:
         def compile(kernel: Kernel, *_: Any, **__: Any) -> Any:
             raise record.refuse("calls KERNEL.compile()")
 
-        Kernel.launch, Kernel.prepare, Kernel.compile = launch, prepare, compile  # type: ignore[method-assign]
+        others = {"launch": launch, "prepare": prepare, "compile": compile}
+        kept = {name: getattr(Kernel, name) for name in others}
         try:
+            for name, other in others.items():
+                setattr(Kernel, name, other)
             yield
         finally:
-            Kernel.launch, Kernel.prepare, Kernel.compile = kept  # type: ignore[method-assign]
+            for name, own in kept.items():
+                setattr(Kernel, name, own)
 
 
 def returned(value: Any) -> list[Any]:
