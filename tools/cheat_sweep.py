@@ -20,7 +20,8 @@ from typing import Any
 
 from porter.model import Status
 from tests.verify.checks.cheats.catalogue import CHEATS, HONESTY, Cheat
-from tests.verify.checks.cheats.subjects import ROOT, RUN, Subject, knows_the_seed, read, run, sources, subject
+from tests.verify.checks.cheats.entry_faults import ENTRY
+from tests.verify.checks.cheats.subjects import ROOT, RUN, Subject, called, knows_the_seed, read, run, sources, subject
 from tools.kept_lines import KeptRows
 
 RESULT = ROOT / "bench" / "results" / "cheats.json"
@@ -35,7 +36,7 @@ def rows(of: Subject, names: list[str], work: Path) -> Iterator[dict[str, Any]]:
     for cheat in CHEATS.values():
         if names and cheat.name not in names:
             continue
-        if cheat.check != HONESTY and of.name not in RUN:
+        if cheat.check not in (HONESTY, ENTRY) and of.name not in RUN:
             continue
         made = cheat.change(of.port, of.case)
         if made is not None:
@@ -52,6 +53,11 @@ def judged(of: Subject, cheat: Cheat, text: str, work: Path) -> dict[str, Any]:
     if cheat.check == HONESTY:
         found = [d for d in read(of, text) if cheat.message in d.message]
         return row(of, cheat.name, cheat.check, text, [HONESTY] if found else [], found[0].message if found else "")
+    if cheat.check == ENTRY:
+        verdict = called(of, text, work / cheat.name)
+        said = " ".join(d.message for d in verdict.diagnostics)
+        meant = verdict.status is Status.FAIL and cheat.message in said
+        return row(of, cheat.name, ENTRY, text, [ENTRY] if meant else [], said)
     caught, said = failing(of, text, work / cheat.name, None)
     return row(of, cheat.name, cheat.check, text, caught, said)
 

@@ -111,7 +111,7 @@ def _entry(request: dict[str, Any]) -> dict[str, Any]:
     from porter.verify.checks.entry.child import call_all
 
     module = load_port(Path(request["port"]), request["sources"])
-    return call_all(module, request, lambda error: _failure(error, request["port"]))
+    return call_all(module, request, lambda error: _failure(error, request["port"]), "torch" in sys.modules)
 
 
 def _names(request: dict[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import inspect
 import os
-import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -18,13 +17,13 @@ STREAM = 0x5EED0  # the handle of the current stream
 Failure = Callable[[BaseException], dict[str, Any]]
 
 
-def call_all(module: Any, request: Mapping[str, Any], failure: Failure) -> dict[str, Any]:
-    """Answers to `request["calls"]`, in order. `failure` describes what the port raised.
+def call_all(module: Any, request: Mapping[str, Any], failure: Failure, with_torch: bool) -> dict[str, Any]:
+    """Answers to `request["calls"]`, in order. `failure` describes what the port raised; `with_torch`: it may know
+    torch, so that stand-ins have to be torch.Tensors.
 
     A call is {"function", "arguments", "tensors", "device", "sm_count", "config"}: an argument is {"tensor": number},
     {"value": v} or {"null": true}; `config` are the keywords of `launch_config` that are to be asked for beside it.
     """
-    with_torch = "torch" in sys.modules
     kind: Kind = Plain()
     if with_torch:
         from porter.verify.checks.entry.torch_standins import TorchKind

@@ -35,6 +35,8 @@ def _dispatched(cls: type, function: Any, types: Any, args: Sequence[Any] = (), 
 
 def _make_class() -> Any:
     def getattribute(self: Any, name: str) -> Any:
+        if name in ("__torch_function__", "__torch_dispatch__"):  # torch itself asks for them
+            return getattr(type(self), name)
         return type(self) if name == "__class__" else asked(self, name)
 
     members: dict[str, Any] = {"__module__": "torch", "__getattribute__": getattribute}
