@@ -101,7 +101,7 @@ def rms_norm_of_rows(input, weight, epsilon):
 }  # fmt: skip
 
 WITH_TORCH: dict[str, str] = {
-    "asks-torch": "def rms_norm(out: torch.Tensor, input: torch.Tensor, weight: torch.Tensor, epsilon: float) -> None:\n"
+    "asks-torch": "def rms_norm(out: torch.Tensor, input: torch.Tensor, weight: torch.Tensor, epsilon: float):\n"
     + """    if not isinstance(out, torch.Tensor) or not out.is_cuda or not input.is_cuda or not weight.is_cuda:
         raise TypeError("rms_norm takes CUDA tensors")
     if out.dtype not in (torch.bfloat16, torch.float16):
