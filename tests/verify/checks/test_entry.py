@@ -113,6 +113,43 @@ def test_parameters_that_nothing_names(rms_norm, tmp_path):
     assert "takes gamma, beta, and the case names no such operand" in verdict.detail
 
 
+def test_numbers_and_inputs_that_it_does_not_take(rms_norm, tmp_path):
+    text = rms_norm.port.text.replace("def rms_norm(out, input, weight, epsilon):", "def rms_norm(out, input):")
+    text = text.replace(
+        "    scalar_t = runtime.name_of(", "    weight, epsilon = input, 1e-6\n    scalar_t = runtime.name_of("
+    )
+    said = [d.message for d in called(rms_norm, text, tmp_path, FIRST).diagnostics]
+    assert any("does not take weight, an input of the kernel" in m for m in said)
+    assert any("does not take epsilon, which only its caller knows" in m for m in said)
+
+
+def test_a_custom_operator_says_what_it_writes(rms_norm, tmp_path):
+    pytest.importorskip("torch")
+    text = written(rms_norm.port, "custom-op").replace('mutates_args=("out",)', "mutates_args=()")
+    text = text.replace("porter_tests::rms_norm", "porter_tests::rms_norm_pure")
+    verdict = called(rms_norm, text, tmp_path, FIRST)
+    assert "writes out, which its mutates_args leave out" in verdict.detail
+
+
+SOMETIMES = {
+    "far rows": "if tokens >= 1 << 26:",
+    "an odd address": "if out.data_ptr() % 2048 == 0:",
+    "operands in another order of memory": "if out.data_ptr() > weight.data_ptr():",
+    "the second device": "if out.device.index == 1:",
+    "wide strides": "if input_stride > hidden + 64:",
+    "a large number": "if epsilon > 2e-6:",
+    "a prime length": "if hidden == 257:",
+    "one size above a constant": "if tokens == 12289:",
+}
+
+
+@pytest.mark.parametrize("when", SOMETIMES)
+def test_faults_that_show_sometimes(rms_norm, tmp_path, when):
+    text = rms_norm.port.in_wrapper(SOMETIMES[when], "    grid = (1, 1, 1)").text
+    verdict = called(rms_norm, text, tmp_path)
+    assert any("launches the grid [1, 1, 1]" in d.message for d in verdict.diagnostics), verdict
+
+
 def test_a_launch_that_cannot_be_called(rms_norm, tmp_path):
     text = rms_norm.port.text
     at = text.index("def rms_norm(")

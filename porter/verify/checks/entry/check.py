@@ -16,9 +16,9 @@ from porter.model import Diagnostic, KernelInfo, Status, Verdict
 from porter.source import Span
 from porter.verify.checks.entry import judge
 from porter.verify.checks.entry.expected import Call, call_in
-from porter.verify.checks.entry.functions import TorchFacing, launches_somewhere, torch_facing
+from porter.verify.checks.entry.functions import TorchFacing, is_given, launches_somewhere, torch_facing
 from porter.verify.checks.entry.judge import Fault
-from porter.verify.checks.entry.situations import situations
+from porter.verify.checks.entry.situations import shaping, situations
 from porter.verify.compile.worker import entry_answers
 
 Ask = Callable[[Path, Sequence[Mapping[str, Any]]], dict[str, Any]]  # calls to their answers
@@ -81,6 +81,10 @@ def _unbound(function: TorchFacing, case: Case) -> list[Fault]:
             if buffer.role in ("in", "inout") and not function.takes(buffer.name):
                 message = f"{function.name} does not take {buffer.name}, an input of the kernel"
                 found.append(Fault(judge.TAKES, ("input", buffer.name), message, function.line))
+        for name, _ in case.scalars:
+            if is_given(case, name) and not function.takes(name) and name not in shaping(case):
+                message = f"{function.name} does not take {name}, which only its caller knows"
+                found.append(Fault(judge.TAKES, ("scalar", name), message, function.line))
     return found
 
 

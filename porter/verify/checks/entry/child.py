@@ -52,7 +52,8 @@ def _call(
         name: None if "null" in a else given[a["tensor"]] if "tensor" in a else a["value"]
         for name, a in call["arguments"].items()
     }
-    answer: dict[str, Any] = {"error": None, "returned": []}
+    function = getattr(module, call["function"])
+    answer: dict[str, Any] = {"error": None, "returned": [], "mutates": _mutated(function)}
     with contextlib.ExitStack() as stack:
         stack.enter_context(record.in_place_of_launches())
         if with_torch:
@@ -60,7 +61,7 @@ def _call(
 
             stack.enter_context(torch_seen(record, call["device"]))
         try:
-            answer["returned"] = returned(_plain(getattr(module, call["function"]))(**arguments))
+            answer["returned"] = returned(_plain(function)(**arguments))
         except Refused:
             pass  # in the record
         except Exception as error:
@@ -82,6 +83,15 @@ def _call(
 def _view(given: Any) -> View:
     shape, strides = given
     return View(tuple(shape), tuple(strides))
+
+
+def _mutated(function: Any) -> list[str] | None:
+    """The arguments that a torch.library.custom_op says it writes; None for any other function."""
+    overload = getattr(function, "_opoverload", None)
+    if overload is None:
+        return None
+    arguments = overload._schema.arguments
+    return [a.name for a in arguments if a.alias_info is not None and a.alias_info.is_write]
 
 
 def _plain(function: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,7 @@ from porter.verify.checks.entry.functions import TorchFacing
 from porter.verify.checks.entry.situations import Situation
 from porter.verify.checks.entry.views import View
 
-_START = 0x7F << 40
+_START = 0x7E << 40
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,7 @@ def call_in(
     if point is None:
         return None
     given: dict[str, Given] = {}
+    noise = zlib.crc32(repr(situation).encode())  # addresses show no pattern that a function could go by
     for at, buffer in enumerate(case.buffers):
         name = buffer.name
         shape, strides = point.shapes[name], point.strides[name]
@@ -106,7 +108,9 @@ def call_in(
             shape, strides = other.shape, strides if buffer.strides else views.contiguous_strides(other.shape)
         strides = other.strides if other is not None and other.strides is not None else strides
         dtype = other.dtype if other is not None and other.dtype else buffer.dtype_at(values)
-        start = _START + (at + 1 << 36) + 256 * (7919 * (at + 1) % 4093) + (other.offset if other else 0)
+        start = (
+            _START + ((at + noise) % 61 + 1 << 32) + 256 * ((noise >> at % 13) % 4093) + (other.offset if other else 0)
+        )
         given[name] = Given(name, dtype, shape, strides, start)
     if not set(situation.operands) <= set(given):
         return None

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from porter.case import expressions
+from porter.case.expressions import ExprError
 from porter.case.reader import Case
 from porter.model import KernelInfo
 from porter.syntax import module_tree
@@ -93,12 +95,22 @@ def _read(function: ast.FunctionDef, nodes: list[ast.FunctionDef], case: Case, i
     if unknown and set(unknown) <= {a.arg for a in arguments.args}:
         placed = _by_place(unknown, {p.operand for p in parameters}, case, info)
         parameters, unknown = [*parameters, *placed], [n for n in unknown if n not in {p.name for p in placed}]
-    numbers = {
-        c.value for n in nodes for c in walk(n) if isinstance(c, ast.Constant) and type(c.value) is int
-    }  # fmt: skip
-    return TorchFacing(
-        function.name, function.lineno, tuple(parameters), tuple(unknown), frozenset(n for n in numbers if n > 1)
-    )
+    numbers = frozenset(v for n in nodes for c in walk(n) if (v := _whole(c)) is not None)
+    return TorchFacing(function.name, function.lineno, tuple(parameters), tuple(unknown), numbers)
+
+
+def _whole(node: ast.AST) -> int | None:
+    """The whole number above 1 that a node is, written down or as arithmetic: `4096`, `1 << 20`."""
+    if isinstance(node, ast.Constant):
+        value: object = node.value
+    elif isinstance(node, ast.BinOp) and not any(isinstance(n, ast.Name | ast.Call) for n in walk(node)):
+        try:
+            value = expressions.evaluate(ast.unparse(node), {})
+        except ExprError:
+            return None
+    else:
+        return None
+    return value if type(value) is int and value > 1 else None
 
 
 def _kinds(case: Case, info: KernelInfo) -> dict[str, Kind]:
@@ -131,8 +143,6 @@ def _by_place(unknown: list[str], taken: set[str], case: Case, info: KernelInfo)
 
 def is_given(case: Case, scalar: str) -> bool:
     """Whether nothing but the caller knows a scalar: the case has a number for it, or several."""
-    from porter.case import expressions
-
     texts = dict(case.scalars)[scalar]
     strides = {str(s).strip() for b in case.buffers for s in b.strides or ()}
     return scalar not in strides and all(not expressions.names_in(t) for t in texts)

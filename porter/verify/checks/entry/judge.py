@@ -66,6 +66,7 @@ def faults(call: Call, answer: Mapping[str, Any], case: Case) -> Iterator[Fault]
     else:
         yield from _launch(call, launches[0], answer, case)
         yield from _fresh(call, launches[0], answer, case)
+        yield from _mutated(call, answer["mutates"], case)
 
 
 def _allowed(use: Mapping[str, Any], call: Call, case: Case) -> bool:
@@ -209,6 +210,14 @@ def _fresh(call: Call, launch: Mapping[str, Any], answer: Mapping[str, Any], cas
         if own and argument.get("tensor") not in found:
             message = f"{name} does not return {parameter}, which it allocates"
             yield Fault(LAUNCHES, ("returned",), message, int(launch["line"]))
+
+
+def _mutated(call: Call, told: Sequence[str] | None, case: Case) -> Iterator[Fault]:
+    """A custom operator says which of its operands it writes; torch may otherwise leave the call out, or move it."""
+    for p in call.function.parameters if told is not None else ():
+        if p.kind == "buffer" and case.buffer(p.operand).role != "in" and p.name not in (told or ()):
+            message = f"{call.function.name} writes {p.name}, which its mutates_args leave out"
+            yield Fault(LAUNCHES, ("mutates", p.name), message, call.function.line)
 
 
 def _plain(argument: object) -> Any:

@@ -20,12 +20,12 @@ from porter.verify.checks.entry.functions import TorchFacing, is_given
 from porter.verify.launches.derived import point_of
 
 LISTED = 24  # points of the case, an instance
-BEYOND = 80  # points at sizes that it does not list
+NEAR, FAR = 64, 40  # points at the port's constants, and at powers of two
 STRIDED = 6
 PLACES = 3  # points at which addresses are moved
 WRONG = 2  # points at which operands are wrong
 MOST_ELEMENTS = 1 << 42
-POWERS = (0, 1, 2, 3, 4, 5, 6, 8, 10, 11, 12, 13, 14, 16, 17, 20, 24)
+POWERS = (0, 1, 2, 3, 4, 5, 6, 8, 10, 11, 12, 13, 14, 16, 17, 20, 24, 28, 30)
 
 
 @dataclass(frozen=True)
@@ -116,21 +116,23 @@ def _beyond(
     rng: random.Random,
 ) -> list[Situation]:
     """One size moved: to powers of two and beside them, to the port's own constants and beside them."""
-    near = {c for c in function.constants if c < 1 << 24}
-    values_of = {v + d for v in (*(1 << p for p in POWERS), *near) for d in (-1, 0, 1)}
-    wanted = [(name, v) for name in case.base_sizes for v in sorted(values_of)]
-    rng.shuffle(wanted)
-    wanted.sort(key=lambda w: w[1] not in near)  # constants of the port first
+    near = {c + d for c in function.constants if c < 1 << 31 for d in (-1, 0, 1)}
+    far = {(1 << p) + d for p in POWERS for d in (-1, 0, 1)}
     found: list[Situation] = []
-    for name, value in wanted:
-        start = rng.choice(listed)
-        for size in dict.fromkeys((value, value // 8 * 8, value // 128 * 128)):
-            made = _at(case, instance, values, replace(start, sizes={**start.sizes, name: size}, listed=False))
-            if made is not None:
-                found.append(made)
+    for sizes, most in ((near, NEAR), (far, FAR)):
+        wanted = [(name, v) for name in case.base_sizes for v in sorted(sizes)]
+        rng.shuffle(wanted)
+        made = 0
+        for name, value in wanted:
+            start = rng.choice(listed)
+            for size in dict.fromkeys((value, value // 8 * 8, value // 128 * 128)):
+                moved = replace(start, sizes={**start.sizes, name: size}, listed=False)
+                if (at := _at(case, instance, values, moved)) is not None:
+                    found.append(at)
+                    made += 1
+                    break
+            if made == most:
                 break
-        if len(found) >= BEYOND:
-            break
     return found
 
 
@@ -146,8 +148,7 @@ def _scalars(
     case: Case, function: TorchFacing, full: Sequence[Situation], values: Mapping[str, Value], rng: random.Random
 ) -> Iterator[Situation]:
     """Each scalar that only the caller knows, at values that the case does not list."""
-    shaped = {n for b in case.buffers for t in (*b.shape, *(b.strides or ())) for n in expressions.names_in(str(t))}
-    shaped |= {n for _, v in case.sizes if isinstance(v, str) for n in expressions.names_in(v)}
+    shaped = shaping(case)
     for name, _ in case.scalars:
         if not is_given(case, name) or not (function.takes(name) or name in shaped):
             continue
@@ -155,6 +156,13 @@ def _scalars(
             value = expressions.evaluate(start.scalars[name], {})
             for other in _others(value, rng):
                 yield replace(start, scalars={**start.scalars, name: repr(other)}, listed=False, varied=name)
+
+
+def shaping(case: Case) -> set[str]:
+    """Names that the shape or the strides of a buffer hang on."""
+    texts = [str(t) for b in case.buffers for t in (*b.shape, *(b.strides or ()))]
+    texts += [v for _, v in case.sizes if isinstance(v, str)]
+    return {n for text in texts for n in expressions.names_in(text)}
 
 
 def _others(value: Value, rng: random.Random) -> list[Value]:

@@ -99,7 +99,7 @@ def allocate(shape: Sequence[Any], dtype: Any, device: Any, fill: float | None, 
     view = View(lengths, tuple(strides) or views.contiguous_strides(lengths))
     name = dtype if isinstance(dtype, str) and dtype in DTYPES else name_of(dtype)
     _table.fills[number] = (view.numel, fill)
-    start = (0x7E << 40) + (number << 36)
+    start = (0x7D << 40) + (number << 36)
     place = str(device)
     place = "cuda:0" if place == "cuda" else place
     return make(Facts(f"allocation {number}", name, view, start, place, number))
