@@ -13,7 +13,7 @@ from tests.verify.checks.cheats.subjects import called, read, sources, subject
 
 FAULTS = [name for name, cheat in CHEATS.items() if cheat.check == ENTRY]
 FIRST = (0,)  # one instance of the case will do: the others are what the function may fall back to
-OF_OTHERS = {"optional-dropped": "topk_softmax", "scaled-number": "topk_softmax_general"}
+OF_OTHERS = {"null-operand": "topk_softmax", "scaled-number": "topk_softmax_general"}
 
 pytestmark = pytest.mark.usefixtures("_dsl")
 

@@ -138,9 +138,9 @@ def _(port: Port, case: Case) -> Port | None:
     return in_place_of(port, name, f"{name}.data_ptr() + 2")
 
 
-@faulty("optional-dropped", "an optional operand is never given", "gives the kernel's")
+@faulty("null-operand", "an operand, an optional one where there is one, is never given", "gives the kernel's")
 def _(port: Port, case: Case) -> Port | None:
-    names = [b.name for b in case.buffers if b.optional]
+    names = [b.name for b in case.buffers if b.optional] + inputs(case)
     return in_place_of(port, names[0], "None") if names else None
 
 
