@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-COLUMNS = ("parse", "plan", "emit", "compile", "resources", "entry", "numerics", "sanitizer", "determinism")
+COLUMNS = ("parse", "plan", "emit", "compile", "resources", "numerics", "sanitizer", "determinism")
 LOOK = {"done": "green", "failed": "bold red", "skipped": "yellow", "running": "cyan"}
 MARK = {"done": "ok", "failed": "FAIL", "skipped": "skip", "running": "..."}
 

@@ -308,7 +308,7 @@ def _(port: Port, case: Case) -> Port | None:
     )
 
 
-@faulty("slow-instance", "the instance for wide accesses is never taken", "launches the instance")
+@faulty("slow-instance", "the instance for wide accesses is never taken", "")
 def _(port: Port, case: Case) -> Port | None:
     made = port.replaced('    if scalar_t == "bf16" and', '    if scalar_t == "bf16" and hidden < 0 and')
     return made if made and "hidden = " in made.text and port.text.count('"bf16", "VEC"') > 1 else None
