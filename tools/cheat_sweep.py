@@ -113,8 +113,8 @@ def page(found: list[dict[str, Any]]) -> str:
         f"Ports that cheat, made of the true ports of {kernels} reference kernels by `tests/verify/checks/cheats`,"
         " judged by "
         f"`python -m tools.cheat_sweep`: {caught} of {len(found)} are caught by the check that is meant for them "
-        "(bench/results/cheats.json). What is in the host's code is read, or called with stand-ins for tensors; what is "
-        "in the kernel is run in the emulator, with fresh inputs.",
+        "(bench/results/cheats.json). What is in the host's code is read, or called with stand-ins for tensors; what "
+        "is in the kernel is run in the emulator, with fresh inputs.",
         "",
         "| cheat | what it does | check | caught |",
         "|---|---|---|---|",
