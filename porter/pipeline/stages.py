@@ -318,7 +318,7 @@ def judge(
 
 
 STATES = {Status.PASS: "done", Status.FAIL: "failed", Status.ERROR: "failed", Status.SKIP: "skipped"}
-TIMED = ("names", "compile", "resources", "numerics", "determinism")  # the others take no time of their own
+TIMED = ("names", "compile", "resources", "entry", "numerics", "determinism")  # the others take no time of their own
 
 
 def _is_draft(file: Path, draft: Path) -> bool:
@@ -328,11 +328,14 @@ def _is_draft(file: Path, draft: Path) -> bool:
 
 
 def placed(verdict: Verdict, draft: Path, target: Path, line_map: tuple[LineMapEntry, ...]) -> Verdict:
-    """A verdict whose places in the draft are places in the CUDA source, with the line of the port in a note."""
+    """A verdict whose places in the draft are places in the CUDA source, with the line of the port in a note; what
+    `entry` says is about lines of the port."""
 
     def place(d: Diagnostic) -> Diagnostic:
         if not d.span.file or not _is_draft(Path(d.span.file), draft):
             return d
+        if verdict.check == "entry":  # about the function that launches, of which the source has nothing
+            return replace(d, span=replace(d.span, file=str(target)))
         note = f"port: {target}:{d.span.line}" if d.span.line else f"port: {target}"
         return replace(d, span=cuda_span(line_map, d.span.line), notes=(note, *d.notes))
 

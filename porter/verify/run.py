@@ -18,6 +18,7 @@ from porter.model import Diagnostic, KernelInfo, LineMapEntry, PorterError, Seve
 from porter.source import Source, Span
 from porter.verify.backends.interface import Backend, Build
 from porter.verify.checks import contraction, names
+from porter.verify.checks.entry import check_entry
 from porter.verify.checks.honesty import check_honesty
 from porter.verify.checks.ptx_stats import function_texts, ptx_stats
 from porter.verify.checks.resources import Usage, as_data, compare_resources, summary
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from porter.frontend.parse.source import ParsedUnit, ParseOptions
     from porter.verify.original.compiled import OriginalBuild
 
-CHECKS = ("honesty", "names", "compile", "resources", "numerics", "sanitizer", "determinism", "performance")
+CHECKS = ("honesty", "names", "compile", "resources", "entry", "numerics", "sanitizer", "determinism", "performance")
 REPEATED = 2  # launches an instance that are repeated under other schedules
 
 OnProgress = Callable[[str, int, int], None]  # check, done, total
@@ -130,6 +131,7 @@ def verify_port(request: VerifyRequest) -> list[Verdict]:
     if request.on_time:
         request.on_time("original", state.original_seconds)
     _resources(state)
+    _entry(state)
     _launch(state)
     return _rest(state, "")
 
@@ -242,6 +244,13 @@ def _resources(state: _Verification) -> Verdict:
     detail = failed[0].message if failed else f"{lines[0]} (original's in brackets)"
     status = Status.FAIL if failed else Status.PASS
     return state.add(Verdict("resources", status, detail, tuple(found), data), start)
+
+
+def _entry(state: _Verification) -> Verdict:
+    start = time.perf_counter()
+    request = state.request
+    verdict = check_entry(request.port_path, state.text, request.case, request.info, request.only)
+    return state.add(verdict, start)
 
 
 # ---------------------------------------------------------------- launches

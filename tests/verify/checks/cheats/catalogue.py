@@ -1,7 +1,7 @@
 """The cheats: how each changes a true port, and the check that is meant to catch it. None where it does not apply.
 
-Those on the host side are in the function that takes torch tensors, which only a GPU would run: reading has to find
-them. Those on the device side compute something else than they should: running has to.
+Those on the host side are in the function that takes torch tensors: reading has to find them, or calling it
+(entry_faults.py). Those on the device side compute something else than they should: running has to.
 """
 
 from __future__ import annotations
