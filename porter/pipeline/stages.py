@@ -16,6 +16,7 @@ from porter import ir
 from porter.case.instances import instance_values
 from porter.case.reader import Case
 from porter.config import PortConfig, worker_count
+from porter.limits import limited
 from porter.model import (
     Diagnostic,
     Instance,
@@ -195,15 +196,16 @@ def translate(unit: ParsedUnit, info: KernelInfo, case: Case | None, config: Por
     from porter.emit.module import emit_module
     from porter.emit.plan import PlanOptions, make_plan
 
-    with run.stage("parse"):
-        instances = choose_instances(unit, info, case, config)
-        kernels = lower(unit, info, instances, case)
-        if case is not None:
-            check_dtypes(case, info, instances, kernels)
-    with run.stage("plan"):
-        plan = make_plan(list(kernels), info, case, PlanOptions(config.standalone, unit.source, instances))
-    with run.stage("emit"):
-        module = emit_module(plan)
+    with limited(f"translating {info.name}", info.span, config.cpu_limit, "cpu_limit", config.memory_limit):
+        with run.stage("parse"):
+            instances = choose_instances(unit, info, case, config)
+            kernels = lower(unit, info, instances, case)
+            if case is not None:
+                check_dtypes(case, info, instances, kernels)
+        with run.stage("plan"):
+            plan = make_plan(list(kernels), info, case, PlanOptions(config.standalone, unit.source, instances))
+        with run.stage("emit"):
+            module = emit_module(plan)
     return Translation(unit, info, case, instances, kernels, plan, module)
 
 
@@ -307,7 +309,8 @@ def judge(
         request = replace(request, launches=launches or request.launches, budget=seconds or request.budget)
     if without:
         request = replace(request, checks=tuple(c for c in request.checks if c not in without))
-    verdicts = tuple(verify_port(request))
+    with limited(f"verifying {info.name}", info.span, config.verify_cpu_limit, "verify_cpu_limit"):
+        verdicts = tuple(verify_port(request))
     for v in verdicts:
         seconds = float(v.data.get("seconds", 0.0))
         note = "" if v.status is Status.PASS else v.detail
