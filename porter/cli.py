@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # the commands take a moment to import: Ctrl-C meanwhile is c
     import argparse
 
     from porter.model import Diagnostic
+    from porter.source import Span
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -57,15 +58,15 @@ def build_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; never raises for what a user can do wrong.
 
-    Without `argv` this is the program: the work is done in a process of its own (porter.supervise).
+    Without `argv` this is the program: the work is done in a process of its own (porter.process.supervise).
     """
     color = "auto"
     child = False
     try:
         if argv is None and sys.platform == "linux":
-            from porter.supervise import released, supervised
+            from porter.process.supervise import released, supervised
 
-            code = supervised()
+            code = supervised(_mourn)
             if code is not None:
                 return code
             child = True
@@ -90,15 +91,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _failed(error, color)
     finally:
         if child:
-            from porter.supervise import leaving
+            from porter.process.supervise import leaving
 
             leaving()
 
 
 def _failed(error: Exception, color: str) -> int:
     """Say what went wrong; the exit code."""
-    from porter.report.internal_errors import internal_error, output_failed, traceback_of
     from porter.model import PorterError
+    from porter.report.internal_errors import internal_error, output_failed, traceback_of
 
     if isinstance(error, PorterError):
         _say(color, *error.diagnostics)
@@ -110,6 +111,12 @@ def _failed(error: Exception, color: str) -> int:
         return 2
     _say(color, internal_error(error, traceback_of(error)))
     return 2
+
+
+def _mourn(number: int, doing: str, span: Span) -> None:
+    from porter.report.internal_errors import ended_by
+
+    _say("auto", ended_by(number, doing, span))
 
 
 def _forget_stdout() -> None:

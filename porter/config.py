@@ -38,7 +38,7 @@ class PortConfig:
     thorough: bool = False
     jobs: int = 0  # 0: one per core
     backend: str = "auto"  # where kernels run: one of BACKENDS
-    cpu_limit: int = 20  # seconds of CPU time to parse a file, and to translate a kernel; 0: none
+    cpu_limit: int = 15  # seconds of CPU time to parse a file, and to translate a kernel; 0: none
     verify_cpu_limit: int = 600  # ... to verify a kernel
     memory_limit: int = 8  # GiB that parsing, or translating, may map beside what is there already; 0: none
     dsl: str = ""  # version of nvidia-cutlass-dsl that compiles ports; "": the one installed

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from porter.config import PortConfig
-from porter.limits import watch_over
 from porter.model import PorterError, Report
 from porter.pipeline.outputs import Conflict
 from porter.pipeline.stages import port
+from porter.process.limits import watch_over
 from porter.report.console import StageEvent
 from porter.report.internal_errors import internal_error
 

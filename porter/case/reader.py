@@ -219,7 +219,8 @@ class _Reader:
         if len(value) > MOST_OF_AN_EXPRESSION:
             self.fail("PRT904", f"an expression of more than {MOST_OF_AN_EXPRESSION} characters", *where)
         try:
-            expressions.parse(value)
+            if not expressions.names_in(value) and not expressions.uses_aligned(value):
+                expressions.evaluate(value, {})  # what has one value everywhere is computed now, not by the port
         except ExprError as error:
             self.fail("PRT904", str(error), *where)
         return value

@@ -11,10 +11,10 @@ from porter import ir
 from porter.case.instances import instance_values
 from porter.case.reader import FLOAT_NAMES, Case, CaseInstance, case_path_for, check_case, load_case
 from porter.config import PortConfig
-from porter.limits import limited
 from porter.model import Diagnostic, Instance, KernelInfo, KernelReport, PorterError, Severity
 from porter.pipeline.outputs import write_drafted_case
 from porter.plain_files import NotPlain
+from porter.process.limits import limited
 from porter.report.codes import named
 from porter.source import Source, Span
 

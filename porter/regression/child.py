@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from porter.config import PortConfig
-from porter.limits import watch_over
 from porter.model import PorterError, Report
+from porter.process.limits import watch_over
 from porter.regression.one_port import verify_file
 from porter.regression.settings import Settings
 from porter.report.console import StageEvent

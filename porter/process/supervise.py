@@ -13,9 +13,10 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 from types import FrameType
 
-from porter.limits import watch_over
+from porter.process.limits import watch_over
 from porter.source import NO_SPAN, Span
 
 PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -24,9 +25,10 @@ _PR_SET_PDEATHSIG = 1
 _TWICE_SECONDS = 1.0  # a second Ctrl-C within that time is the first one, passed on
 
 
-def supervised() -> int | None:
+def supervised(mourn: Callable[[int, str, Span], None]) -> int | None:
     """Fork. The parent returns the exit code when the child has ended; the child returns None and does the work.
 
+    `mourn` says what ended the child: a signal, what it was doing and where.
     In the child PASSED_ON are blocked until `released` is called, inside the code that handles KeyboardInterrupt.
     """
     board = mmap.mmap(-1, _BOARD_BYTES)  # what the child is doing, for the message about its end
@@ -36,7 +38,7 @@ def supervised() -> int | None:
     sys.stderr.flush()
     child = os.fork()
     if child:
-        return _ended(child, _wait(child), board)
+        return _ended(_wait(child), board, mourn)
     with contextlib.suppress(OSError):  # the parent alone would be missed by nobody
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
@@ -79,7 +81,7 @@ def _wait(child: int) -> int:
             return status
 
 
-def _ended(child: int, status: int, board: mmap.mmap) -> int:
+def _ended(status: int, board: mmap.mmap, mourn: Callable[[int, str, Span], None]) -> int:
     code = os.waitstatus_to_exitcode(status)
     if code >= 0:
         return code
@@ -90,12 +92,8 @@ def _ended(child: int, status: int, board: mmap.mmap) -> int:
         signal.signal(-code, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {-code})
         os.kill(os.getpid(), -code)
-    from porter.report.internal_errors import ended_by
-    from porter.report.console import console, print_diagnostics
-
-    doing, span = _read(board)
     with contextlib.suppress(OSError):
-        print_diagnostics((ended_by(-code, doing, span),), console(sys.stderr, "auto"))
+        mourn(-code, *_read(board))
     return 2
 
 
