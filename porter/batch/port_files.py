@@ -25,7 +25,7 @@ def port_all(paths: Sequence[Path], config: PortConfig, progress: Progress = sil
     """
     files = each_once(paths)
     jobs = config.jobs or min(MOST, worker_count(config))
-    if len(files) < 2:
+    if len(files) < 2 or config.jobs == 1:
         return port_files(files, config, progress)
     check_writable(config.output)
     reports = _Run(files, config, progress, min(jobs, len(files)), jobs).run()

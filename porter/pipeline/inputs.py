@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from porter import ir
+from porter.case.expressions import ExprError
 from porter.case.instances import instance_values
 from porter.case.reader import FLOAT_NAMES, Case, CaseInstance, case_path_for, check_case, load_case
 from porter.config import PortConfig
@@ -145,7 +146,10 @@ def check_dtypes(case: Case, info: KernelInfo, instances: Sequence[Instance], ke
             spec = next((b for b in case.buffers if b.name == p.name), None)
             if spec is None or not isinstance(p.type, ir.Pointer) or not isinstance(p.type.elem, ir.Scalar):
                 continue
-            given, real = spec.dtype_at(values), p.type.elem
+            try:
+                given, real = spec.dtype_at(values), p.type.elem
+            except ExprError as error:
+                case.fail("PRT905", str(error), *spec.where, "dtype")
             floats = given in FLOAT_NAMES and real.name in FLOAT_NAMES
             if real != ir.VOID and (
                 ir.SCALAR_BYTES[given] != ir.SCALAR_BYTES[real.name] or (floats and given != real.name)
