@@ -36,8 +36,8 @@ SOURCES = {
     "else if": (kernel("if (n) x[i] = 1; else " * 10_000 + "x[i] = 2;"), "PRT968", "parsing k.cu"),
     "pointers of pointers": (
         "__global__ void scale_kernel(float " + "*" * 20_000 + " x, float factor, int n) {}\n",
-        "PRT967",
-        "nested too deeply",
+        "",
+        "",
     ),
     "namespaces": ("namespace a {" * 20_000 + SCALE + "}" * 20_000, "PRT967", "nested too deeply"),
     "a pipe": ('#include "pipe.h"\n' + SCALE, "PRT003", "k.cu:1"),
@@ -162,10 +162,14 @@ def test_ptx_that_never_ends(threads: int, monkeypatch: pytest.MonkeyPatch) -> N
 LIMITED = "[tool.porter]\ncpu_limit = 1\nmemory_limit = 2\n"
 
 
-@pytest.mark.parametrize(
-    "head", ["#define M0 x[i] +\n" + "".join(f"#define M{k + 1} M{k} M{k}\n" for k in range(30)), "constexpr int f(int n) {"
-             " int s = 0; for (int i = 0; i < n; ++i) for (int j = 0; j < n; ++j) s ^= j; return s; }\n"]
-)  # fmt: skip
+MACROS = "#define M0 x[i] +\n" + "".join(f"#define M{k + 1} M{k} M{k}\n" for k in range(30))
+LOOPS = (
+    "constexpr int f(int n) { int s = 0; for (int i = 0; i < n; ++i) for (int j = 0; j < n; ++j) s ^= j; return s; }\n"
+)
+LOOPS += "static_assert(f(1 << 20) == 0);\n"
+
+
+@pytest.mark.parametrize("head", [MACROS, LOOPS], ids=["macros", "loops"])
 def test_limits_count_cpu_time(head: str) -> None:
     text = kernel("x[i] = M30 factor;", head) if "M30" in head else kernel("x[i] = factor;", head)
     files: dict[str, str | bytes | None] = {"k.cu": text, "k.case.toml": SCALE_CASE, "pyproject.toml": LIMITED}
@@ -192,7 +196,7 @@ def program(*arguments: str, **more: object) -> subprocess.Popen[str]:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("after", [0.3, 0.6, 1.0, 1.6])
+@pytest.mark.parametrize("after", [0.4, 1.2])
 @pytest.mark.parametrize("whole_group", [False, True])
 def test_an_interrupt_is_exit_code_130_from_the_start(tmp_path: Path, after: float, whole_group: bool) -> None:
     (tmp_path / "k.cu").write_text(SCALE)
