@@ -14,8 +14,9 @@ from tests.robust.inputs import KINDS, make
 RESULTS = Path(__file__).parent / "results.json"
 
 
-def campaign(first: int, count: int) -> dict[str, Any]:
-    """Run the seeds from `first` on. `faults` has what must not happen, by seed."""
+def campaign(first: int, count: int, output: Path | None = None) -> dict[str, Any]:
+    """Run the seeds from `first` on. `faults` has what must not happen, by seed. `output` is written now and then."""
+    found: dict[str, Any] = {}
     warm()
     faults: dict[str, list[str]] = {}
     exits: Counter[str] = Counter()
@@ -31,16 +32,17 @@ def campaign(first: int, count: int) -> dict[str, Any]:
             faults[str(seed)] = [given.kind, " ".join(given.command), *outcome.faults]
             print(seed, *faults[str(seed)], flush=True)
             print("   ", outcome.text[-400:].replace("\n", "\n    "), flush=True)
-        if (seed + 1) % 100 == 0:
-            print(seed + 1, dict(exits), flush=True)
-    return {
-        "first": first, "count": count, "exit_codes": dict(sorted(exits.items())),
-        "codes": dict(sorted(codes.items())), "most_cpu_seconds": most, "faults": faults,
-    }  # fmt: skip
+        found = {
+            "first": first, "count": seed + 1 - first, "exit_codes": dict(sorted(exits.items())),
+            "codes": dict(sorted(codes.items())), "most_cpu_seconds": most, "faults": faults,
+        }  # fmt: skip
+        if output is not None and (seed + 1) % 50 == 0:
+            output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    return found
 
 
 if __name__ == "__main__":
-    found = campaign(int(sys.argv[1]), int(sys.argv[2]))
     output = Path(sys.argv[3]) if len(sys.argv) > 3 else RESULTS
+    found = campaign(int(sys.argv[1]), int(sys.argv[2]), output)
     output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     sys.exit(bool(found["faults"]))
