@@ -9,7 +9,6 @@ import os
 import resource
 import signal
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from porter.case.instances import instance_values
 from porter.config import PortConfig
+from porter.corpus.runtime.scratch import Scratch
 from porter.model import Hole, Instance, KernelInfo, PorterError
 from porter.report.internal_errors import internal_error
 
@@ -136,7 +136,7 @@ def compile_all(text: str, instances: Sequence[Mapping[str, Any]], arch: str) ->
     from porter.verify.compile.worker import CompileRequest, compile_port
 
     requests = [CompileRequest(values, arch) for values in instances]
-    with tempfile.TemporaryDirectory(prefix="porter-analyze-") as folder:
+    with Scratch("analyze") as folder:
         port = Path(folder) / "port.py"
         port.write_text(text, encoding="utf-8")
         return compile_port(port, requests, timeout=COMPILE_SECONDS, jobs=1)

@@ -29,6 +29,8 @@ from porter.verify.emulator.memory.module_memory import place_module
 from porter.verify.emulator.memory.tensors import tensors_as_buffers
 
 DEFAULT_BUDGET = 20_000_000_000
+# CPU time of a launch without and with a budget given: a few threads do little work in much time
+DEFAULT_SECONDS, MOST_SECONDS = 15.0, 120.0
 Dim3 = tuple[int, int, int]
 
 
@@ -93,9 +95,9 @@ def launch(
     number, bytes of a struct, or a tuple of buffers (a struct of pointers). smem_bytes: dynamic shared memory.
     resident: blocks that run at once (0: all of a cooperative launch, else what 132 SMs hold or fewer). seed: 0 runs
     in the natural order, any other number draws the order of blocks, of warps and of atomics that meet. budget: an
-    upper bound on work, about thread-instructions; exceeding it is a `budget` violation. taps: records what threads do;
-    the numpy interpreter runs then. variables: the memory of module variables by their names, of their sizes; others
-    start afresh at each launch.
+    upper bound on work, about thread-instructions; exceeding it is a `budget` violation, as is too much CPU time. taps:
+    records what threads do; the numpy interpreter runs then. variables: the memory of module variables by their names,
+    of their sizes; others start afresh at each launch.
     Raises UnsupportedPtx for instructions that are not modelled, LaunchError for a wrong launch.
     """
     return _launch(
@@ -206,7 +208,8 @@ def _launch(
     try:
         spent, crossed, result.deadlock = interpret.run(
             program, geometry, params, space, checks, recorder, envregs, resident, seed,
-            budget or DEFAULT_BUDGET, perturb, output, accelerator, traffic, taps,
+            budget or DEFAULT_BUDGET, MOST_SECONDS if budget else DEFAULT_SECONDS,
+            perturb, output, accelerator, traffic, taps,
         )  # fmt: skip
         if accelerator is not None:
             result.backend = "llvm" if accelerator.used else "numpy"

@@ -34,7 +34,7 @@ from porter.verify.emulator.machine.accelerate import Accelerator
 from porter.verify.emulator.machine.environment import Env
 from porter.verify.emulator.machine.evaluate import Runner, compile_move, compile_pure, guarded
 from porter.verify.emulator.machine.hostcalls import compile_hostcall
-from porter.verify.emulator.machine.scheduler import Budget, Scheduler
+from porter.verify.emulator.machine.scheduler import Budget, OutOfBudget, Scheduler
 from porter.verify.emulator.machine.warps import compile_warp
 from porter.verify.emulator.machine.wave import Geometry, Wave
 from porter.verify.emulator.memory.access import compile_copy, compile_load, compile_store
@@ -159,6 +159,7 @@ def run(
     resident: int,
     seed: int,
     limit: int,
+    seconds: float,
     perturb: Any,
     output: list[str],
     accelerator: Accelerator | None,
@@ -167,7 +168,9 @@ def run(
 ) -> tuple[Budget, int, bool]:
     """Runs the whole grid. Returns executions per segment, barriers crossed, and whether a deadlock was met."""
     runners = _runners(program, perturb, output, taps)
-    budget = Budget(len(program.segments), limit)
+    budget = Budget(len(program.segments), limit, seconds)
+    if geometry.ranks * geometry.blocks * geometry.block_threads > limit:
+        raise OutOfBudget  # before a list of the blocks is made
     order = geometry.order()
     rng = np.random.default_rng(seed) if seed else None
     orders = [order + rank * geometry.blocks for rank in range(geometry.ranks)]
