@@ -236,7 +236,9 @@ def _launch(
     return result
 
 
-def _geometry(program: Program, grid: object, block: object, cluster: object, smem_bytes: int, ranks: int, machine: Machine) -> Geometry:
+def _geometry(
+    program: Program, grid: object, block: object, cluster: object, smem_bytes: int, ranks: int, machine: Machine
+) -> Geometry:
     g, b, c = _dim(grid, "grid"), _dim(block, "block"), _dim(cluster, "cluster")  # type: ignore[arg-type]
     threads = b[0] * b[1] * b[2]
     if threads > 1024:

@@ -18,12 +18,12 @@ from porter.syntax import module_tree
 from porter.verify.launches.reading import Reading, Unreadable
 
 CODE = "PRT844"
-_DEVICE_MEMORY = "smem_bytes"
+_DYNAMIC = ("dyn_shared", "get_dyn_smem")  # what reaches memory that the launch has to ask for
 
 
 @dataclass(frozen=True)
 class LaunchAttributes:
-    """Of one instance. `smem`: dynamic shared memory in bytes; None: what launch_config gives, or what the DSL counts."""
+    """Of one instance. `smem`: dynamic shared memory in bytes; None: what launch_config gives."""
 
     cooperative: bool = False
     cluster: tuple[int, int, int] = (1, 1, 1)
@@ -61,7 +61,9 @@ def attributes_of(text: str, values: Mapping[str, Value], path: str = "") -> Lau
         message = f"the cluster of the launch is {cluster!r}, not one to three positive numbers"
         raise PorterError(Diagnostic(CODE, message, Span(path, given["cluster"].lineno)))
     smem: int | None = None
-    if "smem" in given and not (isinstance(given["smem"], ast.Name) and given["smem"].id in ("smem_bytes", "smem")):
+    if "smem" not in given and any(f"{name}(" in text for name in _DYNAMIC):
+        smem = 0
+    elif "smem" in given and not (isinstance(given["smem"], ast.Name) and given["smem"].id in ("smem_bytes", "smem")):
         asked = value("smem", None)
         smem = None if asked is None else int(asked)
     return LaunchAttributes(
@@ -98,8 +100,10 @@ def _launch_call(tree: ast.Module, values: Mapping[str, Value]) -> ast.Call | No
                 found = calls[0] if calls else None
             else:
                 for node in ast.walk(statement):
-                    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-                        if node.func.attr == "launch" and isinstance(node.func.value, ast.Call):
+                    method = node.func if isinstance(node, ast.Call) else None
+                    if isinstance(method, ast.Attribute) and method.attr == "launch":
+                        assert isinstance(node, ast.Call)
+                        if isinstance(method.value, ast.Call):
                             return node
             if found is not None:
                 return found

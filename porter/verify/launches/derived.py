@@ -66,7 +66,7 @@ def is_legal(value: int, listed: frozenset[int]) -> bool:
 
 
 def legal_near(value: int, listed: frozenset[int], upwards: bool = True) -> int:
-    """The nearest size, at least (or at most) `value`, with what the listed ones have in common; not bounded by them."""
+    """The nearest size from `value` on (or down) that has what the listed ones have in common; not bounded by them."""
     factor = max(math.gcd(*listed), 1)
     several = [v for v in listed if v > 1]
     if len(several) > 1 and all(v & (v - 1) == 0 for v in several):

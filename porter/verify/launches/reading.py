@@ -101,7 +101,12 @@ class Reading:
             raise Unreadable(str(error)) from None
 
     def invoke(
-        self, function: ast.FunctionDef, args: Sequence[Any], given: Mapping[str, Any], trace: Trace, extra: bool = False
+        self,
+        function: ast.FunctionDef,
+        args: Sequence[Any],
+        given: Mapping[str, Any],
+        trace: Trace,
+        extra: bool = False,
     ) -> Any:
         """The value that a function of the port returns."""
         a = function.args

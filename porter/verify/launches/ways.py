@@ -226,7 +226,7 @@ class OwnLaunch:
 
     def _relation(self, point: Point) -> frozenset[Way]:
         """In the place of ways that cannot be read: by what factor the port's grid is smaller than the case's."""
-        mine = self.asked[self._key(point)] if self._key(point) in self.asked else None
+        mine = self.asked.get(self._key(point))
         if mine is None:
             return frozenset()
         theirs = self.cases(point)
@@ -241,9 +241,7 @@ def _dims(values: Sequence[int]) -> tuple[int, int, int]:
     return (padded[0], padded[1], padded[2])
 
 
-def _start(
-    case: Case, instance: CaseInstance, values: Mapping[str, Value]
-) -> tuple[dict[str, int], list[str]] | None:
+def _start(case: Case, instance: CaseInstance, values: Mapping[str, Value]) -> tuple[dict[str, int], list[str]] | None:
     """The smallest sizes of the case at which something is written, and the names of those that it varies."""
     free = [n for n in case.base_sizes if len(listed_sizes(case, n)) > 1]
     points = [p for p in case.instance_points(instance, values) if written(case, p)]

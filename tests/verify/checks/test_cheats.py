@@ -7,7 +7,8 @@ import pytest
 
 from porter.model import PorterError, Status
 from porter.verify.original.nvrtc import require_nvrtc
-from tests.verify.checks.cheats.catalogue import CHEATS, HONESTY
+from tests.verify.checks.cheats.catalogue import HONESTY
+from tests.verify.checks.cheats.places import CHEATS
 from tests.verify.checks.cheats.subjects import knows_the_seed, read, run, sources, subject
 from tools.cheat_sweep import PAGE, RESULT, SEED, page
 

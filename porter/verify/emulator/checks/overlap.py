@@ -53,8 +53,8 @@ class EarlyAccess:
                     does = "reads" if isinstance(step, Load) else "writes"
                     self.recorder.add(
                         "early-access", step.source, early, wave.coordinates,
-                        f"{does} {region.name or 'global memory'} before griddepcontrol.wait: a kernel that is launched "
-                        "with use_pdl starts while the one before it still works on its memory",
+                        f"{does} {region.name or 'global memory'} before griddepcontrol.wait: a kernel that is "
+                        "launched with use_pdl starts while the one before it still works on its memory",
                         "global", region.base, region.name,
                     )  # fmt: skip
 
