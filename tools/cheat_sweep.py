@@ -59,7 +59,7 @@ def judged(of: Subject, cheat: Cheat, text: str, work: Path) -> dict[str, Any]:
 
 def failing(of: Subject, text: str, folder: Path, seed: int | None) -> tuple[list[str], str]:
     """The checks that fail, and the first one's words."""
-    failed = [v for v in run(of, text, folder, seed) if v.status is Status.FAIL]
+    failed = [v for v in run(of, text, folder, seed, explain=False) if v.status is Status.FAIL]
     return [v.check for v in failed], failed[0].detail if failed else ""
 
 

@@ -304,7 +304,7 @@ def _launch(state: _Verification) -> None:
 def _with_launches(state: _Verification, numerics: Verdict) -> Verdict:
     """The verdict with what stands against the launches themselves: the port's fail it, the case's leave it open."""
     for found, status in ((state.unverified, Status.FAIL), (state.undecided, Status.ERROR)):
-        if found and (numerics.status is Status.PASS or status is numerics.status is Status.ERROR):
+        if found and (numerics.status is not Status.FAIL):
             numerics = replace(numerics, status=status, detail=found[0].message)
         numerics = replace(numerics, diagnostics=(*found, *numerics.diagnostics))
     return numerics

@@ -19,9 +19,9 @@ from porter.model import PorterError
 from porter.verify.launches.derived import legal_near, listed_sizes, point_of
 from porter.verify.launches.trials import Trial, written
 
-MOST = 1 << 19  # elements of a launch at a number that the port compares with
-TRIED = 24  # such launches an instance
-TOTAL = 1 << 19  # elements from which on numbers are no longer tried as counts of vectors and blocks
+MOST = 1 << 18  # elements of a launch at a number that the port compares with
+TRIED = 16  # such launches an instance
+TOTAL = 1 << 17  # elements of all launches at numbers as counts of vectors and blocks
 UNROLLED = 16  # numbers up to this are mostly of unrolled loops: tried as they are
 MORE = 6  # launches at the other numbers
 CHEAP = 1 << 15  # elements of one of these
@@ -75,7 +75,7 @@ def constant_trials(
     start = {n: small.sizes[n] for n in case.base_sizes}
     scalars = {n: v[0] for n, v in case.scalars}
     rng = random.Random(f"constants {seed} {instance.args}")
-    units = sorted({1, *(v for v in values.values() if isinstance(v, int) and 1 < v <= 64)})
+    units = sorted({1, 8, *(v for v in values.values() if isinstance(v, int) and 1 < v <= 64)})
     try:
         threads = math.prod(case.launch_at(small, values).block)
         units += [u * threads for u in units]
@@ -83,21 +83,31 @@ def constant_trials(
         pass
     known = {str(p) for p in points}
     found: dict[str, Point] = {}
+    spent = [0]
+
+    def nearest(name: str, value: int) -> Point | None:
+        """The point at the least size from `value` on that the instance takes, by what vectors and tiles divide."""
+        for step in (1, *units, 16, 32, 64, 128):
+            size = -(-value // step) * step
+            sizes = {**start, name: legal_near(size, listed_sizes(case, name))}
+            point = point_of(case, instance, values, sizes, scalars, frozenset())
+            if point is not None:
+                return point
+        return None
 
     def look(numbers: list[int], most: int, count: int) -> None:
         wanted = [(c, u, n) for u in units for c in numbers for n in free if u == 1 or c > UNROLLED]
         for constant, unit, name in wanted:
-            if unit > 1 and sum(p.elements for p in found.values()) > TOTAL:
-                return
             listed = listed_sizes(case, name)
             beyond = (constant + 2) * unit
             for value in (constant * unit, *([beyond] if beyond > max(listed) else [])):
                 if len(found) >= count:
                     return
-                sizes = {**start, name: legal_near(value, listed)}
-                point = point_of(case, instance, values, sizes, scalars, frozenset())
-                if point is not None and point.elements <= most and written(case, point) and str(point) not in known:
+                left = most if unit == 1 else min(most, TOTAL - spent[0])
+                point = nearest(name, value)
+                if point is not None and point.elements <= left and written(case, point) and str(point) not in known:
                     found.setdefault(str(point), point)
+                    spent[0] += point.elements if unit > 1 else 0
 
     look(constants[0], MOST, TRIED)
     look(constants[1], CHEAP, len(found) + MORE)

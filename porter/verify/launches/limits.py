@@ -85,10 +85,10 @@ def broken_limit(shape: LaunchShape, kernel: Kernel, arch: str, sm_count: int = 
     limits = limits_of(arch)
     for axis, size, most in zip("xyz", shape.grid, GRID, strict=True):
         if size > most:
-            return f"grid.{axis} is {size}: at most {most}"
+            return f"a grid of {size} blocks in {axis} (grid.{axis}): at most {most}"
     for axis, size, most in zip("xyz", shape.block, BLOCK, strict=True):
         if not 1 <= size <= most:
-            return f"block.{axis} is {size}: at least 1, at most {most}"
+            return f"a block of {size} threads in {axis} (block.{axis}): 1 to {most}"
     threads = shape.block[0] * shape.block[1] * shape.block[2]
     if threads > THREADS:
         return f"a block of {threads} threads: at most {THREADS}"

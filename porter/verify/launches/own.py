@@ -17,6 +17,7 @@ from porter.case.reader import Case, CaseInstance, Point
 from porter.model import Diagnostic, PorterError
 from porter.source import Span
 from porter.verify.emulator.machine.drawn import SM_COUNTS
+from porter.verify.launches.derived import listed_sizes
 from porter.verify.launches.limits import Kernel, broken_limit
 from porter.verify.launches.port_launch import Failed, answered
 from porter.verify.launches.trials import Trial
@@ -69,7 +70,7 @@ class PortLaunches:
             constants = sorted(c for c in (ways.constants if ways else ()) if 8 < c <= 1024)[:MACHINES]
             for sms in sorted({*SM_COUNTS, *(c + d for c in constants for d in (-1, 0, 1))}):
                 self._machine(plan, launch, sms, seed)
-        self._limits(plan)
+        self._limits(plan, launch)
         return plan
 
     def _ask(self, points: Sequence[Point]) -> list[LaunchShape | None]:
@@ -120,14 +121,18 @@ class PortLaunches:
             plan.trials.append(Trial(point, "normal", rng.randrange(1 << 31), derived=True))
             plan.pairs.append(pair)
 
-    def _limits(self, plan: OwnPlan) -> None:
+    def _limits(self, plan: OwnPlan, launch: OwnLaunch) -> None:
         """Takes out what no GPU accepts. What the case does not list and the original could not launch is dropped."""
+        for point in launch.around:  # grids and attributes of the port's own, also where nothing is run
+            mine, theirs = launch.asked[str(point)], launch.cases(point)
+            if mine is not None and theirs is not None and mine != theirs and point.elements <= MOST << 4:
+                self._refuse(plan, point, (theirs, mine), 0, beyond=True)
         kept: list[tuple[Trial, Pair]] = []
         for trial, pair in zip(plan.trials, plan.pairs, strict=True):
             broken = self._broken(pair[0], self.original_kernels)
             if broken and not (trial.derived or trial.far):
                 self._say(plan.undecided, ORIGINAL_LIMIT, "the case asks for", trial.point, broken, self._case_span())
-            elif not broken and not self._refuse(plan, trial.point, pair, 0):
+            elif not broken and not self._refuse(plan, trial.point, pair, 0, trial.derived):
                 kept.append((trial, pair))
         plan.trials, plan.pairs = [t for t, _ in kept], [p for _, p in kept]
         listed = self.case.instance_points(self.instance, self.values)
@@ -138,14 +143,21 @@ class PortLaunches:
             if broken:
                 self._say(plan.undecided, ORIGINAL_LIMIT, "the case asks for", point, broken, self._case_span())
 
-    def _refuse(self, plan: OwnPlan, point: Point, pair: Pair, sm_count: int) -> bool:
-        """Says what no GPU accepts of a port's launch, where the original's can be launched."""
+    def _refuse(self, plan: OwnPlan, point: Point, pair: Pair, sm_count: int, beyond: bool = False) -> bool:
+        """Says what no GPU accepts of a port's launch, where the original's can be launched.
+
+        `beyond` the case a port may need more shared memory than there is: such a launch fails where it is made.
+        """
         if self._broken(pair[0], self.original_kernels, sm_count):
             return False
         broken = self._broken(pair[1], self.port_kernels, sm_count)
-        if broken:
+        if broken and not (beyond and "shared memory" in broken and not self._is_listed(point)):
             self._say(plan.against, PORT_LIMIT, "the port launches", point, broken, Span(str(self.port), 1))
         return bool(broken)
+
+    def _is_listed(self, point: Point) -> bool:
+        sizes = {n: listed_sizes(self.case, n) for n in self.case.base_sizes}
+        return all(min(v) <= point.sizes[n] <= max(v) for n, v in sizes.items() if v)
 
     def _broken(self, shape: LaunchShape, kernels: Mapping[str, Kernel], sm_count: int = 0) -> str:
         found = (broken_limit(shape, kernel, arch, sm_count) for arch, kernel in kernels.items())

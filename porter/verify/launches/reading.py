@@ -68,6 +68,15 @@ _ERRORS = (
 )  # fmt: skip
 
 
+_KINDS = (ast.BinOp, ast.Compare, ast.BoolOp, ast.IfExp, ast.Call, ast.Subscript)
+
+
+def _place(node: ast.expr) -> int:
+    """Where an expression stands, and of which kind it is: `n % 8 == 1` and `n % 8` start at one place."""
+    kind = next((k for k, of in enumerate(_KINDS) if isinstance(node, of)), len(_KINDS))
+    return (node.lineno << 16 | node.col_offset) << 3 | kind
+
+
 class Reading:
     """A port's functions and constants, to be evaluated at given values."""
 
@@ -149,11 +158,11 @@ class _Frame:
         self.sm_count = sm_count if sm_count is not None else names.get("sm_count")
 
     def arm(self, node: ast.expr, number: int) -> None:
-        self.trace.ways.add((node.lineno << 16 | node.col_offset, number))
+        self.trace.ways.add((_place(node), number))
 
     def margin(self, node: ast.expr, which: int, a: Any, b: Any) -> None:
         if isinstance(a, int | float) and isinstance(b, int | float):
-            self.trace.margins[node.lineno << 16 | node.col_offset, which] = a - b
+            self.trace.margins[_place(node), which] = a - b
 
     # ---- statements
 

@@ -233,7 +233,7 @@ def _counted(tree: ast.Module) -> Iterator[Finding]:
                 test = node
             if test is not None and _direct(test, names):
                 help_ = "scale with the number of multiprocessors, do not test it"
-                yield Finding(node.lineno, f"asks which machine it runs on: `{ast.unparse(test)}`", help_)
+                yield Finding(test.lineno, f"asks which machine it runs on: `{ast.unparse(test)}`", help_)
 
 
 def _asks(node: ast.AST, names: set[str]) -> bool:

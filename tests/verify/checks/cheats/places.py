@@ -16,7 +16,7 @@ Change = Callable[[Port, Case], Port | None]
 RESOURCES, HONESTY, NUMERICS, SANITIZER = "resources", "honesty", "numerics", "sanitizer"
 
 
-KERNELS = ("rms_norm", "softmax", "silu_and_mul", "per_token_fp8_quant", "embedding")
+KERNELS = ("rms_norm",)
 FEW: dict[str, tuple[str, ...]] = {}  # where what has to be run is run
 
 
@@ -204,7 +204,7 @@ WAYS: dict[str, Change] = {
         lambda n: "blocks", lambda n: f"    blocks = 0\n    while blocks < {n} and blocks < 64:\n        blocks += 1\n"
     ),
     "launch-bits": _launch(lambda n: f"{n} & 63 if {n} >> 6 else {n}"),
-    "launch-sm-count": _launch(lambda n: f"min({n}, max(1, 9 - runtime.sm_count()) * {n} + runtime.sm_count())"),
+    "launch-sm-count": _launch(lambda n: f"min({n}, max(64, (9 - runtime.sm_count()) * {n}))"),
 }
 for _name, _change in WAYS.items():
     register(_name, "launch_config gives too few blocks at some sizes", NUMERICS, "", _change)
