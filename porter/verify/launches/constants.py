@@ -20,10 +20,11 @@ from porter.verify.launches.derived import legal_near, listed_sizes, point_of
 from porter.verify.launches.trials import Trial, written
 
 MOST = 1 << 18  # elements of a launch at a number that the port compares with
-TRIED = 16  # such launches an instance
+TRIED = 12  # such launches an instance
 TOTAL = 1 << 17  # elements of all launches at numbers as counts of vectors and blocks
 UNROLLED = 16  # numbers up to this are mostly of unrolled loops: tried as they are
-MORE = 6  # launches at the other numbers
+MORE = 4  # launches at the other numbers
+RUN = 8
 CHEAP = 1 << 15  # elements of one of these
 LARGEST = 1 << 24  # numbers above are bit patterns and ends of ranges
 
@@ -60,7 +61,18 @@ def own_constants(original: str, port: str) -> tuple[list[int], list[int]]:
     """(what only the port compares with, the rest that is worth a cheap launch) of two functions' PTX."""
     theirs, mine = compared_constants(original), compared_constants(port)
     first = mine[0] - theirs[0]
-    return sorted(first), sorted(((mine[1] - theirs[1]) | (theirs[0] - mine[0])) - first)
+    return _ends(sorted(first)), _ends(sorted(((mine[1] - theirs[1]) | (theirs[0] - mine[0])) - first))
+
+
+def _ends(numbers: list[int]) -> list[int]:
+    """Ascending numbers, of each run of RUN or more neighbours its ends: a table of branches compares with them all."""
+    known, kept = set(numbers), []
+    for n in numbers:
+        below = next(k for k in range(1, RUN) if n - k not in known or k == RUN - 1)
+        above = next(k for k in range(1, RUN) if n + k not in known or k == RUN - 1)
+        if below + above - 1 < RUN or n - 1 not in known or n + 1 not in known:
+            kept.append(n)
+    return kept
 
 
 def constant_trials(

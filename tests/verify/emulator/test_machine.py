@@ -17,7 +17,8 @@ def asked(register: str, seed: int, blocks: int = 64) -> np.ndarray:
     wide = "u64" if register in ("clock64", "globaltimer", "gridid") else "u32"
     target = "%rd4" if wide == "u64" else "%r2"
     more = "" if wide == "u64" else "  cvt.u64.u32 %rd4, %r2;\n"
-    text = f"{HEAD}{REGISTERS}{INDEX}  mov.{wide} {target}, %{register};\n{more}  st.global.u64 [%rd3], %rd4;\n  ret;\n}}\n"
+    read = f"  mov.{wide} {target}, %{register};\n{more}"
+    text = f"{HEAD}{REGISTERS}{INDEX}{read}  st.global.u64 [%rd3], %rd4;\n  ret;\n}}\n"
     out = np.zeros(blocks, np.uint64)
     assert launch(load(text), "k", blocks, 1, [Buffer(out)], seed=seed).ok
     return out

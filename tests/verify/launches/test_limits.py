@@ -157,3 +157,8 @@ def test_constants_of_comparisons_count_and_others_do_not():
     """
     assert compared_constants(text) == ({9216, 4096, 5120, 512, 777}, {4096})
     assert own_constants("setp.gt.s32 %p1, %r1, 777;", text)[0] == [512, 4096, 5120, 9216]
+
+
+def test_of_a_run_of_numbers_the_ends_are_tried():
+    text = "".join(f"setp.eq.s32 %p1, %r1, {n};\n" for n in (3, 4, *range(17, 60), 100))
+    assert own_constants("", text)[0] == [3, 4, 17, 59, 100]
