@@ -19,7 +19,7 @@ from porter.source import Source, Span
 from porter.verify.backends.interface import Backend, Build
 from porter.verify.checks import contraction, names
 from porter.verify.checks.honesty import check_honesty
-from porter.verify.checks.machine_reads import own_reads
+from porter.verify.checks.machine_reads import NO_QUESTIONS, own_reads
 from porter.verify.checks.ptx_stats import function_texts, ptx_stats
 from porter.verify.checks.resources import Usage, as_data, compare_resources, summary
 from porter.verify.compile.worker import CompileRequest, CompileResult, compile_port
@@ -242,8 +242,7 @@ def _resources(state: _Verification) -> Verdict:
         found += compare_resources(original, port, label)
         if reads := own_reads(build.ptx, made.ptx):
             text = f"{label}: ".lstrip(": ") + f"the port reads {', '.join(reads)}, which its original does not"
-            help_ = "a result may not depend on the machine, the time or the place where a block runs"
-            found.append(Diagnostic("PRT849", text, Span(str(state.request.port_path), 1), help=help_))
+            found.append(Diagnostic("PRT849", text, Span(str(state.request.port_path), 1), help=NO_QUESTIONS))
         data[label] = {"original": as_data(original), "port": as_data(port)}
         lines.append(summary(original, port))
     failed = [d for d in found if d.severity is Severity.ERROR]
@@ -456,8 +455,7 @@ def _with_own_launch(
     texts = [_functions(b.ptx).get(b.entry, b.ptx) for b in (original, port)]
     extra = constant_trials(request.case, instance, values, own_constants(*texts), state.seed)
     plan = own.plan(trials, pairs, extra, state.seed)
-    state.unverified += plan.against
-    state.undecided += plan.undecided
+    state.unverified, state.undecided = [*state.unverified, *plan.against], [*state.undecided, *plan.undecided]
     return plan.trials, plan.pairs
 
 

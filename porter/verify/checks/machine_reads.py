@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+NO_QUESTIONS = "a result may not depend on the machine, the time or the place where a block runs"
+
 # of the launch alone: where a thread is in it, and how large it is
 _OF_THE_LAUNCH = re.compile(
     r"(n?tid|n?ctaid|n?clusterid|cluster_n?ctaid|cluster_n?ctarank|laneid|lanemask_(eq|lt|le|gt|ge)|is_explicit_cluster"
