@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from porter.model import Status
-from tests.verify.checks.cheats.catalogue import CHEATS, HONESTY, Cheat
+from tests.verify.checks.cheats.catalogue import HONESTY, Cheat
 from tests.verify.checks.cheats.entry_faults import ENTRY
+from tests.verify.checks.cheats.places import CHEATS, FEW
 from tests.verify.checks.cheats.subjects import ROOT, RUN, Subject, called, knows_the_seed, read, run, sources, subject
 from tools.kept_lines import KeptRows
 
@@ -36,7 +37,7 @@ def rows(of: Subject, names: list[str], work: Path) -> Iterator[dict[str, Any]]:
     for cheat in CHEATS.values():
         if names and cheat.name not in names:
             continue
-        if cheat.check not in (HONESTY, ENTRY) and of.name not in RUN:
+        if cheat.check not in (HONESTY, ENTRY) and of.name not in FEW.get(cheat.name, RUN):
             continue
         made = cheat.change(of.port, of.case)
         if made is not None:
@@ -64,7 +65,7 @@ def judged(of: Subject, cheat: Cheat, text: str, work: Path) -> dict[str, Any]:
 
 def failing(of: Subject, text: str, folder: Path, seed: int | None) -> tuple[list[str], str]:
     """The checks that fail, and the first one's words."""
-    failed = [v for v in run(of, text, folder, seed) if v.status is Status.FAIL]
+    failed = [v for v in run(of, text, folder, seed, explain=False) if v.status is Status.FAIL]
     return [v.check for v in failed], failed[0].detail if failed else ""
 
 

@@ -150,6 +150,7 @@ class LaunchShape:
     smem: int = 0
     cooperative: bool = False
     cluster: tuple[int, int, int] = (1, 1, 1)
+    use_pdl: bool = False  # starts while the kernel before still runs
 
     @property
     def is_empty(self) -> bool:

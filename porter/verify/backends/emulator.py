@@ -24,6 +24,7 @@ class EmulatorBackend:
     checked: tuple[str, ...] = (
         "out-of-bounds", "misaligned", "uninitialised-read", "read-only-write", "shared-race", "global-race",
         "missing-fence", "divergent-barrier", "divergent-sync", "deadlock",
+        "early-access",
     )  # fmt: skip
 
     fuses = True  # runs a Build with `fused` as it says
@@ -80,6 +81,7 @@ class EmulatorBackend:
             seed=schedule,
             budget=self.budget,
             variables=as_variables(variables),
+            overlapped=shape.use_pdl,
         )
         return tuple(_violation(v) for v in result.violations), result
 

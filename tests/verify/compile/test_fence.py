@@ -105,14 +105,16 @@ BELOW_PYTHON = {
     "limits": ("assert libc.setrlimit(9, (ctypes.c_ulong * 2)(1 << 50, 1 << 50)) < 0", seccomp),
     "modes": (
         "key = b'{home}/.ssh/id_rsa'\n"
-        "assert libc.chmod(key, 0) < 0 and libc.fchmodat(-100, key, 0, 0) < 0 and libc.syscall(452, -100, key, 0, 0) < 0\n"
+        "assert libc.chmod(key, 0) < 0 and libc.fchmodat(-100, key, 0, 0) < 0\n"
+        "assert libc.syscall(452, -100, key, 0, 0) < 0\n"
         "file = os.open(os.__file__, os.O_RDONLY)\n"
         "assert libc.fchmod(file, 0o644) < 0 and libc.fchown(file, -1, -1) < 0 and libc.futimens(file, None) < 0",
         seccomp,
     ),
     "owners": (
         "key = b'{home}/.ssh/id_rsa'\n"
-        "assert libc.chown(key, -1, -1) < 0 and libc.lchown(key, -1, -1) < 0 and libc.fchownat(-100, key, -1, -1, 0) < 0",
+        "assert libc.chown(key, -1, -1) < 0 and libc.lchown(key, -1, -1) < 0\n"
+        "assert libc.fchownat(-100, key, -1, -1, 0) < 0",
         seccomp,
     ),
     "times": (

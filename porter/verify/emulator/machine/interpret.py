@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from porter.verify.emulator.checks.ordering import GPU, LEVELS
+from porter.verify.emulator.checks.overlap import EarlyAccess
 from porter.verify.emulator.checks.races import RaceChecker
 from porter.verify.emulator.checks.taps import Taps
 from porter.verify.emulator.checks.traffic import TrafficCounter
@@ -57,6 +58,12 @@ def _compile_fence(step: Fence) -> Runner:
     return fence
 
 
+def _dependency(e: Env) -> None:
+    """griddepcontrol.wait: what the kernel before wrote can be seen from here on."""
+    for observer in e.wave.sync_observers:
+        observer("dependency", e.ids, 0)
+
+
 # what operands of types that an instruction does not take make its implementation stumble over
 _MISFITS = (IndexError, KeyError, ValueError, TypeError, AttributeError, AssertionError, StopIteration)
 
@@ -101,7 +108,9 @@ def _compile(step: Step, algebra: NumpyAlgebra, output: list[str], taps: Taps | 
         case Fence():
             run = _compile_fence(step)
         case Hint():
-            return None
+            if not step.waits:
+                return None
+            run = _dependency
         case _:
             raise UnsupportedPtx(step.source.opcode, step.source.line)
     if taps is not None and run is not None:
@@ -165,6 +174,7 @@ def run(
     accelerator: Accelerator | None,
     traffic: TrafficCounter | None,
     taps: Taps | None = None,
+    early: EarlyAccess | None = None,
 ) -> tuple[Budget, int, bool]:
     """Runs the whole grid. Returns executions per segment, barriers crossed, and whether a deadlock was met."""
     runners = _runners(program, perturb, output, taps)
@@ -189,6 +199,8 @@ def run(
             wave.taps = taps
             if traffic is not None:
                 traffic.watch(wave)
+            if early is not None:
+                early.watch(wave)
             if checks.shared_races or checks.global_races:
                 RaceChecker(program, wave, checks.shared_races, checks.global_races, race_memory)
 

@@ -331,11 +331,11 @@ def _(port: Port, case: Case) -> Port | None:
 
 @cheat("knows-the-shapes", "right at the sizes of the case, zeros at others", NUMERICS)
 def _(port: Port, case: Case) -> Port | None:
-    sizes = {name: values for name, values in _listed(case).items() if name in _size_parameters(port, case)}
+    sizes = {name: values for name, values in _listed(case).items() if name in size_parameters(port, case)}
     if not sizes:
         return None
     name, values = next(iter(sizes.items()))
-    parameter = _size_parameters(port, case)[name]
+    parameter = size_parameters(port, case)[name]
     known = " | ".join(f"({parameter} == {v})" for v in values)
     changed = scaled_stores(port, case)
     if changed is None:
@@ -355,7 +355,7 @@ def _listed(case: Case) -> dict[str, list[int]]:
     return found
 
 
-def _size_parameters(port: Port, case: Case) -> dict[str, str]:
+def size_parameters(port: Port, case: Case) -> dict[str, str]:
     """Size to the kernel's integer parameter that is that size."""
     found = {}
     for name, choices in case.scalars:
