@@ -59,9 +59,9 @@ stdout is the product, stderr the progress and the messages. Exit codes:
 
 `[tool.porter]` in the nearest `pyproject.toml` gives defaults; flags win. Keys: `output`, `include`, `define`, `std`,
 `arch`, `standalone`, `verify`, `thorough`, `jobs`; paths there are relative to that file. Limits, 0 being none:
-`cpu_limit` (seconds of CPU time to parse a file, and to translate a kernel: 15), `verify_cpu_limit` (to verify a kernel:
-600), `memory_limit` (GiB that parsing or translating may map: 8). The table `agent`: [agent.md](agent.md). `NO_COLOR` is
-honoured.
+`cpu_limit` (seconds of CPU time to parse a file, and to translate a kernel: 15), `verify_cpu_limit` (to verify a
+kernel: 600), `memory_limit` (GiB that parsing or translating may map: 8). The table `agent`: [agent.md](agent.md).
+`NO_COLOR` is honoured.
 `PORTER_CACHE` moves the cache (default: `porter` in `$XDG_CACHE_HOME` or `~/.cache`).
 
 A message looks like this; `porter explain CODE` prints the page of its code, [codes.md](codes.md) lists them all:
