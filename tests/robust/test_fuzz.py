@@ -8,7 +8,7 @@ import pytest
 
 from tests.robust.campaign import RESULTS, campaign
 
-IN_CI = 40
+IN_CI = 25
 WHOLE = 2000
 
 
