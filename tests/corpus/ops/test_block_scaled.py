@@ -240,7 +240,9 @@ def test_rows_anywhere(name):
     {"vec": 8, "rows": 2, "threads": 32, "prefetch": False, "stream": True, "lead": 0},
     {"vec": 16, "rows": 4, "threads": 64, "prefetch": True, "stream": False, "lead": 2},
     {"vec": 32, "rows": 1, "threads": 32, "prefetch": True, "stream": False, "lead": 0},
-], ids=lambda c: str(c["vec"]))  # fmt: skip
+    {"vec": 32, "rows": 2, "threads": 64, "prefetch": False, "stream": False, "lead": 0},
+    {"vec": 8, "rows": 4, "threads": 128, "prefetch": True, "stream": False, "lead": 3},
+], ids=lambda c: f"{c['vec']}x{c['rows']}")  # fmt: skip
 @pytest.mark.parametrize("name", GROUP)
 def test_what_the_tuner_may_choose(name, choice):
     with tuning.forced(choice):
