@@ -35,7 +35,7 @@ import numpy as np
 
 from porter.case import expressions
 from porter.case.expressions import ExprError, Value
-from porter.case.reader import FLOAT_NAMES, BufferSpec, Case, Point, span_of
+from porter.case.reader import FLOAT_NAMES, BufferSpec, Case, Point
 from porter.ir import SCALAR_BYTES
 from porter.model import Diagnostic, PorterError
 from porter.source import Span
