@@ -7,7 +7,7 @@ from porter.emit import spaces
 from porter.emit.expressions.ranges import INT_MAX
 from porter.emit.generic import ConstVariants, variants
 from porter.emit.layout import Leaf
-from porter.emit.text import ADD, ATOM, COMPARE, MUL, UNARY, Flat, Text, is_null_constant, is_readonly
+from porter.emit.text import ADD, ATOM, COMPARE, MUL, NOT, UNARY, Flat, Text, is_null_constant, is_readonly
 from porter.emit.types import TypeWriter
 
 
@@ -195,7 +195,7 @@ class PlaceWriter(TypeWriter):
         if spaces.is_number(spaces.space_of(pointer, self.s.spaces)):
             return Text(f"{x.at(ATOM)}.toint() {op} 0", COMPARE)
         test = Text(f"lib.is_null({x.text})")
-        return test if op == "==" else Text(f"not {test.text}", COMPARE)
+        return test if op == "==" else Text(f"not {test.text}", NOT)
 
     def pointer_comparison(self, e: ir.Binary) -> Text:
         """Pointers of one memory are compared by the addresses in it, others by generic addresses."""

@@ -161,3 +161,13 @@ __global__ void from_one_member_to_the_next(int* i, unsigned* u, float* f, int n
   i[t] = s;
   f[t + 512] = v.x + v.y * 10.0f + w.y + w.z + second(&q.a);
 }
+// A test of a pointer as an operand.
+__global__ void null_tests(int* i, unsigned* u, float* f, int n) {
+  __shared__ int own[64];
+  int t = threadIdx.x;
+  own[t] = t;
+  int* p = (t & 1) ? own : i;
+  bool odd = t % 3 == 1;
+  i[t + 256] = (odd == (p != nullptr)) + 2 * ((p == nullptr) != odd);
+  i[t + 320] = (p != nullptr) + (t > 5) * 4;
+}
