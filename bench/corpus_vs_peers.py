@@ -48,7 +48,12 @@ def wrong(workload: Workload, shape: Shape, side: Side) -> str:
         return f"{type(error).__name__}: {error}"[:300]
     for n, (e, f) in enumerate(zip(expected, found, strict=False)):
         scale = max(float(e.float().abs().max()), 1e-12)
-        error = float((e.float() - f.float().reshape(e.shape)).abs().max()) / scale
+        error = float((e.float() - f.float().reshape(e.shape)).abs().max())
+        if n in workload.units:
+            if not error <= workload.units[n]:
+                return f"output {n} is off by {error:.3g}, {workload.units[n]} at most"
+            continue
+        error /= scale
         if not error <= workload.tolerance:
             return f"output {n} is off by {error:.3g} of the largest value"
     return ""

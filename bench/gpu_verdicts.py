@@ -93,6 +93,9 @@ def installed(package: str) -> str:
 
 
 def commit() -> str:
+    """The commit that is run; PORTER_COMMIT names it where the files are a copy without their history."""
+    if named := os.environ.get("PORTER_COMMIT"):
+        return named
     found = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True)
     return found.stdout.strip()
 

@@ -6,6 +6,7 @@ FLASHINFER_DIR. What is absent, or has no such kernel, is left out and said.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import sys
@@ -89,6 +90,27 @@ def porter_sides() -> dict[str, Side]:
         found["qk_norm 32+8 heads"] = _outputs(lambda d: qk_norm(d["q"], d["k"], d["wq"], d["wk"], EPS), "q", "k")
     if softmax is not None:
         found["softmax"] = _outputs(lambda d: softmax(d["out"], d["x"]), "out")
+    return found | block_sides(op)
+
+
+def block_sides(op: Callable[[str], Any]) -> dict[str, Side]:
+    """The corpus's operations with block scales, whose result is an argument, unlike other libraries'."""
+    calls: dict[str, tuple[str, Callable[[Any, Inputs], Any], tuple[str, ...]]] = {
+        "nvfp4": ("scaled_fp4_quant", lambda f, d: f(d["q4"], d["x"], d["s16"], d["g"]), ("q4", "s16")),
+        "mxfp4": ("mxfp4_quantize", lambda f, d: f(d["q4"], d["x"], d["s32"]), ("q4", "s32")),
+        "mxfp8": ("mxfp8_quantize", lambda f, d: f(d["q8"], d["x"], d["s32"]), ("q8", "s32")),
+        "nvfp4 back": ("nvfp4_dequantize", lambda f, d: f(d["out"], d["q4"], d["s16"], d["g"]), ("out",)),
+        "silu_mul_nvfp4": (
+            "silu_and_mul_nvfp4_quant", lambda f, d: f(d["q4"], d["s16"], d["x"], d["g"]), ("q4", "s16"),
+        ),
+        "rms_norm_nvfp4": (
+            "rms_norm_nvfp4_quant", lambda f, d: f(d["q4"], d["s16"], d["x"], d["w"], d["g"], EPS), ("q4", "s16"),
+        ),
+    }  # fmt: skip
+    found: dict[str, Side] = {}
+    for workload, (name, call, outputs) in calls.items():
+        if (function := op(name)) is not None:
+            found[workload] = _outputs(functools.partial(call, function), *outputs)
     return found
 
 

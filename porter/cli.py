@@ -6,36 +6,40 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
-import traceback
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from porter.commands import (
-    agent,
-    build,
-    corpus,
-    doctor,
-    emulate,
-    eval,
-    explain,
-    new,
-    patterns,
-    port,
-    review,
-    tune,
-    verify,
-)
-from porter.commands.options import Help
-from porter.model import Diagnostic, PorterError
-from porter.provenance.record import tool_versions
+if TYPE_CHECKING:  # the commands take a moment to import: Ctrl-C meanwhile is caught in main
+    import argparse
 
-COMMANDS = (port, verify, review, agent, eval, emulate, tune, build, doctor, explain, patterns, corpus, new)
+    from porter.model import Diagnostic
+    from porter.source import Span
 
 
 def build_parser() -> argparse.ArgumentParser:
     """The whole command line; docs/cli.md is generated from it."""
+    import argparse
+
+    from porter.commands import (
+        agent,
+        build,
+        corpus,
+        doctor,
+        emulate,
+        eval,
+        explain,
+        new,
+        patterns,
+        port,
+        review,
+        tune,
+        verify,
+    )  # fmt: skip
+    from porter.commands.options import Help
+    from porter.provenance.record import tool_versions
+
     parser = argparse.ArgumentParser(
         prog="porter",
         description="Port CUDA kernels to CuTeDSL, verified against the original.",
@@ -46,36 +50,79 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"porter {tool_versions().get('porter', 'from source')}")
     subparsers = parser.add_subparsers(metavar="COMMAND", title="commands")
-    for command in COMMANDS:
+    for command in (port, verify, review, agent, eval, emulate, tune, build, doctor, explain, patterns, corpus, new):
         command.add(subparsers)
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code; never raises for what a user can do wrong."""
-    parser = build_parser()
-    args = parser.parse_args(argv)
-    if not hasattr(args, "run"):
-        parser.print_help(sys.stderr)
-        return 2
-    color = getattr(args, "color", "auto")
+    """Run one command and return its exit code; never raises for what a user can do wrong.
+
+    Without `argv` this is the program: the work is done in a process of its own (porter.process.supervise).
+    """
+    color = "auto"
+    child = False
     try:
-        return int(args.run(args))
-    except PorterError as error:
-        _say(color, *error.diagnostics)
-        return 2
+        if argv is None and sys.platform == "linux":
+            from porter.process.supervise import released, supervised
+
+            code = supervised(_mourn)
+            if code is not None:
+                return code
+            child = True
+            released()
+        parser = build_parser()
+        args = parser.parse_args(argv)
+        if not hasattr(args, "run"):
+            parser.print_help(sys.stderr)
+            return 2
+        color = getattr(args, "color", "auto")
+        code = int(args.run(args))
+        sys.stdout.flush()
+        return code
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:
         # The reader (head, less) is gone; python would complain again when it flushes stdout at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _forget_stdout()
         return 0
     except Exception as error:
-        from porter.report.internal_errors import internal_error
+        return _failed(error, color)
+    finally:
+        if child:
+            from porter.process.supervise import leaving
 
-        _say(color, internal_error(error, traceback.format_exc()))
+            leaving()
+
+
+def _failed(error: Exception, color: str) -> int:
+    """Say what went wrong; the exit code."""
+    from porter.model import PorterError
+    from porter.report.internal_errors import internal_error, output_failed, traceback_of
+
+    if isinstance(error, PorterError):
+        _say(color, *error.diagnostics)
         return 2
+    failed = output_failed(error)
+    if failed is not None:
+        _forget_stdout()
+        _say(color, failed)
+        return 2
+    _say(color, internal_error(error, traceback_of(error)))
+    return 2
+
+
+def _mourn(number: int, doing: str, span: Span) -> None:
+    from porter.report.internal_errors import ended_by
+
+    _say("auto", ended_by(number, doing, span))
+
+
+def _forget_stdout() -> None:
+    """What could not be written is lost; nothing more is tried at exit."""
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
 
 
 def _say(color: str, *diagnostics: Diagnostic) -> None:

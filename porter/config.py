@@ -9,8 +9,9 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from porter.case.toml_lines import key_line
+from porter.case.toml_lines import key_line, parsed_toml
 from porter.model import Diagnostic, PorterError
+from porter.plain_files import read_plain, read_plain_text
 from porter.source import Span
 
 ARCHES = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_103a", "sm_120", "sm_120a")
@@ -37,6 +38,9 @@ class PortConfig:
     thorough: bool = False
     jobs: int = 0  # 0: one per core
     backend: str = "auto"  # where kernels run: one of BACKENDS
+    cpu_limit: int = 15  # seconds of CPU time to parse a file, and to translate a kernel; 0: none
+    verify_cpu_limit: int = 600  # ... to verify a kernel
+    memory_limit: int = 8  # GiB that parsing, or translating, may map beside what is there already; 0: none
     dsl: str = ""  # version of nvidia-cutlass-dsl that compiles ports; "": the one installed
 
 
@@ -51,6 +55,9 @@ FILE_KEYS: dict[str, type] = {
     "verify": bool,
     "thorough": bool,
     "jobs": int,
+    "cpu_limit": int,
+    "verify_cpu_limit": int,
+    "memory_limit": int,
 }
 PATH_KEYS = ("output", "include")
 
@@ -59,8 +66,11 @@ def find_pyproject(start: Path) -> Path | None:
     """The nearest pyproject.toml at or above `start` that has a [tool.porter] table."""
     for folder in (start, *start.parents):
         path = folder / "pyproject.toml"
-        if path.is_file() and "tool.porter" in path.read_text(encoding="utf-8", errors="replace"):
-            return path
+        try:
+            if b"tool.porter" in read_plain(path):
+                return path
+        except OSError:
+            continue
     return None
 
 
@@ -69,9 +79,13 @@ def load_config(start: Path | None = None) -> PortConfig:
     path = find_pyproject((start or Path.cwd()).resolve())
     if path is None:
         return PortConfig()
-    text = path.read_text(encoding="utf-8")
     try:
-        table = tomllib.loads(text).get("tool", {}).get("porter", {})
+        text = read_plain_text(path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise PorterError(Diagnostic("PRT951", f"pyproject.toml cannot be read: {error}", Span(str(path), 0))) from None
+    try:
+        tables = parsed_toml(text).get("tool", {})
+        table = tables.get("porter", {}) if isinstance(tables, dict) else {}
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"at line (\d+), column (\d+)", str(error))
         at = Span(str(path), int(found[1]), int(found[2])) if found else Span(str(path), len(text.splitlines()))
@@ -120,6 +134,9 @@ def check(config: PortConfig) -> PortConfig:
             raise _bad("define", define, "NAME or NAME=VALUE")
     if config.jobs < 0:
         raise _bad("jobs", str(config.jobs), "a number of workers, 0 for one per core")
+    for name in ("cpu_limit", "verify_cpu_limit", "memory_limit"):
+        if getattr(config, name) < 0:
+            raise _bad(name, str(getattr(config, name)), "a whole number, 0 for no limit")
     if not config.arch:
         raise _bad("arch", "", f"one of {', '.join(ARCHES)}")
     return config

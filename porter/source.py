@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from porter.plain_files import read_plain_text
+
 
 @dataclass(frozen=True, order=True)
 class Span:
@@ -43,9 +45,9 @@ class Source:
 
     @classmethod
     def read(cls, path: str | Path) -> Source:
-        """Read a file; raises OSError when it cannot be read and UnicodeDecodeError when it is not text."""
+        """Read a plain file; raises OSError when it cannot be read and UnicodeDecodeError when it is not text."""
         p = Path(path)
-        return cls(p, p.read_text(encoding="utf-8"))
+        return cls(p, read_plain_text(p))
 
     @cached_property
     def lines(self) -> list[str]:

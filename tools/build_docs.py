@@ -58,8 +58,10 @@ stdout is the product, stderr the progress and the messages. Exit codes:
 | 130 | interrupted; the previous output is as it was |
 
 `[tool.porter]` in the nearest `pyproject.toml` gives defaults; flags win. Keys: `output`, `include`, `define`, `std`,
-`arch`, `standalone`, `verify`, `thorough`, `jobs`; paths there are relative to that file. The table `agent`:
-[agent.md](agent.md). `NO_COLOR` is honoured.
+`arch`, `standalone`, `verify`, `thorough`, `jobs`; paths there are relative to that file. Limits, 0 being none:
+`cpu_limit` (seconds of CPU time to parse a file, and to translate a kernel: 15), `verify_cpu_limit` (to verify a
+kernel: 600), `memory_limit` (GiB that parsing or translating may map: 8). The table `agent`: [agent.md](agent.md).
+`NO_COLOR` is honoured.
 `PORTER_CACHE` moves the cache (default: `porter` in `$XDG_CACHE_HOME` or `~/.cache`).
 
 A message looks like this; `porter explain CODE` prints the page of its code, [codes.md](codes.md) lists them all:
@@ -77,6 +79,23 @@ PRT204 size of the dynamic shared array is unknown
 `--output-format json` prints one object: `schema` (1), `exit_code`, `diagnostics`, and `kernels`, each with `kernel`,
 `source`, `port`, `ok`, `verified`, `instances`, `holes`, `verdicts` (`check`, `status`, `detail`, `data`),
 `diagnostics` and `seconds` by stage. `porter verify`, its formats and what they hold: [verify.md](verify.md).
+
+`porter port --analyze` prints a row a kernel and writes nothing. With `--run` it also launches original and port of
+every instance that compiles on the emulator, under its sanitizer, with arguments that are made up from the signature:
+buffers of 1 MiB, sizes such as 64, small numbers where the kernel reads indices. Several are tried until the original
+runs clean and writes something; then the port gets the same bytes, and both again numbers below zero where the original
+takes them.
+
+| `outcome` | original and port |
+|---|---|
+| `equal` | both ran clean, and what they wrote is equal within the bounds that `porter verify` derives |
+| `differs` | the port wrote something else, or did what the sanitizer reports |
+| `original faults` | the original ran clean on none of the arguments |
+| `not run` | `detail` says why: NVRTC rejects the original, it writes nothing, its memory holds pointers, ... |
+
+An instance has one of them (`runs`), a kernel the worst that could be judged. This finds ports that are plainly wrong;
+it is no verification, which takes a case. With `--analyze`, exit code 0 means that kernels were found, 1 that a port
+differs, 2 that there was nothing to analyse.
 """
 
 

@@ -3,8 +3,8 @@
     python -m tools.cheat_sweep --work DIR [--only KERNEL ...] [--cheat NAME ...]
     python -m tools.cheat_sweep --work DIR --write     # bench/results/cheats.json, docs/verifier.md "Cheats"
 
-What is read is read for every kernel; what has to be run, for ten kernels of all families, with fresh inputs. Rows are
-kept in DIR, and made again only when the port has changed.
+What is read is read for every kernel, and torch-facing functions are called for every kernel; what has to be run, for
+ten kernels of all families, with fresh inputs. Rows are kept in DIR, and made again only when the port has changed.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from porter.model import Status
-from tests.verify.checks.cheats.catalogue import CHEATS, HONESTY, Cheat
-from tests.verify.checks.cheats.subjects import ROOT, RUN, Subject, knows_the_seed, read, run, sources, subject
+from tests.verify.checks.cheats.catalogue import HONESTY, Cheat
+from tests.verify.checks.cheats.entry_faults import ENTRY
+from tests.verify.checks.cheats.places import CHEATS, FEW
+from tests.verify.checks.cheats.subjects import ROOT, RUN, Subject, called, knows_the_seed, read, run, sources, subject
 from tools.kept_lines import KeptRows
 
 RESULT = ROOT / "bench" / "results" / "cheats.json"
@@ -35,7 +37,7 @@ def rows(of: Subject, names: list[str], work: Path) -> Iterator[dict[str, Any]]:
     for cheat in CHEATS.values():
         if names and cheat.name not in names:
             continue
-        if cheat.check != HONESTY and of.name not in RUN:
+        if cheat.check not in (HONESTY, ENTRY) and of.name not in FEW.get(cheat.name, RUN):
             continue
         made = cheat.change(of.port, of.case)
         if made is not None:
@@ -52,13 +54,18 @@ def judged(of: Subject, cheat: Cheat, text: str, work: Path) -> dict[str, Any]:
     if cheat.check == HONESTY:
         found = [d for d in read(of, text) if cheat.message in d.message]
         return row(of, cheat.name, cheat.check, text, [HONESTY] if found else [], found[0].message if found else "")
+    if cheat.check == ENTRY:
+        verdict = called(of, text, work / cheat.name, (0,))  # what an instance shows, the next does too
+        said = " ".join(d.message for d in verdict.diagnostics)
+        meant = verdict.status is Status.FAIL and cheat.message in said
+        return row(of, cheat.name, ENTRY, text, [ENTRY] if meant else [], said)
     caught, said = failing(of, text, work / cheat.name, None)
     return row(of, cheat.name, cheat.check, text, caught, said)
 
 
 def failing(of: Subject, text: str, folder: Path, seed: int | None) -> tuple[list[str], str]:
     """The checks that fail, and the first one's words."""
-    failed = [v for v in run(of, text, folder, seed) if v.status is Status.FAIL]
+    failed = [v for v in run(of, text, folder, seed, explain=False) if v.status is Status.FAIL]
     return [v.check for v in failed], failed[0].detail if failed else ""
 
 
@@ -107,8 +114,8 @@ def page(found: list[dict[str, Any]]) -> str:
         f"Ports that cheat, made of the true ports of {kernels} reference kernels by `tests/verify/checks/cheats`,"
         " judged by "
         f"`python -m tools.cheat_sweep`: {caught} of {len(found)} are caught by the check that is meant for them "
-        "(bench/results/cheats.json). What is in the host's code is read; what is in the kernel is run in the "
-        "emulator, with fresh inputs.",
+        "(bench/results/cheats.json). What is in the host's code is read, or called with stand-ins for tensors; what "
+        "is in the kernel is run in the emulator, with fresh inputs.",
         "",
         "| cheat | what it does | check | caught |",
         "|---|---|---|---|",

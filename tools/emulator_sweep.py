@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from porter import ir
 from porter.case.expressions import Value
 from porter.case.instances import instance_values
 from porter.case.reader import Case, load_case
@@ -37,9 +38,17 @@ from porter.source import Source
 from porter.verify import emulator as ptx
 from porter.verify.backends.emulator import as_argument
 from porter.verify.emulator.decode.lower import lower
-from porter.verify.launches.buffers import storage
 from porter.verify.launches.inputs import make_inputs
-from porter.verify.numerics.formats import encode
+from porter.verify.launches.made_up import (
+    ATTEMPTS,
+    BUFFER_BYTES,
+    SMEM_BYTES,
+    Attempt,
+    Bounds,
+    as_device,
+    launch_of,
+    make_value,
+)
 from porter.verify.original.build import OriginalBuild, build_original
 from tests.real.port_public import CASES, DEFINE, INCLUDE, VARIABLE, sources_folder
 from tools.kept_lines import KeptLines, commit
@@ -80,27 +89,12 @@ DEFINES = (
     "__builtin_huge_valf()=((float)(1e300*1e300))",
 )  # host builtins that NVRTC lacks
 INSTANCES = 2
-BUFFER_BYTES = 1 << 20
 BUDGET = 30_000_000  # thread-instructions, about
 SECONDS = 60  # a launch
 FILE_SECONDS = 1800
 ENOUGH = 0.7  # of a kernel's instructions reached by a launch: then other arguments are not tried
 WRITING = ("store.global", "store.generic", "atomic", "copy")  # without any, every thread left at a first test
 ENDING = ("out-of-bounds", "misaligned", "read-only-write")  # violations that end the thread
-# Sizes and least integers in memory that are tried in turn, until a launch goes well. With least 1 (no row is empty, no
-# k is 0) floats in memory are as small as the probabilities of a row. Some blocks have several dimensions.
-TRIES: tuple[tuple[int, int, tuple[int, ...]], ...] = (
-    (64, 0, ()),
-    (128, 1, ()),
-    (128, 1, (16, 16)),
-    (64, 1, (4, 8, 4)),
-    (32, 1, (32, 4)),
-    (256, 0, ()),
-    (1024, 1, ()),
-    (8, 1, ()),
-)
-SMALL = re.compile(r"^(B|b|T|NH)$|token|batch|rows?$|seq|len|nnz|top_?k|^k$|^m$", re.I)
-ZERO = re.compile(r"offset|start|begin|rank|seed|^is_|^has_|^use_|pos$", re.I)
 
 
 @dataclass
@@ -285,28 +279,17 @@ def _launches(info: KernelInfo, case: Case | None, build: OriginalBuild, module:
         for point in dict.fromkeys((0, len(fit) // 2, len(fit) - 1)) if fit else ():
             yield "case", lambda point=fit[point]: on_case(case, point)
 
-    def made_up(size: int, least: int, shape: tuple[int, ...]) -> ptx.Result:
+    def made_up(attempt: Attempt) -> ptx.Result:
         args = [
-            _argument(p.type, p.name, parameter, values, size, least)
+            _argument(p.type, p.name, parameter, values, attempt)
             for p, parameter in zip(info.params, module.declarations[build.entry].params, strict=True)
         ]
-        program = lower(module, build.entry)
-        wanted = program.directives.get("reqntid") or program.directives.get("maxntid") or (128,)
-        threads = int(np.prod(wanted))
-        block: tuple[int, ...] = tuple(wanted) if program.directives.get("reqntid") else (min(threads, 128),)
-        if threads > 256 and not program.directives.get("reqntid"):
-            block = (min(threads, max(128, size)),)
-        if (
-            shape
-            and not program.directives.get("reqntid")
-            and int(np.prod(shape)) <= (threads if wanted[0] > 128 else 256)
-        ):
-            block = shape
-        cluster = program.directives.get("reqnctapercluster") or (1, 1, 1)
-        grid = tuple(2 * c if n == 0 else c for n, c in enumerate((*cluster, 1, 1)[:3]))
+        told = lower(module, build.entry).directives
+        bounds = Bounds(*(told.get(name, ()) for name in ("reqntid", "maxntid", "reqnctapercluster")))
+        grid, block, cluster = launch_of(attempt, bounds)
         cooperative = "grid_sync" in build.ptx or "%envreg" in build.ptx
         return ptx.launch(
-            module, build.entry, grid, block, args, smem_bytes=48 << 10, checks=checks, budget=BUDGET,
+            module, build.entry, grid, block, args, smem_bytes=SMEM_BYTES, checks=checks, budget=BUDGET,
             cluster=cluster, cooperative=cooperative,
         )  # fmt: skip
 
@@ -317,37 +300,29 @@ def _launches(info: KernelInfo, case: Case | None, build: OriginalBuild, module:
             budget=BUDGET, cluster=lower(module, build.entry).directives.get("reqnctapercluster") or (1, 1, 1),
         )  # fmt: skip
         return
-    for size, least, shape in TRIES:
-        yield f"made-up {size}, {least}", lambda size=size, least=least, shape=shape: made_up(size, least, shape)
+    for attempt in ATTEMPTS:
+        yield f"made-up: {attempt}", lambda attempt=attempt: made_up(attempt)
 
 
-def _argument(type_: str, name: str, parameter: Any, values: Mapping[str, Value], size: int, least: int) -> object:
-    """Something plausible: ones of the right kind in memory, small numbers for sizes, zero for offsets and flags."""
+def _argument(type_: str, name: str, parameter: Any, values: Mapping[str, Value], attempt: Attempt) -> object:
+    """As porter.verify.launches.made_up, for a parameter that is known by its C++ spelling; structs are zeros."""
     target = pointee(type_)
     if target is None:
         if parameter.is_array:
             return np.full(parameter.size, 0, np.uint8).tobytes()
-        if parameter.type.kind in "fh" or (scalar_name(str(values.get(type_, type_))) or "") in ("f32", "f64"):
+        floating = parameter.type.kind in "fh" or scalar_name(str(values.get(type_, type_))) in ("f32", "f64")
+        if floating:
             return 0.5
-        if ZERO.search(name) or parameter.type.bytes == 1:
-            return 0
-        return min(size, 4) if SMALL.search(name) else size
+        return as_device(make_value(name, ir.Scalar(f"u{8 * parameter.type.bytes}"), attempt))
     spelled = re.sub(r"\bconst\b", "", target).strip()
     dtype = scalar_name(str(values.get(spelled, spelled)))
-    rng = np.random.default_rng(len(name))
     if dtype is None or dtype == "void":
         vector = re.match(r"(float|half|__half|__nv_bfloat16|nv_bfloat16|double)", spelled)
         names = {"float": "f32", "double": "f64", "half": "f16", "__half": "f16"}
-        dtype = names.get(vector.group(1), "bf16") if vector else "u8"
         if not vector:
             return ptx.Buffer(np.zeros(BUFFER_BYTES, np.uint8), name)
-    word = storage(dtype)
-    count = BUFFER_BYTES // np.dtype(word).itemsize
-    if dtype[0] in "iu" or dtype == "bool":
-        return ptx.Buffer(
-            rng.integers(0 if dtype == "bool" else least, 2 if dtype == "bool" else 4, count).astype(word), name
-        )
-    return ptx.Buffer(encode(rng.uniform(0.1, 1.0, count) * (2 / size if least else 1), dtype).astype(word), name)
+        dtype = names.get(vector.group(1), "bf16")
+    return as_device(make_value(name, ir.Pointer(ir.Scalar(dtype)), attempt))
 
 
 # ---------------------------------------------------------------- the sweep

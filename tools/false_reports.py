@@ -42,6 +42,7 @@ class ManySchedules(EmulatorBackend):
     """Runs small checked launches under more schedules, on copies; what any of them reports is reported."""
 
     def __init__(self, schedules: int, seed: int, launches: int = LAUNCHES, small: int = SMALL):
+        super().__init__()
         self.many, self.seed, self.most, self.small = schedules, seed, launches, small
         # Launches that ran under all schedules, by (original or port, entry, has several blocks).
         self.repeated: Counter[tuple[str, str, bool]] = Counter()

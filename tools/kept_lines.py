@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,7 +13,12 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def commit() -> str:
-    """The commit of main that the working tree is based on, with a + when files of porter differ from it."""
+    """The commit of main that the working tree is based on, with a + when files of porter differ from it.
+
+    PORTER_COMMIT names it where the files are a copy without their history.
+    """
+    if named := os.environ.get("PORTER_COMMIT"):
+        return named
     told = subprocess.run(["git", "merge-base", "HEAD", "main"], cwd=ROOT, capture_output=True, text=True)
     base = told.stdout.strip() or "HEAD"
     name = subprocess.run(["git", "rev-parse", "--short=10", base], cwd=ROOT, capture_output=True, text=True)

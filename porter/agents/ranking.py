@@ -8,7 +8,9 @@ from typing import Any
 
 from porter.model import Status, Verdict
 
-ORDER = ("honesty", "names", "holes", "compile", "numerics", "sanitizer", "determinism", "resources", "performance")
+ORDER = (
+    "honesty", "names", "holes", "compile", "numerics", "sanitizer", "determinism", "entry", "resources", "performance",
+)  # fmt: skip
 MARGIN = 0.02  # of a time: less is noise
 # What counts weigh where nothing can be timed, in warp instructions: rough, so that no count can be traded for many.
 WEIGHTS = {"instructions": 1 / 32, "sectors": 4.0, "bank_conflicts": 1.0, "barriers": 16.0}

@@ -22,6 +22,7 @@ from porter.config import PortConfig, worker_count
 from porter.files.folders import files_below
 from porter.model import Diagnostic, PorterError
 from porter.source import Span
+from porter.verify.run_outcome import DIFFERS, EQUAL, FAULTS, NOT_RUN
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 ENDINGS = (".cu", ".cuh", ".h", ".hpp", ".inl")
 PARSE_SECONDS = 60.0  # for a file, before its first kernel
 COMPILE_SECONDS = 180.0  # for the instances of a kernel, when they are compiled too
+RUN_SECONDS = 300.0  # when they are run too
 
 # How long a person is likely to need for a hole of each family: minutes for one expression or attribute, hours where
 # the kernel's structure has to change.
@@ -51,6 +53,13 @@ class KernelAnalysis:
     code: str = ""
     error: str = ""
     seconds: float = 0.0
+    runs: tuple[dict[str, Any], ...] = ()  # by instance: see porter.verify.run_outcome
+
+    @property
+    def outcome(self) -> str:
+        """What running its instances showed: the worst of those whose original runs clean; "" when it was not tried."""
+        found = {r["outcome"] for r in self.runs}
+        return next((o for o in (DIFFERS, EQUAL, NOT_RUN, FAULTS) if o in found), "")
 
     @property
     def clean(self) -> bool:
@@ -97,8 +106,14 @@ def analyze_paths(
     time_limit: float,
     say: Callable[[str], None],
     compile_too: bool = False,
+    run_too: bool = False,
 ) -> Analysis:
-    """Analyse every kernel of the given files and folders, `jobs` files at a time, `time_limit` seconds a kernel."""
+    """Analyse every kernel of the given files and folders, `jobs` files at a time, `time_limit` seconds a kernel.
+
+    `run_too` compiles as well. `say` is told of each file, and of each kernel that is run.
+    """
+    compile_too = compile_too or run_too
+    extra = (COMPILE_SECONDS if compile_too else 0) + (RUN_SECONDS if run_too else 0)
     files = find_sources(paths)
     todo: queue.SimpleQueue[Path] = queue.SimpleQueue()
     for file in files:
@@ -109,7 +124,7 @@ def analyze_paths(
     children: list[Child] = []
 
     def work() -> None:
-        child = Child(config, compile_too)
+        child = Child(config, compile_too, run_too=run_too)
         children.append(child)
         try:
             while not stop.is_set():
@@ -117,11 +132,12 @@ def analyze_paths(
                     file = todo.get_nowait()
                 except queue.Empty:
                     return
-                kernels, messages = analyze_file(child, file, time_limit + (COMPILE_SECONDS if compile_too else 0))
+                kernels, messages = analyze_file(child, file, time_limit + extra, say if run_too else None)
                 results[file] = kernels
                 problems.extend(messages)
                 clean = sum(k.clean for k in kernels)
-                say(f"{file}: {len(kernels)} kernels, {clean} without a hole")
+                told = f", {sum(k.outcome == EQUAL for k in kernels)} equal to their original" if run_too else ""
+                say(f"{file}: {len(kernels)} kernels, {clean} without a hole{told}")
         finally:
             child.close()
 
@@ -139,7 +155,9 @@ def analyze_paths(
     return Analysis(tuple(k for f in files for k in results.get(f, ())), len(files), tuple(problems))
 
 
-def analyze_file(child: Child, file: Path, time_limit: float) -> tuple[list[KernelAnalysis], list[Diagnostic]]:
+def analyze_file(
+    child: Child, file: Path, time_limit: float, say: Callable[[str], None] | None = None
+) -> tuple[list[KernelAnalysis], list[Diagnostic]]:
     """The kernels of one file. A kernel that takes the child down or too long is reported, and the rest done anew."""
     done: dict[str, KernelAnalysis] = {}
     current: dict[str, Any] | None = None
@@ -149,10 +167,13 @@ def analyze_file(child: Child, file: Path, time_limit: float) -> tuple[list[Kern
             if event["event"] == "kernel":
                 current = event
             elif event["event"] == "result":
-                value = {k: v for k, v in event.items() if k not in ("event", "id")}
-                value["instances"] = tuple(value["instances"])
-                done[event["id"]] = KernelAnalysis(**value)
+                found = done[event["id"]] = _analysis(event)
+                if say is not None and found.runs:
+                    say(f"{file}:{found.line}: {found.kernel}: {found.outcome}")
                 current = None
+            elif event["event"] == "known":
+                assert current is not None
+                current = current | event | {"event": "known"}
             elif event["event"] == "file":
                 message = Diagnostic(event["code"], event["message"], Span(str(file), 0))
                 return list(done.values()), [message]
@@ -162,16 +183,32 @@ def analyze_file(child: Child, file: Path, time_limit: float) -> tuple[list[Kern
             return list(done.values()), []
         if current is None:  # died while parsing: no kernel to blame
             return list(done.values()), [Diagnostic("PRT950", f"parsing {ended}", Span(str(file), 0))]
-        done[current["id"]] = KernelAnalysis(
-            str(file), current["kernel"], current["line"], parsed=current["parsed"], code="PRT950", error=ended
-        )
+        if current["event"] == "known":  # it was the emulator, or time ran out: all else is known
+            runs = [{"instance": i, "outcome": NOT_RUN, "detail": ended} for i in current["instances"]]
+            done[current["id"]] = _analysis(current | {"runs": runs})
+        else:
+            done[current["id"]] = KernelAnalysis(
+                str(file), current["kernel"], current["line"], parsed=current["parsed"], code="PRT950", error=ended
+            )
         current = None
+
+
+def _analysis(event: dict[str, Any]) -> KernelAnalysis:
+    value = {k: v for k, v in event.items() if k not in ("event", "id")}
+    value |= {"instances": tuple(value["instances"]), "runs": tuple(value.get("runs", ()))}
+    return KernelAnalysis(**value)
 
 
 class Child:
     """A warm porter.batch.analysis_child; started when first asked, replaced after a crash."""
 
-    def __init__(self, config: PortConfig, compile_too: bool, module: str = "porter.batch.analysis_child"):
+    def __init__(
+        self,
+        config: PortConfig,
+        compile_too: bool,
+        module: str = "porter.batch.analysis_child",
+        run_too: bool = False,
+    ):
         self.module = module
         self.settings = {
             "include": list(config.include),
@@ -179,6 +216,7 @@ class Child:
             "std": config.std,
             "arch": config.arch[0],
             "compile": compile_too,
+            "run": run_too,
         }
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -274,6 +312,8 @@ def totals(analysis: Analysis) -> dict[str, int]:
     }
     if any(k.compiled is not None for k in ks):
         found["compiled"] = sum(bool(k.compiled) and k.clean for k in ks)
+    if any(k.runs for k in ks):
+        found |= {o.replace(" ", "_"): sum(k.outcome == o for k in ks) for o in (EQUAL, DIFFERS, FAULTS, NOT_RUN)}
     return found
 
 
@@ -281,14 +321,21 @@ def print_analysis(analysis: Analysis, out: Console) -> None:
     """One row per kernel, then totals and the codes that stop most kernels."""
     from rich.table import Table
 
+    run = any(k.runs for k in analysis.kernels)
     table = Table(box=None, pad_edge=False)
-    for name in ("file", "kernel", "parsed", "lowered", "compiled", "holes", "effort"):
+    for name in ("file", "kernel", "parsed", "lowered", "compiled", *(["run"] if run else []), "holes", "effort"):
         table.add_column(name, no_wrap=True)
     for k in analysis.kernels:
         holes = " ".join(f"{code}x{n}" if n > 1 else code for code, n in sorted(k.holes.items())) or k.code
         compiled = "-" if k.compiled is None else yes(k.compiled)
-        table.add_row(f"{k.file}:{k.line}", k.kernel, yes(k.parsed), yes(k.lowered), compiled, holes, k.effort)
+        ran = [k.outcome or "-"] if run else []
+        table.add_row(f"{k.file}:{k.line}", k.kernel, yes(k.parsed), yes(k.lowered), compiled, *ran, holes, k.effort)
     out.print(table)
+    for k in analysis.kernels:
+        for r in k.runs:
+            if r["outcome"] != EQUAL:
+                text = f"{k.file}:{k.line}: {k.kernel}{r['instance']}: {r['outcome']}: {r['detail']}"
+                out.print(text, markup=False, highlight=False)
     t = totals(analysis)
     out.print("\n" + ", ".join(f"{name.replace('_', ' ')} {n}" for name, n in t.items()))
     efforts = [k.effort for k in analysis.kernels]
@@ -303,7 +350,10 @@ def yes(value: bool) -> str:
 
 
 def analysis_to_json(analysis: Analysis) -> dict[str, Any]:
-    rows = [{**asdict(k), "effort": k.effort, "instances": list(k.instances)} for k in analysis.kernels]
+    rows = [
+        {**asdict(k), "effort": k.effort, "instances": list(k.instances), "runs": list(k.runs), "outcome": k.outcome}
+        for k in analysis.kernels
+    ]
     return {
         "schema": 1,
         "totals": totals(analysis),

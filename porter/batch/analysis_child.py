@@ -7,19 +7,28 @@ import io
 import json
 import os
 import resource
+import signal
 import sys
-import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from porter.case.instances import instance_values
 from porter.config import PortConfig
-from porter.model import Hole, KernelInfo, PorterError
+from porter.corpus.runtime.scratch import Scratch
+from porter.model import Hole, Instance, KernelInfo, PorterError
 from porter.report.internal_errors import internal_error
 
+if TYPE_CHECKING:
+    from porter import ir
+    from porter.frontend.parse.source import ParsedUnit
+    from porter.verify.compile.worker import CompileResult
+    from porter.verify.run_outcome import Outcome
+
 COMPILE_SECONDS = 60.0  # for one instance
+RUN_SECONDS = 120.0  # for one instance: the original is compiled and tried, then the port is run
 MEMORY_BYTES = 6 << 30  # a kernel that needs more is reported as a crash, and the machine lives
 
 
@@ -63,13 +72,25 @@ def analyze(request: dict[str, Any], answers: TextIO) -> None:
         say("kernel", id=key, **found)
         start = time.perf_counter()
         with contextlib.redirect_stderr(io.StringIO()):
-            found |= analyze_kernel(unit, info, config, request["compile"])
+            found |= analyze_kernel(
+                unit, info, config, request["compile"], request["run"], lambda known: say("known", **known)
+            )
         say("result", id=key, seconds=round(time.perf_counter() - start, 3), **found)
     say("done")
 
 
-def analyze_kernel(unit: Any, info: KernelInfo, config: PortConfig, compile_too: bool) -> dict[str, Any]:
-    """How far one kernel gets: lowered at two instances when it is a template, then planned and emitted."""
+def analyze_kernel(
+    unit: Any,
+    info: KernelInfo,
+    config: PortConfig,
+    compile_too: bool,
+    run_too: bool = False,
+    known: Callable[[dict[str, Any]], None] = lambda found: None,
+) -> dict[str, Any]:
+    """How far one kernel gets: lowered at two instances when it is a template, then planned and emitted, compiled, run.
+
+    `known` is told what is found before anything of the kernel runs, since that may end this process.
+    """
     from porter.emit.module import emit_module
     from porter.emit.plan import PlanOptions, make_plan
     from porter.pipeline.inputs import case_if_any, choose_instances
@@ -86,8 +107,12 @@ def analyze_kernel(unit: Any, info: KernelInfo, config: PortConfig, compile_too:
         found["emitted"] = True
         found["holes"] = count(module.holes)
         if compile_too and not module.holes:
-            error = compile_error(module.text, [instance_values(info, i) for i in instances], config.arch[0])
+            made = compile_all(module.text, [instance_values(info, i) for i in instances], config.arch[0])
+            error = next((f"does not compile: {r.error}" for r in made if not r.ok), "")
             found |= {"compiled": not error, "error": error}
+            if run_too and not error:
+                known(found)
+                found["runs"] = run_all(unit, info, instances, kernels, made)
     except PorterError as error:
         found["code"], found["error"] = error.diagnostics[0].code, error.diagnostics[0].message
     except RecursionError:
@@ -106,18 +131,69 @@ def count(holes: tuple[Hole, ...]) -> dict[str, int]:
     return counts
 
 
-def compile_error(text: str, instances: Sequence[Mapping[str, Any]], arch: str) -> str:
-    """Compile a port at all its instances; the first error, or ""."""
+def compile_all(text: str, instances: Sequence[Mapping[str, Any]], arch: str) -> list[CompileResult]:
+    """A port compiled at its instances, up to the first that fails."""
     from porter.verify.compile.worker import CompileRequest, compile_port
 
     requests = [CompileRequest(values, arch) for values in instances]
-    with tempfile.TemporaryDirectory(prefix="porter-analyze-") as folder:
+    with Scratch("analyze") as folder:
         port = Path(folder) / "port.py"
         port.write_text(text, encoding="utf-8")
-        for result in compile_port(port, requests, timeout=COMPILE_SECONDS, jobs=1):
-            if not result.ok:
-                return f"does not compile: {result.error}"
-    return ""
+        return compile_port(port, requests, timeout=COMPILE_SECONDS, jobs=1)
+
+
+class _TooLong(Exception):
+    """An instance took longer than RUN_SECONDS."""
+
+
+def run_all(
+    unit: ParsedUnit,
+    info: KernelInfo,
+    instances: Sequence[Instance],
+    kernels: Sequence[ir.Kernel],
+    made: Sequence[CompileResult],
+) -> list[dict[str, Any]]:
+    """One small launch of original and port of each instance, as porter.verify.side_by_side tells it."""
+    from porter.patterns.symbols import same_symbols
+    from porter.verify.launches.made_up import launched_threads, threads_of_cub
+    from porter.verify.run_outcome import NOT_RUN, Outcome
+
+    blocks = [launch.block for launch in unit.launches if launch.kernel.split("::")[-1] == info.name]
+    outcomes = []
+    for instance, kernel, port in zip(instances, same_symbols(list(kernels)), made, strict=True):
+        values = instance_values(info, instance)
+        threads = threads_of_cub(kernel) or launched_threads(blocks, unit.source.text, values)
+
+        def stop(*_: object) -> None:
+            raise _TooLong
+
+        signal.signal(signal.SIGALRM, stop)
+        signal.setitimer(signal.ITIMER_REAL, RUN_SECONDS)
+        try:
+            outcome = run_one(unit, info, instance, kernel, port, threads)
+        except _TooLong:
+            outcome = Outcome(str(instance), NOT_RUN, detail=f"not done after {RUN_SECONDS:g} s")
+        except PorterError as error:
+            outcome = Outcome(str(instance), NOT_RUN, detail=f"the original: {error.diagnostics[0].message}")
+        except Exception as error:
+            outcome = Outcome(str(instance), NOT_RUN, detail=f"internal error: {type(error).__name__}: {error}")
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        outcomes.append(asdict(replace(outcome, detail=outcome.detail[:400])))
+    return outcomes
+
+
+def run_one(
+    unit: ParsedUnit, info: KernelInfo, instance: Instance, kernel: ir.Kernel, port: CompileResult, threads: int
+) -> Outcome:
+    from porter.verify.backends.interface import Build
+    from porter.verify.original.build import build_original
+    from porter.verify.side_by_side import side_by_side
+
+    (build,) = build_original(unit.source, unit.options, info, (instance,), unit=unit)
+    original = Build("original", build.ptx, build.entry, unit.options.arch)
+    ported = Build("port", port.ptx, port.entry, unit.options.arch)
+    return side_by_side(str(instance), kernel.params, original, ported, threads, kernel.symbols)
 
 
 if __name__ == "__main__":

@@ -18,8 +18,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from porter.model import Report
-from porter.report.internal_errors import internal_error
+from porter.model import Diagnostic, Report
+from porter.report.internal_errors import ended_by, internal_error
+from porter.source import Span
 
 MOST = 8  # children at once unless --jobs says more: each may take half a gigabyte
 STOP_SECONDS = 3.0  # for a child to end its own children before it is killed
@@ -137,6 +138,13 @@ class Child:
         """How the child ended, for a message."""
         code = self.process.wait()
         return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+
+    def obituary(self, doing: str, span: Span) -> Diagnostic:
+        """The message about a task in which the child died."""
+        code = self.process.wait()
+        if code < 0:
+            return ended_by(-code, doing, span)
+        return Diagnostic("PRT968", f"the process ended with exit code {code} while {doing}", span)
 
     def stop(self) -> None:
         """End the child now. It first ends its own children, which a kill would leave to notice by themselves."""

@@ -16,6 +16,7 @@ from porter.config import PortConfig
 from porter.model import PorterError, Report
 from porter.pipeline.outputs import Conflict
 from porter.pipeline.stages import port
+from porter.process.limits import watch_over
 from porter.report.console import StageEvent
 from porter.report.internal_errors import internal_error
 
@@ -37,6 +38,7 @@ def main() -> int:
     def progress(event: StageEvent) -> None:
         say("event", event)
 
+    watch_over(lambda doing, span: say("doing", (doing, span)))
     try:
         config: PortConfig = pickle.load(requests)
         if config.verify:

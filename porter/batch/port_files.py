@@ -10,7 +10,7 @@ from pathlib import Path
 
 from porter.batch.pool import MOST, Child, ChildPool
 from porter.config import PortConfig, worker_count
-from porter.model import Diagnostic, Report
+from porter.model import Report
 from porter.pipeline.inputs import unused_instantiations
 from porter.pipeline.outputs import Conflict, check_writable, claim_in, each_once
 from porter.pipeline.stages import port_files
@@ -25,7 +25,7 @@ def port_all(paths: Sequence[Path], config: PortConfig, progress: Progress = sil
     """
     files = each_once(paths)
     jobs = config.jobs or min(MOST, worker_count(config))
-    if min(jobs, len(files)) < 2:
+    if len(files) < 2 or config.jobs == 1:
         return port_files(files, config, progress)
     check_writable(config.output)
     reports = _Run(files, config, progress, min(jobs, len(files)), jobs).run()
@@ -51,6 +51,7 @@ class _Run(ChildPool):
     def report(self, child: Child, number: int) -> Report:
         """One file in a child. Its claims are answered, its events passed on."""
         path = self.tasks[number]
+        doing, span = f"porting {path}", Span(str(path), 0)
         try:
             child.send(path)
             while True:
@@ -59,13 +60,13 @@ class _Run(ChildPool):
                     return value
                 if kind == "claim":
                     child.send(self.claims.claim(number, *value))
+                elif kind == "doing":
+                    doing, span = value if value[0] else (f"porting {path}", Span(str(path), 0))
                 else:
                     with self.lock:
                         self.progress(value)
         except (EOFError, BrokenPipeError, pickle.UnpicklingError):
-            message = f"the process that was porting {path} {child.ending()}"
-            help_ = "this is a defect of porter; the other files are ported as usual"
-            return Report((), (Diagnostic("PRT950", message, Span(str(path), 0), help=help_),))
+            return Report((), (child.obituary(doing, span),))
 
     def settled(self, number: int) -> None:
         self.claims.settle(number)

@@ -3,10 +3,9 @@ porter.case.reader."""
 
 from __future__ import annotations
 
-import itertools
 import math
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -28,6 +27,8 @@ DISTRIBUTIONS = (
 FLOAT_NAMES = ("f16", "bf16", "f32", "f64")
 CODE_NAMES = ("e4m3", "e5m2", "e8m0", "e2m1")
 MAX_POINTS = 20_000  # more combinations than this are sampled
+MOST_OF_A_NUMBER = 1 << 62  # what a shape, a stride or a launch may be
+MOST_ELEMENTS = 1 << 36  # of all buffers at a point
 MAX_CANDIDATES = 1_000  # when only a few are wanted
 
 TOP_KEYS = ("schema", "kernel", "source", "only_shapes", "instances", "sizes", "shapes", "performance", "buffers",
@@ -149,6 +150,7 @@ class LaunchShape:
     smem: int = 0
     cooperative: bool = False
     cluster: tuple[int, int, int] = (1, 1, 1)
+    use_pdl: bool = False  # starts while the kernel before still runs
 
     @property
     def is_empty(self) -> bool:
@@ -306,27 +308,29 @@ class Case:
 
     def _combinations(self, seed: int, most: int) -> Iterator[tuple[dict[str, int], dict[str, str]]]:
         base = [(n, v) for n, v in self.sizes if not isinstance(v, str)]
-        variants = [range(len(v)) for _, v in self.scalars]
-        scalar_choices = [
-            {n: v[i] for (n, v), i in zip(self.scalars, pick, strict=True)} for pick in itertools.product(*variants)
-        ]
-        for shape in self.shapes:
-            for scalars in scalar_choices:
-                yield dict(shape), scalars
+        variants = math.prod(len(v) for _, v in self.scalars)
+
+        def scalars(which: int) -> dict[str, str]:
+            """The scalars' variants in the order of a product: the last one changes first."""
+            found: dict[str, str] = {}
+            for name, texts in reversed(self.scalars):
+                which, i = divmod(which, len(texts))
+                found[name] = texts[i]
+            return {name: found[name] for name, _ in self.scalars}
+
+        for index in _some(len(self.shapes) * variants, max(most, len(self.shapes)), seed):
+            shape, which = divmod(index, variants)
+            yield dict(self.shapes[shape]), scalars(which)
         if self.only_shapes:
             return
         counts = [len(v) for _, v in base]
-        total = math.prod(counts) * len(scalar_choices)
-        every: Iterator[int] = iter(range(total))
-        if total > most:
-            every = iter(random.Random(seed).sample(range(total), most))
-        for index in every:
+        for index in _some(math.prod(counts) * variants, most, seed):
             sizes = {}
-            rest, which = divmod(index, len(scalar_choices))
+            rest, which = divmod(index, variants)
             for (name, choices), count in zip(base, counts, strict=True):
                 rest, i = divmod(rest, count)
                 sizes[name] = choices[i]
-            yield sizes, scalar_choices[which]
+            yield sizes, scalars(which)
 
     def _point(self, base: dict[str, int], scalars: dict[str, str], values: dict[str, Value]) -> Point:
         names: dict[str, Value] = {**values, **base}
@@ -348,7 +352,11 @@ class Case:
                 strides[b.name] = contiguous(shapes[b.name])
             else:
                 strides[b.name] = tuple(self._int(e, names, *where, "strides") for e in b.strides)
-        return Point(sizes, found, shapes, strides)
+        point = Point(sizes, found, shapes, strides)
+        if point.elements > MOST_ELEMENTS:
+            at = _brief(sizes)
+            self.fail("PRT904", f"buffers of {point.elements} elements at {at}, of at most 2^36", "buffers")
+        return point
 
     def _covering(self, points: list[Point], limit: int, rng: random.Random) -> list[Point]:
         """A greedy choice of `limit` points: each adds as many unseen size values and scalar variants as possible."""
@@ -385,6 +393,8 @@ class Case:
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int):
             self.fail("PRT904", f"`{text}` gives {value!r}, not a whole number", *where, help="divide with //")
+        if value > MOST_OF_A_NUMBER:
+            self.fail("PRT904", f"`{_short(text)}` is more than 2^62 at {_brief(names)}", *where)
         if value < 0:
             self.fail("PRT904", f"`{text}` is negative ({value}) at {_brief(names)}", *where)
         return value
@@ -415,5 +425,20 @@ def _facts(point: Point) -> set[tuple[str, Any]]:
     return facts | {("scalar " + k, v) for k, v in point.scalars.items() if k not in point.sizes}
 
 
+def _short(text: Any) -> str:
+    return str(text) if isinstance(text, str) and len(text) <= 80 else "the expression"
+
+
+def _some(total: int, most: int, seed: int) -> Iterable[int]:
+    """All numbers below `total`, or `most` of them by `seed`."""
+    if total <= most:
+        return range(total)
+    if total < 1 << 62:
+        return random.Random(seed).sample(range(total), most)
+    draw = random.Random(seed)  # more than `sample` can count: two alike are as good as impossible
+    return (draw.randrange(total) for _ in range(most))
+
+
 def _brief(names: Mapping[str, Value]) -> str:
-    return ", ".join(f"{k}={v}" for k, v in names.items()) or "no names"
+    shown = ", ".join(f"{k}={v}" for k, v in names.items()) or "no names"
+    return shown if len(shown) <= 200 else f"{shown[:197]}..."

@@ -112,9 +112,10 @@ from porter.case.model import (
     span_of,
 )
 from porter.case.symbols import read_symbols
-from porter.case.toml_lines import diagnostic_at, suggestion
+from porter.case.toml_lines import diagnostic_at, parsed_toml, suggestion
 from porter.cxx.types import pointee, scalar_name
 from porter.model import Diagnostic, KernelInfo, PorterError
+from porter.plain_files import is_plain, read_plain_text
 from porter.source import Span
 
 __all__ = [
@@ -127,7 +128,7 @@ def case_path_for(source_path: str | Path, kernel: str) -> Path | None:
     """The case of a kernel beside its source: `<stem>.<kernel>.case.toml`, else `<stem>.case.toml`; None: neither."""
     source = Path(source_path)
     for name in (f"{source.stem}.{kernel}.case.toml", f"{source.stem}.case.toml"):
-        if (source.parent / name).is_file():
+        if is_plain(source.parent / name):
             return source.parent / name
     return None
 
@@ -136,7 +137,7 @@ def load_case(path: str | Path) -> Case:
     """Read and check a case file; every error is a PorterError with code PRT90x that names file, line and key."""
     p = Path(path)
     try:
-        text = p.read_text(encoding="utf-8")
+        text = read_plain_text(p)
     except FileNotFoundError:
         raise PorterError(Diagnostic("PRT900", f"no case file {p}", Span(str(p), 0))) from None
     except (OSError, UnicodeDecodeError) as error:
@@ -147,7 +148,7 @@ def load_case(path: str | Path) -> Case:
 def parse_case(text: str, path: Path) -> Case:
     """A case from TOML text; `path` names it in messages and is what `source` is relative to."""
     try:
-        data = tomllib.loads(text)
+        data = parsed_toml(text)
     except tomllib.TOMLDecodeError as error:
         line = getattr(error, "lineno", None) or _line_of(str(error))
         raise PorterError(Diagnostic("PRT900", f"not TOML: {error}", Span(str(path), line))) from None
@@ -161,6 +162,20 @@ def _line_of(message: str) -> int:
 
 _TOML_TYPES = {str: "a string", int: "a whole number", float: "a number", bool: "true or false", list: "a list",
                dict: "a table"}  # fmt: skip
+
+
+MOST_VALUES = 10_000  # of one size, or one scalar
+MOST_SIZE = 1 << 40
+MOST_DIMENSIONS = 32
+MOST_OF_AN_EXPRESSION = 4096
+
+
+def shown(value: Any) -> str:
+    """A value of the file for a message: not all of a large one."""
+    if isinstance(value, int) and value.bit_length() > 1024:
+        return f"a number of {value.bit_length()} bits"
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 class _Reader:
@@ -186,16 +201,26 @@ class _Reader:
         kinds = kind if isinstance(kind, tuple) else (kind,)
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
             names = " or ".join(_TOML_TYPES[k] for k in kinds)
-            self.fail("PRT903", f"must be {names}, not {value!r}", *where, key)
+            self.fail("PRT903", f"must be {names}, not {shown(value)}", *where, key)
+        return value
+
+    def path_of(self, value: str, *where: str) -> str:
+        if "\0" in value:
+            self.fail("PRT903", "a NUL character cannot stand in a path", *where)
         return value
 
     def expression(self, value: Any, *where: str) -> str:
+        if isinstance(value, int) and value.bit_length() > expressions.MAX_BITS:
+            self.fail("PRT903", f"a number of more than {expressions.MAX_BITS} bits", *where)
         if isinstance(value, bool | int | float):
             return str(value)
         if not isinstance(value, str):
-            self.fail("PRT903", f"must be a number or an expression, not {value!r}", *where)
+            self.fail("PRT903", f"must be a number or an expression, not {shown(value)}", *where)
+        if len(value) > MOST_OF_AN_EXPRESSION:
+            self.fail("PRT904", f"an expression of more than {MOST_OF_AN_EXPRESSION} characters", *where)
         try:
-            expressions.parse(value)
+            if not expressions.names_in(value) and not expressions.uses_aligned(value):
+                expressions.evaluate(value, {})  # what has one value everywhere is computed now, not by the port
         except ExprError as error:
             self.fail("PRT904", str(error), *where)
         return value
@@ -232,7 +257,7 @@ class _Reader:
         case = Case(
             path=self.path,
             kernel=kernel,
-            source=self.typed(data, "source", str, self.path.name.split(".")[0] + ".cu"),
+            source=self.path_of(self.typed(data, "source", str, self.path.name.split(".")[0] + ".cu"), "source"),
             instances=tuple(self.instance(x, i) for i, x in enumerate(self.typed(data, "instances", list, [])))
             or (CaseInstance(()),),
             sizes=sizes,
@@ -261,7 +286,10 @@ class _Reader:
         args = []
         for a in self.typed(value, "args", list, [], *where):
             if not isinstance(a, str | int | bool):
-                self.fail("PRT903", f"a template argument is C++ text, a number or a bool, not {a!r}", *where, "args")
+                given = shown(a)
+                self.fail("PRT903", f"a template argument is C++ text, a number or a bool, not {given}", *where, "args")
+            if isinstance(a, int) and a.bit_length() > expressions.MAX_BITS:
+                self.fail("PRT903", f"a number of more than {expressions.MAX_BITS} bits", *where, "args")
             args.append(str(a).lower() if isinstance(a, bool) else str(a))
         when = self.typed(value, "when", str, "", *where)
         return CaseInstance(tuple(args), self.expression(when, *where, "when") if when else "")
@@ -277,9 +305,14 @@ class _Reader:
             values = value if isinstance(value, list) else [value]
             if not values:
                 self.fail("PRT903", "an empty list gives no shape to verify", "sizes", name)
+            if len(values) > MOST_VALUES:
+                self.fail("PRT903", f"more than {MOST_VALUES} values", "sizes", name)
             for v in values:
                 if isinstance(v, bool) or not isinstance(v, int) or v < 0:
-                    self.fail("PRT903", f"a size is a whole number >= 0 or an expression, not {v!r}", "sizes", name)
+                    given = shown(v)
+                    self.fail("PRT903", f"a size is a whole number >= 0 or an expression, not {given}", "sizes", name)
+                if v > MOST_SIZE:
+                    self.fail("PRT903", f"a size is at most 2^40, not {shown(v)}", "sizes", name)
             found.append((name, tuple(dict.fromkeys(values))))
         return tuple(found)
 
@@ -297,8 +330,8 @@ class _Reader:
                     continue
                 self.fail("PRT902", f"the size `{name}` is missing", *where)
             v = value[name]
-            if isinstance(v, bool) or not isinstance(v, int) or v < 0:
-                self.fail("PRT903", f"a size is a whole number >= 0, not {v!r}", *where, name)
+            if isinstance(v, bool) or not isinstance(v, int) or not 0 <= v <= MOST_SIZE:
+                self.fail("PRT903", f"a size is a whole number from 0 to 2^40, not {shown(v)}", *where, name)
         return dict(value)
 
     def buffer(self, value: Any, i: int) -> BufferSpec:
@@ -310,6 +343,8 @@ class _Reader:
             if key not in value:
                 self.fail("PRT902", f"the key `{key}` is missing", *where)
         shape = tuple(self.expression(e, *where, "shape") for e in self.typed(value, "shape", list, [], *where))
+        if len(shape) > MOST_DIMENSIONS:
+            self.fail("PRT903", f"{len(shape)} dimensions, of at most {MOST_DIMENSIONS}", *where, "shape")
         strides = None
         if "strides" in value:
             given = self.typed(value, "strides", list, [], *where)
@@ -349,6 +384,8 @@ class _Reader:
             values = value if isinstance(value, list) else [value]
             if not values:
                 self.fail("PRT903", "an empty list gives no value", "scalars", name)
+            if len(values) > MOST_VALUES:
+                self.fail("PRT903", f"more than {MOST_VALUES} values", "scalars", name)
             found.append((name, tuple(self.expression(v, "scalars", name) for v in values)))
         return tuple(found)
 
@@ -373,7 +410,7 @@ class _Reader:
 
     def reference(self, table: dict[str, Any]) -> str:
         self.known(table, ("function",), "reference")
-        return self.typed(table, "function", str, "", "reference")
+        return self.path_of(self.typed(table, "function", str, "", "reference"), "reference", "function")
 
     def original(self, table: dict[str, Any]) -> tuple[tuple[str, ...], str]:
         self.known(table, ORIGINAL_KEYS, "original")

@@ -4,14 +4,43 @@ from __future__ import annotations
 
 import difflib
 import re
+import tomllib
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from porter.model import Diagnostic
 from porter.source import Span
 
 _HEADER = re.compile(r"\s*(\[\[?)\s*([^\]]+?)\s*\]\]?\s*(#.*)?$")
 _KEY = re.compile(r"\s*(\"[^\"]*\"|'[^']*'|[\w.-]+)\s*=")
+
+
+MOST_CHARACTERS = 4 << 20
+MOST_KEYS = 20_000
+MOST_STEPS = 64  # of a dotted key: reading takes time that grows with their square
+
+
+def parsed_toml(text: str) -> dict[str, Any]:
+    """What tomllib makes of a text. Raises TOMLDecodeError, also where it would fail otherwise or take very long."""
+    if len(text) > MOST_CHARACTERS:
+        raise tomllib.TOMLDecodeError(f"more than {MOST_CHARACTERS >> 20} million characters (at line 1, column 1)")
+    keys = 0
+    for number, line in enumerate(text.split("\n"), 1):
+        key, equals, _ = line.partition("=")
+        keys += bool(equals)
+        if keys > MOST_KEYS:
+            raise tomllib.TOMLDecodeError(f"more than {MOST_KEYS} keys (at line {number}, column 1)")
+        if key.count(".") > MOST_STEPS and (equals or key.lstrip().startswith("[")):
+            raise tomllib.TOMLDecodeError(f"a key of more than {MOST_STEPS} steps (at line {number}, column 1)")
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        raise
+    except RecursionError:
+        raise tomllib.TOMLDecodeError("nested too deeply (at line 1, column 1)") from None
+    except ValueError as error:  # a number of more digits than Python reads
+        raise tomllib.TOMLDecodeError(f"{str(error).split(';')[0]} (at line 1, column 1)") from None
 
 
 def key_line(text: str, where: Iterable[str]) -> int:

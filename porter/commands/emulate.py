@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 CHECKS = ("uninitialised", "shared-races", "global-races", "counts")
 POINTS = 4
+MOST_OF_A_PROGRAM = 1 << 30  # bytes of a file with a fat binary
 
 
 def add(subparsers: Any) -> None:
@@ -71,12 +72,15 @@ def run(args: argparse.Namespace) -> int:
     order = tuple(n.strip() for n in args.args.split(",") if n.strip())
     subject = on_case.make_subject(module, entry, case, args.instance, order, given)
     points = on_case.choose_points(subject, _pairs(args.point, "--point"), POINTS, args.seed)
-    made = [
-        on_case.emulate(
-            subject, p, args.scenario, args.seed, args.schedule, _checks(args.checks), args.backend, args.budget
+    made = []
+    for p in points:
+        made.append(
+            on_case.emulate(
+                subject, p, args.scenario, args.seed, args.schedule, _checks(args.checks), args.backend, args.budget
+            )
         )
-        for p in points
-    ]
+        if made[-1] is not None and any(v.kind == "budget" for v in made[-1].result.violations):
+            break  # it would be the same at the other points
     launches = [m for m in made if m is not None]
     exit_code = int(any(not m.result.ok for m in launches))
     if args.output_format == "json":
@@ -97,13 +101,14 @@ def run(args: argparse.Namespace) -> int:
 def _module(path: Path) -> Module:
     """The PTX of a file. Raises PorterError PRT010 or PRT860."""
     from porter.model import Diagnostic, PorterError
+    from porter.plain_files import read_plain
     from porter.source import Span
     from porter.verify import emulator as ptx
     from porter.verify.emulate_case import refusal
     from porter.verify.emulator.decode import fatbin
 
     try:
-        data = path.read_bytes()
+        data = read_plain(path, MOST_OF_A_PROGRAM)
         if fatbin.is_binary(data):
             images = fatbin.ptx_images(data)
             text = max(images, key=lambda i: i.arch).text

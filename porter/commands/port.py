@@ -67,6 +67,13 @@ def add(subparsers: Any) -> None:
         action="store_true",
         help="with --analyze: also compile what has no hole (minutes for a large folder)",
     )
+    work.add_argument(
+        "--run",
+        dest="run_too",
+        action="store_true",
+        help="with --analyze: also run original and port of what compiles on the emulator, one small launch with"
+        " made-up arguments (a minute a kernel); exit 1 when a port differs",
+    )
     add_agent_options(parser)
     add_output_options(parser)
     parser.set_defaults(run=run, parser=parser)
@@ -130,11 +137,18 @@ def analyze(args: argparse.Namespace, config: Any) -> int:
 
     err = console(sys.stderr, args.color)
     analysis = analyze_paths(
-        [Path(f) for f in args.files], config, args.time_limit, lambda line: err.print(line, markup=False), args.compile
+        [Path(f) for f in args.files],
+        config,
+        args.time_limit,
+        lambda line: err.print(line, markup=False, highlight=False),
+        args.compile,
+        args.run_too,
     )
     if args.output_format == "json":
         print_json(analysis_to_json(analysis))
     else:
         print_analysis(analysis, console(sys.stdout, args.color))
         print_diagnostics(analysis.diagnostics, err)
+    if any(k.outcome == "differs" for k in analysis.kernels):
+        return 1
     return 0 if analysis.kernels else 2

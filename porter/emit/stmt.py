@@ -49,6 +49,8 @@ class BodyWriter:
     where: tuple[int, ...] | None = None  # instances the current code belongs to
 
     roots: dict[str, str] = field(default_factory=dict)  # pointer variable -> a pointer of the same memory space
+    _taken: set[str] = field(default_factory=set)  # names that `fresh` knows of, from so many lines
+    _looked_at: int = 0
 
     def __post_init__(self) -> None:
         self.changing = self.assigned | self.several
@@ -141,7 +143,9 @@ class BodyWriter:
             return
         outer = self.scope.params
         self.scope.params = self.scope.source_names(s.span) or self.all_params
+        self.e.forget()
         method(s)
+        self.e.forget()
         self.scope.params = outer
 
     def hole(self, code: str, cuda: str, reason: str, span: Span) -> None:
@@ -410,11 +414,12 @@ class BodyWriter:
         return st
 
     def fresh(self, wanted: str) -> str:
-        taken = {*self.scope.python_names.values(), *self.scope.params.names} | {
-            x.text.split(" ")[0] for x in self.lines
-        }
+        if not self._taken:
+            self._taken = {*self.scope.python_names.values(), *self.all_params.names}
+        self._taken |= {x.text.split(" ")[0] for x in self.lines[self._looked_at :]} | set(self.scope.params.names)
+        self._looked_at = len(self.lines)
         name, n = wanted, 1
-        while name in taken:
+        while name in self._taken:
             n += 1
             name = f"{wanted}_{n}"
         return name

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from porter import ir
 from porter.emit import spelling
+from porter.emit.expressions.ranges import upper
 from porter.emit.generic import Variants, variants
 from porter.emit.layout import Leaf, align_of, leaf
 from porter.emit.text import BUILTIN_NAMES, Scope, Text
 from porter.patterns.names import raw_name
+
+T = TypeVar("T")
 
 
 class TypeWriter:
@@ -19,6 +22,26 @@ class TypeWriter:
 
     def __init__(self, scope: Scope):
         self.s = scope
+        self._known: dict[tuple[str, int], tuple[ir.Expr, Any]] = {}  # by question and node, which it keeps alive
+        self._bounds: dict[int, tuple[ir.Expr, int | None]] = {}
+
+    def forget(self) -> None:
+        """Answers hold for one statement: the next one may know other bounds and constants."""
+        self._known.clear()
+        self._bounds.clear()
+
+    def once(self, write: Callable[[ir.Expr], T], e: ir.Expr) -> T:
+        """What `write` says of a node, asked once a statement."""
+        key = (write.__name__, id(e))
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = (e, write(e))
+        answer: T = found[1]
+        return answer
+
+    def upper(self, e: ir.Expr) -> int | None:
+        """ranges.upper with what the scope knows of its variables."""
+        return upper(e, self.s.bounds, self._bounds)
 
     def dtype(self, t: ir.Type, *, memory: bool = False) -> str:
         """CuTeDSL type text of a scalar type (a template parameter where it is one)."""

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import glob
 import os
 import secrets
+import time
 from pathlib import Path
 
 from porter.model import Diagnostic, PorterError
 from porter.source import Span
 
+_LEFT_SECONDS = 60.0  # no write takes that long
+
 
 def write_atomic(path: Path, text: str) -> None:
     """Replace `path` by `text` (UTF-8). The folder must exist. Raises OSError; the old file is then untouched."""
+    _sweep(path)
     name = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
     # Made with the mode of any new file: to ask for the umask is to set it, for all threads.
     handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
@@ -29,6 +34,14 @@ def write_atomic(path: Path, text: str) -> None:
         with contextlib.suppress(OSError):
             os.unlink(name)
         raise
+
+
+def _sweep(path: Path) -> None:
+    """Delete what a process that was killed in the middle of this has left."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.????????????.tmp"):
+        with contextlib.suppress(OSError):
+            if left.stat().st_mtime < time.time() - _LEFT_SECONDS:
+                left.unlink()
 
 
 def writing_failed(path: Path, error: OSError, way: str = "choose another folder with -o") -> PorterError:

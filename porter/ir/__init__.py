@@ -567,50 +567,77 @@ class Kernel:
 # ---------------------------------------------------------------- walking and rewriting
 
 
-def children(node: Any) -> Iterator[Any]:
+_FIELDS: dict[type, tuple[str, ...]] = {}
+
+
+def field_names(kind: type) -> tuple[str, ...]:
+    """The names of the fields of a dataclass, in order; () for other types."""
+    names = _FIELDS.get(kind)
+    if names is None:
+        names = _FIELDS[kind] = tuple(f.name for f in fields(kind)) if is_dataclass(kind) else ()
+    return names
+
+
+def children(node: Any) -> list[Any]:
     """Direct IR children of a node, of a tuple of nodes, or nothing."""
+    found: list[Any] = []
     if isinstance(node, tuple):
-        for n in node:
-            yield from children(n) if isinstance(n, tuple) else ((n,) if isinstance(n, Node) else ())
-    elif is_dataclass(node):
-        for f in fields(node):
-            v = getattr(node, f.name)
-            if isinstance(v, Node):
-                yield v
-            elif isinstance(v, tuple):
-                yield from children(v)
+        _nodes_of(node, found)
+        return found
+    for name in field_names(type(node)):
+        v = getattr(node, name)
+        if isinstance(v, Node):
+            found.append(v)
+        elif isinstance(v, tuple):
+            _nodes_of(v, found)
+    return found
+
+
+def _nodes_of(values: tuple[Any, ...], found: list[Any]) -> None:
+    for v in values:
+        if isinstance(v, Node):
+            found.append(v)
+        elif isinstance(v, tuple):
+            _nodes_of(v, found)
 
 
 def walk(node: Any) -> Iterator[Any]:
     """Every IR node below and including `node`, preorder."""
-    if isinstance(node, Node):
-        yield node
-    for c in children(node):
-        yield from walk(c)
+    waiting = [node] if isinstance(node, Node) else children(node)[::-1]
+    while waiting:
+        n = waiting.pop()
+        yield n
+        waiting += children(n)[::-1]
 
 
 def map_children(node: Any, fn: Any) -> Any:
     """A copy of `node` with fn applied to each direct child node (tuples of nodes are mapped element-wise)."""
     if isinstance(node, tuple):
-        return tuple(
-            fn(n) if isinstance(n, Node) else (map_children(n, fn) if isinstance(n, tuple) else n) for n in node
-        )
+        return _mapped(node, fn)
     changes = {}
-    for f in fields(node):
-        v = getattr(node, f.name)
+    for name in field_names(type(node)):
+        v = getattr(node, name)
         if isinstance(v, Node):
             new = fn(v)
-        elif isinstance(v, tuple) and f.name != "targs":
-            new = map_children(v, fn)
+        elif isinstance(v, tuple) and name != "targs":
+            new = _mapped(v, fn)
         else:
             continue
         if new is not v:
-            changes[f.name] = new
+            changes[name] = new
     return replace(node, **changes) if changes else node
+
+
+def _mapped(values: tuple[Any, ...], fn: Any) -> tuple[Any, ...]:
+    """The tuple with fn applied to its nodes; the tuple itself when that changes none."""
+    out = [fn(v) if isinstance(v, Node) else _mapped(v, fn) if isinstance(v, tuple) else v for v in values]
+    return tuple(out) if any(new is not v for new, v in zip(out, values, strict=True)) else values
 
 
 def rewrite(node: Any, fn: Any) -> Any:
     """Bottom-up rewrite: fn(node) -> node for every node (statement tuples are not spliced; see passes for that)."""
-    if isinstance(node, tuple):
-        return map_children(node, lambda n: rewrite(n, fn))
-    return fn(map_children(node, lambda n: rewrite(n, fn)))
+
+    def one(n: Any) -> Any:
+        return fn(map_children(n, one))
+
+    return _mapped(node, one) if isinstance(node, tuple) else one(node)

@@ -102,6 +102,8 @@ class Splitter:
                 if is_aggregate(target.type):
                     return self.assign(target, value, s)
                 return [ir.Assign(target, self.scalar(value, pre), span=s.span, comment=s.comment)]
+            if isinstance(s.value, ir.Intrinsic) and _is_vector_atomic(s.value):
+                return self._atomic(s.value, pre)
             return [replace(s, value=self.scalar(s.value, pre))]
         if isinstance(s, ir.If):
             return [replace(s, cond=self.scalar(s.cond, pre), then=self.body(s.then), orelse=self.body(s.orelse))]
@@ -259,6 +261,8 @@ class Splitter:
                 return [a[i], b[i]] if a and b else None
             x = of(0)
             return [x[i] for i in order] if x else None
+        if _is_vector_atomic(e):
+            return self._atomic_values(e, pre)
         if e.name in ("__shfl_sync", "__shfl_xor_sync", "__shfl_down_sync", "__shfl_up_sync"):
             x = self.parts(e.args[1], e.args[1].type, pre)
             if x is None:
@@ -268,6 +272,46 @@ class Splitter:
                 for v, (_, ft) in zip(x, fts, strict=False)
             ]
         return None
+
+    def _atomic(self, e: ir.Intrinsic, pre: list[ir.Stmt]) -> list[ir.Stmt]:
+        """`atomicAdd` of a vector as a statement: CUDA promises that each element is added atomically, no more."""
+        pointer, value = e.args
+        assert isinstance(pointer.type, ir.Pointer)
+        elem = pointer.type.elem
+        fts = _field_types(elem)
+        parts = self.parts(value, elem, pre)
+        if parts is None:
+            return [ir.HoleStmt("PRT502", e.name, "an aggregate value of this form has no translation", span=e.span)]
+        if len(fts) == 2 and all(t in (ir.F16, ir.BF16) for _, t in fts):
+            at = ir.Cast(self.scalar(pointer, pre), type=ir.Pointer(fts[0][1]), span=e.span)
+            pair = ir.Intrinsic("lib.atomic_add_pair", (at, *parts), type=ir.VOID, span=e.span)
+            return [ir.ExprStmt(pair, span=e.span)]
+        return [ir.ExprStmt(one, span=e.span) for one in self._one_by_one(e, parts, pre)]
+
+    def _atomic_values(self, e: ir.Intrinsic, pre: list[ir.Stmt]) -> list[ir.Expr] | None:
+        """The elements that a vector `atomicAdd` found."""
+        parts = self.parts(e.args[1], e.type, pre)
+        if parts is None:
+            return None
+        found: list[ir.Expr] = []
+        for one in self._one_by_one(e, parts, pre):
+            name = self.names.fresh("old")
+            pre.append(ir.Decl(name, one.type, one, is_const=True, span=e.span))
+            found.append(ir.Var(name, type=one.type, span=e.span))
+        return found
+
+    def _one_by_one(self, e: ir.Intrinsic, parts: list[ir.Expr], pre: list[ir.Stmt]) -> list[ir.Intrinsic]:
+        """The scalar atomics of a vector's elements."""
+        pointer = e.args[0]
+        assert isinstance(pointer.type, ir.Pointer)
+        name = self.names.fresh("at")
+        pre.append(ir.Decl(name, pointer.type, self.scalar(pointer, pre), is_const=True, span=e.span))
+        place = ir.Deref(ir.Var(name, type=pointer.type, span=e.span), type=pointer.type.elem, span=e.span)
+        made = []
+        for (key, t), value in zip(_field_types(place.type), parts, strict=True):
+            address = ir.AddressOf(part(place, place.type, key, t), type=ir.Pointer(t), span=e.span)
+            made.append(ir.Intrinsic(e.name, (address, value), type=t, span=e.span))
+        return made
 
     def temp(self, e: ir.Expr, pre: list[ir.Stmt]) -> ir.Var:
         name = self.names.fresh("tmp")
@@ -363,6 +407,10 @@ class Splitter:
         if isinstance(e, ir.Var):
             return e
         return self.scalar(e, pre)
+
+
+def _is_vector_atomic(e: ir.Intrinsic) -> bool:
+    return e.name.startswith("atomicAdd") and len(e.args) == 2 and is_aggregate(e.args[1].type)
 
 
 def _all_equal_constants(parts: list[ir.Expr]) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from porter import ir
+from porter.ir.if_chains import Link, chain
 from porter.patterns.names import Names, assigned_names
 
 TRUE, FALSE = ir.Const(True, type=ir.BOOL), ir.Const(False, type=ir.BOOL)
@@ -222,7 +223,7 @@ class _Exits:
         if loop is not None and any("continue" in _exits_list(b) for _, b in s.cases):
             loop.skip_flag()
         default: tuple[ir.Stmt, ...] = ()
-        arms: list[tuple[ir.Expr, tuple[ir.Stmt, ...]]] = []
+        arms: list[Link] = []
         for values, body in s.cases:
             if any(isinstance(n, ir.Break) for n in _own_breaks(body)):
                 inner.stop_flag()
@@ -235,10 +236,7 @@ class _Exits:
                 eq = ir.Binary("==", sel, ir.Const(v, type=s.value.type), type=ir.BOOL, span=s.span)
                 cond = eq if cond is None else ir.Binary("||", cond, eq, type=ir.BOOL, span=s.span)
             if cond is not None:
-                arms.append((cond, new))
-        chain = default
-        for cond, body in reversed(arms):
-            chain = (ir.If(cond, body, chain, span=s.span),)
+                arms.append(Link(cond, new, span=s.span))
         if inner.stop is not None:
             pre.append(ir.Decl(inner.stop, ir.BOOL, FALSE, span=s.span))
         guard: ir.Expr | None = None
@@ -247,7 +245,7 @@ class _Exits:
         elif needs_guard and loop is not None:
             flags = [f for f in (loop.stop, loop.skip_name) if f]
             guard = ir.Unary("!", _none(flags), type=ir.BOOL) if flags else None
-        return [*pre, *chain], guard
+        return [*pre, *chain(arms, default, self.names.fresh)], guard
 
 
 class _Switch(_Loop):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import replace
 from typing import Any
 
@@ -10,19 +11,22 @@ from porter import ir
 
 def declare_at_first_assignment(stmts: tuple[Any, ...]) -> tuple[Any, ...]:
     """The statement list, and the lists inside it, with such declarations moved down."""
-    out = [_inside(s) for s in stmts]
-    i = 0
-    while i < len(out):
-        s = out[i]
+    out: list[Any] = [_inside(s) for s in stmts]
+    places: dict[str, list[int]] = {}  # of each name, the statements that mention it
+    for k, s in enumerate(out):
+        for name in {n.name for n in ir.walk(s) if isinstance(n, ir.Var)}:
+            places.setdefault(name, []).append(k)
+    moved: set[int] = set()
+    for i, s in enumerate(out):
         if isinstance(s, ir.Decl) and s.init is None and isinstance(s.type, ir.Scalar | ir.Pointer):
-            j = next((k for k in range(i + 1, len(out)) if _mentions(out[k], s.name)), None)
-            if j is not None and _sets(out[j], s.name):
+            known = places.get(s.name, [])
+            at = bisect_right(known, i)
+            if at < len(known) and _sets(out[known[at]], s.name):
+                j = known.pop(at)
                 first = out[j]
                 out[j] = replace(s, init=first.value, span=first.span, comment=s.comment or first.comment)
-                del out[i]
-                continue
-        i += 1
-    return tuple(out)
+                moved.add(i)
+    return tuple(s for i, s in enumerate(out) if i not in moved)
 
 
 def _sets(s: Any, name: str) -> bool:

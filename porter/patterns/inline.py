@@ -22,7 +22,7 @@ from porter.patterns.names import (
     variables,
 )
 
-MAX_DEPTH = 24
+MAX_DEPTH = 100  # calls inside one another
 
 
 def must_inline(fn: ir.Function) -> bool:
@@ -45,6 +45,7 @@ class Inliner:
         self.names = names
         self._done: dict[str, tuple[ir.Stmt, ...]] = {}
         self._active: list[str] = []
+        self._must = {key: must_inline(fn) for key, fn in self.functions.items()}
         self.kept: dict[str, ir.Function] = {}
 
     def body(self, key: str) -> tuple[ir.Stmt, ...]:
@@ -116,8 +117,7 @@ class Inliner:
     # ---- expressions
 
     def _inlinable(self, c: ir.Call) -> bool:
-        fn = self.functions.get(c.function)
-        return fn is not None and must_inline(fn)
+        return self._must.get(c.function, False)
 
     def _any(self, node: Any) -> bool:
         return any(isinstance(n, ir.Call) and self._inlinable(n) for n in ir.walk(node))
@@ -186,8 +186,8 @@ class Inliner:
                 fresh = self.names.fresh(p.name)
                 pre.append(ir.Decl(fresh, p.type, arg, span=call.span))
                 values[p.name] = ir.Var(fresh, type=p.type, span=call.span)
-        for n in declared(body):
-            values[n] = ir.Var(self.names.fresh(n), type=_declared_type(body, n))
+        for n, t in _declared_types(body).items():
+            values[n] = ir.Var(self.names.fresh(n), type=t)
         renamed = substitute(body, values)
         returns = count_returns(renamed)
         is_void = fn.ret == ir.VOID
@@ -295,11 +295,13 @@ def _with_comment(stmts: list[ir.Stmt], s: ir.Stmt) -> list[ir.Stmt]:
     return stmts
 
 
-def _declared_type(body: Any, name: str) -> ir.Type:
+def _declared_types(body: Any) -> dict[str, ir.Type]:
+    """The locals and shared arrays of a body, in order, with the type of the first declaration of each name."""
+    types: dict[str, ir.Type] = {}
     for n in ir.walk(body):
-        if isinstance(n, ir.Decl | ir.SharedDecl) and n.name == name:
-            return n.type
-    return ir.VOID
+        if isinstance(n, ir.Decl | ir.SharedDecl):
+            types.setdefault(n.name, n.type)
+    return types
 
 
 def _unique_locals(kernel: ir.Kernel, names: Names) -> dict[str, ir.Function]:
@@ -323,9 +325,9 @@ def _unique_locals(kernel: ir.Kernel, names: Names) -> dict[str, ir.Function]:
                 new = p.name if p.name in captured else names.fresh(p.name)
                 values[p.name] = ir.Var(new, type=p.type)
                 params.append(replace(p, name=new))
-            for n in declared(fn.body):
+            for n, t in _declared_types(fn.body).items():
                 if n not in captured:
-                    values[n] = ir.Var(names.fresh(n), type=_declared_type(fn.body, n))
+                    values[n] = ir.Var(names.fresh(n), type=t)
             out[key] = replace(fn, params=tuple(params), body=substitute(fn.body, values))
     return out
 

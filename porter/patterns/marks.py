@@ -104,14 +104,14 @@ def _marked(
     def one(s: ir.Stmt) -> ir.Stmt:
         mine = names.get(id(s), ())
         changes: dict[str, Any] = {"span": renamed(s.span, mine)} if mine else {}
-        for f in fields(s):
-            value = getattr(s, f.name)
+        for name in ir.field_names(type(s)):
+            value = getattr(s, name)
             if _is_body(value):
-                changes[f.name] = visit(value)
-            elif f.name == "cases":
-                changes[f.name] = tuple((v, visit(b)) for v, b in value)
+                changes[name] = visit(value)
+            elif name == "cases":
+                changes[name] = tuple((v, visit(b)) for v, b in value)
             elif mine and isinstance(value, ir.Node | tuple):
-                changes[f.name] = _respanned(value, mine)
+                changes[name] = _respanned(value, mine)
         return replace(s, **changes) if changes else s
 
     return visit(after)
@@ -127,16 +127,20 @@ def _respanned(value: Any, names: tuple[str, ...]) -> Any:
 
 
 def _statements(body: tuple[Any, ...]) -> Iterator[ir.Stmt]:
-    """Every statement of a body, those inside of others too."""
-    for s in body:
+    """Every statement of a body, those inside of others too, in their order."""
+    waiting = list(reversed(body))
+    while waiting:
+        s = waiting.pop()
         yield s
-        for f in fields(s):
-            value = getattr(s, f.name)
+        inside: list[ir.Stmt] = []
+        for name in ir.field_names(type(s)):
+            value = getattr(s, name)
             if _is_body(value):
-                yield from _statements(value)
-            elif f.name == "cases":
+                inside += value
+            elif name == "cases":
                 for _, case in value:
-                    yield from _statements(case)
+                    inside += case
+        waiting += reversed(inside)
 
 
 def _is_body(value: Any) -> bool:

@@ -15,12 +15,15 @@ class Names:
 
     def __init__(self, taken: Iterable[str] = ()):
         self.taken = set(taken)
+        self._next: dict[str, int] = {}  # the first number of a name that may be free: names are never given back
 
     def fresh(self, wanted: str) -> str:
-        name, n = wanted, 1
-        while name in self.taken:
-            n += 1
-            name = f"{wanted}_{n}"
+        name = wanted
+        if name in self.taken:
+            n = self._next.get(wanted, 2)
+            while (name := f"{wanted}_{n}") in self.taken:
+                n += 1
+            self._next[wanted] = n + 1
         self.taken.add(name)
         return name
 

@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from porter import ir
+from porter.case.expressions import ExprError
 from porter.case.instances import instance_values
 from porter.case.reader import FLOAT_NAMES, Case, CaseInstance, case_path_for, check_case, load_case
 from porter.config import PortConfig
 from porter.model import Diagnostic, Instance, KernelInfo, KernelReport, PorterError, Severity
 from porter.pipeline.outputs import write_drafted_case
+from porter.plain_files import NotPlain
+from porter.process.limits import limited
 from porter.report.codes import named
 from porter.source import Source, Span
 
@@ -25,7 +28,9 @@ def parse(path: Path, config: PortConfig, text: str | None = None) -> ParsedUnit
     from porter.frontend.parse.source import ParseOptions, parse_source
 
     options = ParseOptions(include_dirs=config.include, defines=config.define, std=config.std, arch=config.arch[0])
-    return parse_source(read_source(path) if text is None else Source(path, text), options)
+    source = read_source(path) if text is None else Source(path, text)
+    with limited(f"parsing {path}", Span(str(path), 0), config.cpu_limit, "cpu_limit", config.memory_limit):
+        return parse_source(source, options)
 
 
 def read_source(path: Path) -> Source:
@@ -39,11 +44,19 @@ def read_source(path: Path) -> Source:
     except IsADirectoryError:
         help_ = f"name files, as in {path}/*.cu, or use --analyze"
         raise PorterError(Diagnostic("PRT010", f"{path} is a folder", Span(str(path), 0), help=help_)) from None
+    except NotPlain as error:
+        message = f"cannot read {shown_path(path)}: {error.strerror}"
+        help_ = "name a file of CUDA source text"
+        raise PorterError(Diagnostic("PRT010", message, Span(shown_path(path), 0), help=help_)) from None
     except UnicodeDecodeError:
         raise PorterError(Diagnostic("PRT010", f"{path} is not UTF-8 text", Span(str(path), 0))) from None
     except OSError as error:
         message = f"cannot read {path}: {error.strerror}"
         raise PorterError(Diagnostic("PRT010", message, Span(str(path), 0))) from None
+
+
+def shown_path(path: Path) -> str:
+    return str(path).replace("\0", "\\0")
 
 
 def choose_kernels(unit: ParsedUnit, config: PortConfig) -> tuple[KernelInfo, ...]:
@@ -133,7 +146,10 @@ def check_dtypes(case: Case, info: KernelInfo, instances: Sequence[Instance], ke
             spec = next((b for b in case.buffers if b.name == p.name), None)
             if spec is None or not isinstance(p.type, ir.Pointer) or not isinstance(p.type.elem, ir.Scalar):
                 continue
-            given, real = spec.dtype_at(values), p.type.elem
+            try:
+                given, real = spec.dtype_at(values), p.type.elem
+            except ExprError as error:
+                case.fail("PRT905", str(error), *spec.where, "dtype")
             floats = given in FLOAT_NAMES and real.name in FLOAT_NAMES
             if real != ir.VOID and (
                 ir.SCALAR_BYTES[given] != ir.SCALAR_BYTES[real.name] or (floats and given != real.name)

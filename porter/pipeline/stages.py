@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 import traceback
 from collections.abc import Iterator, Sequence
@@ -16,6 +15,7 @@ from porter import ir
 from porter.case.instances import instance_values
 from porter.case.reader import Case
 from porter.config import PortConfig, worker_count
+from porter.corpus.runtime.scratch import Scratch
 from porter.model import (
     Diagnostic,
     Instance,
@@ -50,6 +50,7 @@ from porter.pipeline.outputs import (
     make_record,
     port_paths,
 )
+from porter.process.limits import limited
 from porter.provenance.record import cuda_span, refuse_edited, write_port
 from porter.report.console import Progress, StageEvent, silent
 from porter.report.internal_errors import internal_error
@@ -179,6 +180,9 @@ def lower(
 
     if info.errors:
         raise PorterError(*info.errors)
+    if not info.is_template and not any(i.args for i in instances) and info.span in unit.cursors:
+        # nothing to instantiate: parsing again would make the time of a file quadratic in its kernels
+        return tuple(lower_kernel(unit, unit.definition(info), info, i, symbols=wanted(case)) for i in instances)
     requests = [(info, instance) for instance in instances]
     whole, cursors, failures = try_specialise(unit.source, unit.options, requests, stand_ins=unit.stand_ins)
     if failures:
@@ -192,15 +196,16 @@ def translate(unit: ParsedUnit, info: KernelInfo, case: Case | None, config: Por
     from porter.emit.module import emit_module
     from porter.emit.plan import PlanOptions, make_plan
 
-    with run.stage("parse"):
-        instances = choose_instances(unit, info, case, config)
-        kernels = lower(unit, info, instances, case)
-        if case is not None:
-            check_dtypes(case, info, instances, kernels)
-    with run.stage("plan"):
-        plan = make_plan(list(kernels), info, case, PlanOptions(config.standalone, unit.source, instances))
-    with run.stage("emit"):
-        module = emit_module(plan)
+    with limited(f"translating {info.name}", info.span, config.cpu_limit, "cpu_limit", config.memory_limit):
+        with run.stage("parse"):
+            instances = choose_instances(unit, info, case, config)
+            kernels = lower(unit, info, instances, case)
+            if case is not None:
+                check_dtypes(case, info, instances, kernels)
+        with run.stage("plan"):
+            plan = make_plan(list(kernels), info, case, PlanOptions(config.standalone, unit.source, instances))
+        with run.stage("emit"):
+            module = emit_module(plan)
     return Translation(unit, info, case, instances, kernels, plan, module)
 
 
@@ -235,7 +240,7 @@ def compile_to_ptx(made: Translation, config: PortConfig) -> list[str]:
     from porter.verify.compile.worker import CompileRequest, compile_port
 
     requests = [CompileRequest(instance_values(made.info, i), a) for i in made.instances for a in config.arch]
-    with tempfile.TemporaryDirectory(prefix="porter-") as folder:
+    with Scratch() as folder:
         draft = Path(folder) / f"{identifier(made.unit.source.path.stem)}.py"
         draft.write_text(made.module.text, encoding="utf-8")
         results = compile_port(draft, requests, jobs=worker_count(config))
@@ -255,7 +260,10 @@ def verify(made: Translation, target: Path, config: PortConfig, run: Run) -> tup
     The port is judged in a folder of its own: nothing that the user has is replaced before the answer is there.
     """
     assert made.case is not None
-    with tempfile.TemporaryDirectory(prefix="porter-") as folder:
+    for instance in made.instances:  # what cannot be computed is the case's fault, and known before the port runs
+        values = instance_values(made.info, instance)
+        made.case.launch_at(made.case.point_at({}, values), values)
+    with Scratch() as folder:
         draft = Path(folder) / target.name
         draft.write_text(made.module.text, encoding="utf-8")
         verdicts = judge(draft, made.unit, made.info, made.case, config, run, line_map=made.module.line_map)
@@ -304,7 +312,8 @@ def judge(
         request = replace(request, launches=launches or request.launches, budget=seconds or request.budget)
     if without:
         request = replace(request, checks=tuple(c for c in request.checks if c not in without))
-    verdicts = tuple(verify_port(request))
+    with limited(f"verifying {info.name}", info.span, config.verify_cpu_limit, "verify_cpu_limit"):
+        verdicts = tuple(verify_port(request))
     for v in verdicts:
         seconds = float(v.data.get("seconds", 0.0))
         note = "" if v.status is Status.PASS else v.detail
@@ -315,7 +324,7 @@ def judge(
 
 
 STATES = {Status.PASS: "done", Status.FAIL: "failed", Status.ERROR: "failed", Status.SKIP: "skipped"}
-TIMED = ("names", "compile", "resources", "numerics", "determinism")  # the others take no time of their own
+TIMED = ("names", "compile", "resources", "entry", "numerics", "determinism")  # the others take no time of their own
 
 
 def _is_draft(file: Path, draft: Path) -> bool:
@@ -325,11 +334,14 @@ def _is_draft(file: Path, draft: Path) -> bool:
 
 
 def placed(verdict: Verdict, draft: Path, target: Path, line_map: tuple[LineMapEntry, ...]) -> Verdict:
-    """A verdict whose places in the draft are places in the CUDA source, with the line of the port in a note."""
+    """A verdict whose places in the draft are places in the CUDA source, with the line of the port in a note; what
+    `entry` says is about lines of the port."""
 
     def place(d: Diagnostic) -> Diagnostic:
         if not d.span.file or not _is_draft(Path(d.span.file), draft):
             return d
+        if verdict.check == "entry":  # about the function that launches, of which the source has nothing
+            return replace(d, span=replace(d.span, file=str(target)))
         note = f"port: {target}:{d.span.line}" if d.span.line else f"port: {target}"
         return replace(d, span=cuda_span(line_map, d.span.line), notes=(note, *d.notes))
 

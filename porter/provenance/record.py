@@ -24,6 +24,7 @@ from porter import __version__
 from porter.case.model import Case
 from porter.files.atomic import write_atomic, writing_failed
 from porter.model import Assumption, Diagnostic, Hole, Instance, LineMapEntry, PorterError, Verdict
+from porter.plain_files import is_plain, read_plain, read_plain_text
 from porter.provenance.baseline import check_baseline
 from porter.provenance.json import (
     assumption_from_json,
@@ -44,6 +45,7 @@ from porter.source import NO_SPAN, Span, lines_of
 
 SCHEMA = 1
 LOCK_SECONDS = 120.0
+MOST_OF_A_RECORD = 64 << 20  # bytes; that of a reference kernel's port has 60 thousand
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ def sha256_text(text: str) -> str:
 def reference_sha256(case: Case) -> str:
     """Of the file that a case's reference is in; "" where it is one of porter's own, or there is no such file."""
     path = case.reference_path
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path is not None and path.is_file() else ""
+    return hashlib.sha256(read_plain(path)).hexdigest() if path is not None and is_plain(path) else ""
 
 
 def line_hashes(text: str) -> tuple[str, ...]:
@@ -122,7 +124,7 @@ def read_record(port: Path) -> PortRecord | None:
     """The record beside a port, or None when there is none. Raises PorterError PRT955 when it cannot be understood."""
     path = record_path(port)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_plain_text(path, MOST_OF_A_RECORD)
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
@@ -136,6 +138,10 @@ def parse_record(text: str, path: Path) -> PortRecord:
         value = json.loads(text)
     except json.JSONDecodeError as error:
         raise _unreadable(path, error.msg, error.lineno, error.colno) from error
+    except RecursionError:
+        raise _unreadable(path, "it is nested too deeply") from None
+    except ValueError as error:  # a number of more digits than Python reads
+        raise _unreadable(path, str(error).split(";")[0]) from None
     if not isinstance(value, dict):
         raise _unreadable(path, "it is not a JSON object")
     if value.get("schema") != SCHEMA:
@@ -173,7 +179,7 @@ def _line_of(text: str, fault: str) -> int:
 def is_edited(port: Path) -> bool:
     """True when the port on disk is not the text that porter emitted (or porter never wrote it)."""
     record = read_record(port)
-    return record is None or sha256_text(port.read_text(encoding="utf-8")) not in _own_hashes(record)
+    return record is None or sha256_text(read_plain_text(port)) not in _own_hashes(record)
 
 
 def _own_hashes(record: PortRecord) -> set[str]:
@@ -208,7 +214,7 @@ def current_line_map(port: Path, author: str = "person") -> tuple[LineMapEntry, 
     record = read_record(port)
     if record is None:
         return ()
-    now = line_hashes(port.read_text(encoding="utf-8"))
+    now = line_hashes(read_plain_text(port))
     return record.line_map if now == record.line_hashes else reanchor(record.line_map, record.line_hashes, now, author)
 
 
@@ -265,7 +271,7 @@ def refuse_edited(port: Path, text: str, new: PortRecord) -> None:
     record = read_record(port)
     _refuse_another(port, record, new)
     try:
-        present = port.read_text(encoding="utf-8")
+        present = read_plain_text(port)
     except FileNotFoundError:
         return
     except (OSError, UnicodeDecodeError) as error:
@@ -380,7 +386,7 @@ def locked(port: Path) -> Iterator[None]:
 
 def _read_or_none(path: Path) -> str | None:
     try:
-        return path.read_text(encoding="utf-8")
+        return read_plain_text(path)
     except (OSError, UnicodeDecodeError):
         return None
 

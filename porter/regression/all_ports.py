@@ -105,6 +105,7 @@ class _Run(ChildPool):
         timer = threading.Timer(self.settings.timeout, end)
         timer.daemon = True
         timer.start()
+        doing, span = f"verifying {port}", Span(str(port), 0)
         start, stage, name = time.perf_counter(), "parse", port.stem
         try:
             child.send(port)
@@ -114,17 +115,17 @@ class _Run(ChildPool):
                     for kernel in value.kernels:
                         self.record.add(port, kernel)
                     return value
+                if kind == "doing":
+                    doing, span = value if value[0] else (f"verifying {port}", Span(str(port), 0))
+                    continue
                 name, stage = value.kernel, value.stage
                 with self.lock:
                     self.progress(value)
         except (EOFError, BrokenPipeError, pickle.UnpicklingError):
             if late.is_set():
                 return Report((late_report(port, stage, self.settings.timeout),))
-            ending = child.ending()
-            message = f"the process that was verifying {port} {ending} in {stage} of {name}"
-            message += f", {time.perf_counter() - start:.1f} s after it began"
-            help_ = "this is a defect of porter; the other ports are verified as usual"
-            return Report((), (Diagnostic("PRT950", message, Span(str(port), 0), help=help_),))
+            where = f" ({stage} of {name}, {time.perf_counter() - start:.1f} s after it began)"
+            return Report((), (child.obituary(doing + where, span),))
         finally:
             timer.cancel()
 

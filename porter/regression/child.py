@@ -14,6 +14,7 @@ from typing import Any
 
 from porter.config import PortConfig
 from porter.model import PorterError, Report
+from porter.process.limits import watch_over
 from porter.regression.one_port import verify_file
 from porter.regression.settings import Settings
 from porter.report.console import StageEvent
@@ -36,6 +37,7 @@ def main() -> int:
     def progress(event: StageEvent) -> None:
         say("event", event)
 
+    watch_over(lambda doing, span: say("doing", (doing, span)))
     try:
         config: PortConfig
         settings: Settings

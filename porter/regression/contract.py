@@ -20,6 +20,7 @@ from porter.case.reader import Case, case_path_for, load_case
 from porter.config import PortConfig
 from porter.model import Diagnostic, Instance, KernelInfo, Status, Verdict
 from porter.pipeline.inputs import choose_instances
+from porter.plain_files import is_plain, read_plain_text
 from porter.provenance.record import PortRecord, is_same_file, reference_sha256, sha256_text
 from porter.source import Span
 from porter.syntax import module_tree
@@ -235,7 +236,7 @@ def _changed(record: PortRecord, port: Path, case: Case) -> str:
     if not record.case or not record.case_sha256:
         return ""
     path = recorded_case(record, port)
-    if not path.is_file() or sha256_text(path.read_text(encoding="utf-8")) != record.case_sha256:
+    if not is_plain(path) or sha256_text(read_plain_text(path)) != record.case_sha256:
         return f"the case {path}"
     if record.reference_sha256 is not None and reference_sha256(case) != record.reference_sha256:
         return f"the reference {case.reference}"

@@ -15,6 +15,7 @@ from porter.model import Diagnostic, Hole, KernelInfo, KernelReport, Severity, S
 from porter.pipeline.inputs import choose_kernels, find_case, parse, with_instances
 from porter.pipeline.outputs import changed_since, claim_in, moved_map, now, port_paths, recorded, recorded_config
 from porter.pipeline.stages import Run, judge, placed
+from porter.plain_files import read_plain_text
 from porter.provenance.baseline import (
     BaselineRun,
     Worse,
@@ -90,7 +91,7 @@ def open_port(port_file: Path, config: PortConfig, run: Run, source: str | None 
     record = recorded(port_file)
     given = config
     config = recorded_config(record, port_file.parent, config)
-    text = port_file.read_text(encoding="utf-8")
+    text = read_plain_text(port_file)
     with run.stage("parse"):
         unit = parse(Path(os.path.normpath(port_file.parent / record.source)), config, source)
         info = recorded_kernel(record, port_file, unit, config)

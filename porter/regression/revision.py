@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from porter.corpus.runtime.scratch import Scratch
 from porter.model import Diagnostic, PorterError, Status, Verdict
 from porter.pipeline.stages import Run, judge
 from porter.provenance.baseline import BaselineRun, Worse, compare, regression_verdict
@@ -75,7 +75,7 @@ def against_revision(port: OpenPort, achieved: BaselineRun, revision: str, run: 
         return Verdict("regression", Status.PASS, f"the same text as {name}")
     quiet = Run(run.kernel, silent)
     config = replace(port.config, seed=achieved.seed)
-    with tempfile.TemporaryDirectory(prefix="porter-") as folder:
+    with Scratch() as folder:
         earlier = Path(folder) / port.path.name
         earlier.write_text(text, encoding="utf-8")
         with run.stage("revision"):

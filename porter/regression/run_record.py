@@ -21,6 +21,7 @@ from porter.config import PortConfig
 from porter.corpus.runtime import cache_root, digest
 from porter.corpus.runtime.sources import source_closure
 from porter.model import Instance, KernelReport
+from porter.plain_files import read_plain
 from porter.provenance.json import diagnostic_from_json, hole_from_json, verdict_from_json
 from porter.provenance.record import read_record, tool_versions
 from porter.regression.settings import Settings
@@ -101,11 +102,11 @@ def fingerprint(port: Path) -> str:
             parts += [json.dumps(said, default=str)]
             for name in (record.source, record.case):
                 if name:
-                    parts.append((port.parent / name).read_bytes())
+                    parts.append(read_plain(port.parent / name))
             for name in record.headers:
-                parts += [name, (port.parent / name).read_bytes()]
+                parts += [name, read_plain(port.parent / name)]
             if record.case and (reference := load_case(port.parent / record.case).reference_path):
-                parts.append(reference.read_bytes())
+                parts.append(read_plain(reference))
     except Exception as error:  # whatever is wrong with the port is for the verification to say
         return f"unreadable: {error}"
     return digest(parts)
@@ -131,7 +132,7 @@ def _lines(path: Path) -> dict[str, dict[str, Any]]:
         if time.time() - path.stat().st_mtime > KEEP_SECONDS:
             path.unlink(missing_ok=True)
             return {}
-        text = path.read_bytes().decode("utf-8", errors="replace")
+        text = read_plain(path).decode("utf-8", errors="replace")
     except OSError:
         return {}
     for line in text.split("\n"):

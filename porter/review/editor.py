@@ -6,9 +6,9 @@ import os
 import shlex
 import shutil
 import subprocess
-import tempfile
 from pathlib import Path
 
+from porter.corpus.runtime.scratch import Scratch
 from porter.model import Diagnostic, PorterError
 
 
@@ -34,7 +34,7 @@ def open_in_editor(path: Path, line: int) -> None:
 
 def edited_text(text: str, port: Path) -> str:
     """`text` after the person edited it in a file of its own."""
-    with tempfile.TemporaryDirectory(prefix="porter-") as folder:
+    with Scratch() as folder:
         path = Path(folder) / port.name
         path.write_text(text + "\n", encoding="utf-8")
         open_in_editor(path, 1)

@@ -39,6 +39,7 @@ class Subject:
     reduces: bool = True  # threads combine values in the original or in the port
     reference: Reference | None = None
     contracts: bool = False  # one side adds products, of which one is fused
+    products: float = 0.0  # on a GPU: what ptxas's choice of the product to fuse may change, relative to a product
     variables: Mapping[str, str] = field(default_factory=dict)  # symbol's parameter -> module variable of the original
     oracle: bool = False  # the original is a port
 
@@ -290,7 +291,7 @@ def tolerance_of(subject: Subject, trial: Trial, buffer: HostBuffer) -> Toleranc
     if spec is not None and spec.reduction is not None:
         reduction = int(expressions.evaluate(spec.reduction, trial.point.names(subject.values)))
     original, port = subject.approximations
-    return derive(buffer.dtype, compare, reduction, original, port, spec, subject.contracts, terms)
+    return derive(buffer.dtype, compare, reduction, original, port, spec, subject.contracts, terms, subject.products)
 
 
 def repeat_trial(

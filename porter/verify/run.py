@@ -18,19 +18,23 @@ from porter.model import Diagnostic, KernelInfo, LineMapEntry, PorterError, Seve
 from porter.source import Source, Span
 from porter.verify.backends.interface import Backend, Build
 from porter.verify.checks import contraction, names
+from porter.verify.checks.entry import check_entry
 from porter.verify.checks.honesty import check_honesty
+from porter.verify.checks.machine_reads import NO_QUESTIONS, own_reads
 from porter.verify.checks.ptx_stats import function_texts, ptx_stats
 from porter.verify.checks.resources import Usage, as_data, compare_resources, summary
 from porter.verify.compile.worker import CompileRequest, CompileResult, compile_port
 from porter.verify.conclude import InstanceRun, determinism_verdict, numerics_verdict, sanitizer_verdict
 from porter.verify.earlier_port import port_builds
 from porter.verify.execute import Reference, Subject, TrialResult, repeat_trial, run_trial
+from porter.verify.launches.constants import constant_trials, own_constants
 from porter.verify.launches.derived import constants_of, derived_trials
+from porter.verify.launches.limits import Kernel
+from porter.verify.launches.own import Pair, PortLaunches
 from porter.verify.launches.port_launch import port_launches
 from porter.verify.launches.shrink import Shrinker
 from porter.verify.launches.symbols import declared_in_source, require_values, symbols_of, with_declared_values
 from porter.verify.launches.trials import LAUNCHES, Trial, choose_trials, far_trial
-from porter.verify.launches.ways import OwnLaunch, ways_of
 from porter.verify.numerics.reference import load_reference
 from porter.verify.numerics.tolerance import adds_products, approximations, has_reduction
 
@@ -38,7 +42,7 @@ if TYPE_CHECKING:
     from porter.frontend.parse.source import ParsedUnit, ParseOptions
     from porter.verify.original.compiled import OriginalBuild
 
-CHECKS = ("honesty", "names", "compile", "resources", "numerics", "sanitizer", "determinism", "performance")
+CHECKS = ("honesty", "names", "compile", "resources", "entry", "numerics", "sanitizer", "determinism", "performance")
 REPEATED = 2  # launches an instance that are repeated under other schedules
 
 OnProgress = Callable[[str, int, int], None]  # check, done, total
@@ -88,7 +92,8 @@ class _Verification:
     runs: list[InstanceRun] = field(default_factory=list)
     repeats: int = 0
     original_seconds: float = 0.0
-    unverified: list[Diagnostic] = field(default_factory=list)  # ways of the port's launch that nothing can run
+    unverified: list[Diagnostic] = field(default_factory=list)  # launches of the port that nothing can run
+    undecided: list[Diagnostic] = field(default_factory=list)  # launches of the case that no GPU accepts
 
     def progress(self, check: str, done: int, total: int) -> None:
         if self.request.on_progress:
@@ -130,6 +135,7 @@ def verify_port(request: VerifyRequest) -> list[Verdict]:
     if request.on_time:
         request.on_time("original", state.original_seconds)
     _resources(state)
+    _entry(state)
     _launch(state)
     return _rest(state, "")
 
@@ -236,12 +242,22 @@ def _resources(state: _Verification) -> Verdict:
         original = Usage(ptx_stats(build.ptx, build.entry), build.registers, build.local_bytes, 0, build.static_smem)
         label = str(instance.instance)
         found += compare_resources(original, port, label)
+        if reads := own_reads(build.ptx, made.ptx):
+            text = f"{label}: ".lstrip(": ") + f"the port reads {', '.join(reads)}, which its original does not"
+            found.append(Diagnostic("PRT849", text, Span(str(state.request.port_path), 1), help=NO_QUESTIONS))
         data[label] = {"original": as_data(original), "port": as_data(port)}
         lines.append(summary(original, port))
     failed = [d for d in found if d.severity is Severity.ERROR]
     detail = failed[0].message if failed else f"{lines[0]} (original's in brackets)"
     status = Status.FAIL if failed else Status.PASS
     return state.add(Verdict("resources", status, detail, tuple(found), data), start)
+
+
+def _entry(state: _Verification) -> Verdict:
+    start = time.perf_counter()
+    request = state.request
+    verdict = check_entry(request.port_path, state.text, request.case, request.info, request.only)
+    return state.add(verdict, start)
 
 
 # ---------------------------------------------------------------- launches
@@ -278,10 +294,7 @@ def _launch(state: _Verification) -> None:
     scenarios = sorted({t.scenario for _, _, trials, _ in plans for t in trials})
     numerics = numerics_verdict(request.case, state.runs, state.seed, scenarios)
     sanitizer = sanitizer_verdict(request.case, state.runs, backend.checked, backend.name)
-    if state.unverified and numerics.status is Status.PASS:
-        numerics = replace(numerics, status=Status.FAIL, detail=state.unverified[0].message)
-    if state.unverified:
-        numerics = replace(numerics, diagnostics=(*numerics.diagnostics, *state.unverified))
+    numerics = _with_launches(state, numerics)
     if request.explain and request.oracle is None:
         numerics, sanitizer = _explained(state, numerics, sanitizer, plans, backend, deadline)
     state.add(replace(numerics, data={**numerics.data, "backend": backend.name}), start)
@@ -294,6 +307,15 @@ def _launch(state: _Verification) -> None:
     state.add(determinism_verdict(findings, len(repeats), len(backend.schedules)), start)
     if "performance" in request.checks:
         _performance(state, backend, plans)
+
+
+def _with_launches(state: _Verification, numerics: Verdict) -> Verdict:
+    """The verdict with what stands against the launches themselves: the port's fail it, the case's leave it open."""
+    for found, status in ((state.unverified, Status.FAIL), (state.undecided, Status.ERROR)):
+        if found and (numerics.status is not Status.FAIL):
+            numerics = replace(numerics, status=status, detail=found[0].message)
+        numerics = replace(numerics, diagnostics=(*found, *numerics.diagnostics))
+    return numerics
 
 
 def _performance(state: _Verification, backend: Backend, plans: Sequence[_Plan]) -> None:
@@ -364,7 +386,7 @@ def _to_repeat(
     return blocks[-REPEATED - 1 : -1] or blocks[:REPEATED]
 
 
-_Plan = tuple[int, Subject, list[Trial], list[tuple[LaunchShape, LaunchShape]]]
+_Plan = tuple[int, Subject, list[Trial], list[Pair]]
 
 
 def _plan(state: _Verification, sm_count: int) -> list[_Plan]:
@@ -429,28 +451,21 @@ def _unit(state: _Verification) -> ParsedUnit | None:
 
 
 def _with_own_launch(
-    state: _Verification,
-    n: int,
-    values: Mapping[str, Value],
-    trials: list[Trial],
-    pairs: list[tuple[LaunchShape, LaunchShape]],
-    sm_count: int,
-) -> tuple[list[Trial], list[tuple[LaunchShape, LaunchShape]]]:
-    """The plan, for a port that is launched otherwise than its original with each way through its launch in it."""
+    state: _Verification, n: int, values: Mapping[str, Value], trials: list[Trial], pairs: list[Pair], sm_count: int
+) -> tuple[list[Trial], list[Pair]]:
+    """The plan with the launches that the port's own launch and its own constants ask for, within a GPU's limits."""
     request = state.request
-    instance = state.instances[n][0]
-    launch = OwnLaunch(request.case, instance, values, ways_of(state.text), sm_count)
-    if all(theirs == mine for theirs, mine in pairs) and not launch.differs():
-        return trials, pairs
-    added, unverified = launch.more_trials(trials, state.seed)
-    if unverified:
-        message = f"the launch takes a way at {unverified} that no launch can verify"
-        help_ = "a bound or a condition of the grid has to show at sizes of at most some 500,000 elements"
-        state.unverified.append(Diagnostic("PRT844", message, Span(str(request.port_path), 1), help=help_))
-    points = [t.point for t in added]
-    mine = port_launches(request.port_path, request.case, [(values, p) for p in points], sm_count) if points else []
-    theirs = [request.case.launch_at(p, values, sm_count) for p in points]
-    return [*trials, *added], [*pairs, *zip(theirs, mine, strict=True)]
+    instance, original, arches = state.instances[n][0], state.originals[n], request.arches
+    made = {arch: state.compiled[n, arch] for arch in arches if state.compiled[n, arch].ok}
+    sides = {a: Kernel(original.registers if a == arches[0] else 0, original.static_smem) for a in arches}
+    mine = {a: Kernel(m.registers, m.static_smem) for a, m in made.items()}
+    own = PortLaunches(request.port_path, state.text, request.case, instance, values, sm_count, sides, mine)
+    port = made[arches[0]]
+    texts = [_functions(b.ptx).get(b.entry, b.ptx) for b in (original, port)]
+    extra = constant_trials(request.case, instance, values, own_constants(*texts), state.seed)
+    plan = own.plan(trials, pairs, extra, state.seed)
+    state.unverified, state.undecided = [*state.unverified, *plan.against], [*state.undecided, *plan.undecided]
+    return plan.trials, plan.pairs
 
 
 def _subject(state: _Verification, n: int, values: Mapping[str, Value], reference: Reference | None) -> Subject:
@@ -463,6 +478,7 @@ def _subject(state: _Verification, n: int, values: Mapping[str, Value], referenc
     used = (approximations(texts[0]), approximations(texts[1]))
     reduces = any(has_reduction(t) for t in texts)
     contracts = any(adds_products(t) for t in texts)
+    products = 0.0 if hasattr(request.backend, "fuses") else contraction.choice_of_products(original, port)
     case, variables = request.case, {}
     if request.oracle is None:
         case = with_declared_values(case, build.ptx, build.entry)
@@ -471,7 +487,7 @@ def _subject(state: _Verification, n: int, values: Mapping[str, Value], referenc
         unit, instance = _unit(state), state.instances[n][0].instance
         case = declared_in_source(case, unit, request.info, instance) if unit is not None else case
     return Subject(
-        case, request.info, values, original, port, used, reduces, reference, contracts, variables,
+        case, request.info, values, original, port, used, reduces, reference, contracts, products, variables,
         request.oracle is not None,
     )  # fmt: skip
 

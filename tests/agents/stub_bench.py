@@ -6,7 +6,7 @@ from porter.agents.desk import Subject
 from porter.model import Diagnostic, Hole, LineMapEntry, Status, Verdict
 from porter.source import Span
 
-CHECKS = ("honesty", "names", "compile", "resources", "numerics", "sanitizer", "determinism", "performance")
+CHECKS = ("honesty", "names", "compile", "resources", "entry", "numerics", "sanitizer", "determinism", "performance")
 PORT = '''"""k, ported."""
 
 import cutlass.cute as cute

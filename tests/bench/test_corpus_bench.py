@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from bench import corpus_rows, corpus_vs_peers, peers, plot_corpus  # noqa: E402
+from bench import block_rows, corpus_rows, corpus_tensors, corpus_vs_peers, peers, plot_corpus  # noqa: E402
 from bench.corpus_rows import WORKLOADS, label  # noqa: E402
 from bench.verdict import judge  # noqa: E402
 from porter.verify.backends.timing import AGAIN, Timing  # noqa: E402
@@ -48,7 +48,8 @@ def test_rows_are_named_once():
 
 @pytest.fixture
 def on_cpu(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(corpus_rows, "DEVICE", torch.device("cpu"))
+    for module in (corpus_tensors, corpus_rows, block_rows):  # each makes tensors of its own
+        monkeypatch.setattr(module, "DEVICE", torch.device("cpu"))
     monkeypatch.setattr(torch.cuda, "synchronize", lambda *_: None)
 
 
@@ -75,6 +76,18 @@ def test_a_wrong_side_is_not_timed(on_cpu, workload):
     assert "off by" in corpus_vs_peers.wrong(workload, shape, zeros)
     assert corpus_vs_peers.wrong(workload, shape, right) == ""
     assert "ValueError" in corpus_vs_peers.wrong(workload, shape, lambda d: (_ for _ in ()).throw(ValueError("no")))
+
+
+@pytest.mark.parametrize(("output", "off", "right"), [(2, 1, True), (2, 2, False), (1, 1, False)])
+def test_a_zero_point_may_be_one_off_and_no_more(on_cpu, output, off, right):
+    (workload,) = (w for w in WORKLOADS if w.name == "per_token_int8 azp")
+
+    def side(inputs):
+        found = list(workload.reference(inputs))
+        found[output] = found[output] + off
+        return tuple(found)
+
+    assert (corpus_vs_peers.wrong(workload, (3, 512), side) == "") is right
 
 
 def test_absent_libraries_are_said(monkeypatch):

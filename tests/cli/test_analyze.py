@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from porter.batch.analysis import Child, KernelAnalysis, analyze_file, analyze_paths, count_codes, find_sources
 from porter.config import PortConfig
+from porter.verify.compile.toolkit import find_nvrtc
 
 KERNEL = "__global__ void {0}(float* x) {{ x[threadIdx.x] = 1.0f; }}\n"
 
@@ -28,6 +31,16 @@ for line in sys.stdin:
             os.kill(os.getpid(), signal.SIGSEGV)
         if name.startswith("hang"):
             time.sleep(60)
+        if name.startswith("run"):
+            say("known", lowered=True, emitted=True, compiled=True, holes={}, instances=["<1>"], code="", error="")
+            if name.startswith("run_crash"):
+                os.kill(os.getpid(), signal.SIGSEGV)
+            if name.startswith("run_hang"):
+                time.sleep(60)
+            runs = [{"instance": "<1>", "outcome": name[4:], "how": "", "detail": "", "reached": 1.0}]
+            say("result", **found, lowered=True, emitted=True, compiled=True, holes={}, instances=["<1>"], code="",
+                error="", seconds=0.0, runs=runs)
+            continue
         say("result", **found, lowered=True, emitted=True, holes={}, instances=[], code="", error="", seconds=0.0)
     say("done")
 """
@@ -52,6 +65,36 @@ def test_a_crash_and_a_hang_cost_one_kernel_each(tmp_path: Path, monkeypatch) ->
     ]
     assert "signal 11" in kernels[1].error and "did not finish within 1 s" in kernels[3].error
     assert messages == []
+
+
+def test_a_kernel_that_ends_the_emulator_keeps_what_was_known_before(tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "fake_child.py").write_text(FAKE)
+    (tmp_path / "k.cu").write_text("run_equal run_crash run_hang run_differs")
+    monkeypatch.syspath_prepend(tmp_path)
+    child = Child(PortConfig(), True, "fake_child", run_too=True)
+    said: list[str] = []
+    try:
+        kernels, messages = analyze_file(child, tmp_path / "k.cu", time_limit=1.0, say=said.append)
+    finally:
+        child.close()
+    assert [(k.kernel, k.clean, k.compiled, k.code, k.outcome) for k in kernels] == [
+        ("run_equal", True, True, "", "equal"),
+        ("run_crash", True, True, "", "not run"),
+        ("run_hang", True, True, "", "not run"),
+        ("run_differs", True, True, "", "differs"),
+    ]
+    assert "signal 11" in kernels[1].runs[0]["detail"] and "did not finish within 1 s" in kernels[2].runs[0]["detail"]
+    assert [line.split(": ")[-1] for line in said] == ["equal", "differs"] and not messages
+
+
+def test_a_kernel_is_as_good_as_its_worst_instance_that_could_be_judged() -> None:
+    def outcome(*runs: str) -> str:
+        return KernelAnalysis("f", "k", runs=tuple({"instance": "", "outcome": r} for r in runs)).outcome
+
+    assert outcome() == ""
+    assert outcome("equal", "differs", "not run") == "differs"
+    assert outcome("original faults", "equal") == outcome("not run", "equal") == "equal"
+    assert outcome("original faults", "not run") == "not run"
 
 
 def test_sources_are_found_by_their_text(tmp_path: Path) -> None:
@@ -97,6 +140,22 @@ def test_the_command_prints_a_table_and_writes_nothing(porter, tmp_path: Path) -
     value = json.loads(porter("port", "--analyze", ".", "--output-format", "json").stdout)
     assert value["schema"] == 1 and value["totals"]["kernels"] == 2
     assert [k["kernel"] for k in value["kernels"]] == ["one", "two"]
+    assert [p.name for p in tmp_path.iterdir()] == ["k.cu"]
+
+
+def test_ports_are_run_beside_their_originals(porter, tmp_path: Path) -> None:
+    pytest.importorskip("cutlass")
+    if find_nvrtc() is None:
+        pytest.skip("NVRTC is not installed")
+    (tmp_path / "k.cu").write_text(
+        KERNEL.format("right") + "__global__ void wild(float* x, int n) { x[(long)n << 40] = 1.0f; }\n"
+    )
+    done = porter("port", "--analyze", "--run", "k.cu", "--output-format", "json")
+    assert done.returncode == 0, done.stderr
+    value = json.loads(done.stdout)
+    assert [(k["compiled"], k["outcome"]) for k in value["kernels"]] == [(True, "equal"), (True, "original faults")]
+    assert value["totals"]["equal"] == 1 and value["totals"]["original_faults"] == 1
+    assert "k.cu:1: right: equal" in done.stderr
     assert [p.name for p in tmp_path.iterdir()] == ["k.cu"]
 
 

@@ -367,10 +367,10 @@ def test_a_defect_in_one_kernel_is_reported_and_the_others_are_ported(scale: Pat
     (scale / "scale.cu").write_text(SCALE + SCALE.replace("scale_kernel", "other_kernel"))
     real = stages.lower
 
-    def broken(unit, info, instances):
+    def broken(unit, info, *rest, **named):
         if info.name == "other_kernel":
             raise KeyError("surprise")
-        return real(unit, info, instances)
+        return real(unit, info, *rest, **named)
 
     (scale / "scale.other_kernel.case.toml").write_text(CASE.replace("scale_kernel", "other_kernel"))
     monkeypatch.chdir(scale)

@@ -89,7 +89,7 @@ def test_a_process_that_dies_costs_one_file(files: list[Path], monkeypatch: pyte
 
     report = port_files.port_all(files, config("out", 2), kill)
     codes = [d.code for d in report.diagnostics]
-    assert 1 <= len(codes) <= 2 and set(codes) == {"PRT950"} and "SIGKILL" in report.diagnostics[0].message
+    assert 1 <= len(codes) <= 2 and set(codes) == {"PRT968"} and "SIGKILL" in report.diagnostics[0].message
     assert len(report.kernels) == len(files) - len(codes)
     assert killed[0] not in [k.kernel for k in report.kernels]
 

@@ -17,8 +17,8 @@ MANTISSA = {torch.bfloat16: 7, torch.float16: 10, torch.float32: 23}
 
 
 def ulps(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """Distance in units in the last place of two tensors of one float type, or of int8 codes."""
-    if a.dtype == torch.int8:
+    """Distance in units in the last place of two tensors of one float type, or of codes of a byte."""
+    if a.dtype in (torch.int8, torch.uint8):
         return (a.int() - b.int()).abs()
     bits = {4: torch.int32, 2: torch.int16, 1: torch.int8}[a.element_size()]
     wide = torch.int64 if a.element_size() == 4 else torch.int32
@@ -133,6 +133,8 @@ class Tally:
         self, label: str, output: Output, got: Any, want: Any, exact: Exact | None, touched: Any
     ) -> None:  # fmt: skip
         a, b = got[output.arg], want[output.arg]
+        if output.role == "e2m1":
+            a, b = _steps(a), _steps(b)
         if output.role == "scale":
             # a norm that is rounded twice may be two units from the reference's, and with it the largest of a group
             unit = 2.0 ** (1 - MANTISSA[self.dtype])
@@ -141,7 +143,7 @@ class Tally:
             counted = {"unequal_scales": (a != b).sum(), "scales": a.numel()}
             self._add(f"{label}: scale", touched=touched, wrong=wrong.sum(), **counted)
             return
-        different = a.float().isnan() != b.float().isnan() if a.dtype != torch.int8 else torch.zeros_like(a).bool()
+        different = a.float().isnan() != b.float().isnan() if a.dtype.is_floating_point else torch.zeros_like(a).bool()
         distance = ulps(a, b).masked_fill(a.float().isnan() & b.float().isnan(), 0)
         unequal, units, count = distance != 0, distance, a.numel()
         if output.scale is not None:
@@ -233,6 +235,12 @@ def _code_is_off(codes: torch.Tensor, exact: Exact, scale: Any, dtype: torch.dty
     value = torch.minimum(torch.maximum(value, least * size), most * size)
     own = value.abs() * 2.0**-4 + size * 2.0**-10 if codes.dtype == E4M3 else size * 0.5
     return ((codes.float().double() * size - value).abs() > own + before) & value.isfinite() & size.isfinite()
+
+
+def _steps(codes: torch.Tensor) -> torch.Tensor:
+    """Two e2m1 codes a byte as int8 in their order, those of the two zeros apart."""
+    each = torch.stack([codes & 15, codes >> 4], -1).flatten(-2).to(torch.int8)
+    return torch.where(each < 8, each + 1, 7 - each)
 
 
 def _different_bits(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:

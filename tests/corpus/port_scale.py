@@ -57,5 +57,10 @@ def launch_config(n: int) -> tuple[tuple[int, int, int], tuple[int, int, int], i
 
 def scale(out, inp, factor: float) -> None:
     grid, block, smem = launch_config(inp.numel())
-    constexprs = {"T": runtime.name_of(inp.dtype), "VEC": 2}
+    dtype = runtime.name_of(inp.dtype)
+    runtime.check("inp", inp, dtype, (inp.numel(),))
+    runtime.check("out", out, dtype, (inp.numel(),), device=inp.device)
+    if dtype not in ("bf16", "f32"):
+        raise ValueError(f"scale takes bf16 and f32, not {dtype}")
+    constexprs = {"T": dtype, "VEC": 2 if dtype == "bf16" else 3}
     KERNEL.launch(constexprs, (out, inp, factor, inp.numel()), grid=grid, block=block, smem_bytes=smem)

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from porter.corpus.runtime.ops import Unsupported
+from tests.corpus.block_cases import BLOCKS
 from tests.corpus.element_cases import ELEMENTS
 from tests.corpus.emulated import run
 from tests.corpus.norm_cases import NORMS
@@ -23,7 +24,7 @@ from tests.corpus.numerics import Op, Row, Tally, cases
 from tests.corpus.quant_cases import QUANT
 
 RESULT = Path(__file__).with_name("sweep.json")
-OPS = (*NORMS, *ELEMENTS, *QUANT)
+OPS = (*NORMS, *ELEMENTS, *QUANT, *BLOCKS)
 ARCHS = ("sm_90a", "sm_100a")
 TOKENS = (1, 0, 3, 40)
 FEW = (1,)  # with every kind of numbers, and in every variant

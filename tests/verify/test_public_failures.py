@@ -213,7 +213,7 @@ def test_a_port_that_fails_is_kept_and_named_not_silently_reverted(porter, tmp_p
     edited = port.read_text().replace("* factor", "* (factor + Float32(1.0))")
     assert edited != port.read_text()
     port.write_text(edited)
-    done = porter("verify", "out/scale.py")
+    done = porter("verify", "out/scale.py", "--arch", "sm_90a")
     assert done.returncode == 1 and "numerics" in done.stdout and port.read_text() == edited
     record = json.loads((tmp_path / "out/scale.port.json").read_text())
     assert {v["check"]: v["status"] for v in record["verdicts"]}["numerics"] == "FAIL"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import ast
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
@@ -185,7 +186,12 @@ def _launch(case: Case, values: list[Mapping[str, Value]], n: int, trial: Trial)
 
 
 def _commit() -> str:
-    """The commit, with a plus sign when files that matter have changed since; "" outside a git checkout."""
+    """The commit, with a plus sign when files that matter have changed since; "" outside a git checkout.
+
+    PORTER_COMMIT names it where the files are a copy without their history.
+    """
+    if named := os.environ.get("PORTER_COMMIT"):
+        return named
     try:
         head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True)
         paths = ["porter", "reference_kernels", "tools/gpu"]

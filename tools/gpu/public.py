@@ -9,10 +9,13 @@ from __future__ import annotations
 import argparse
 import gzip
 import hashlib
+import multiprocessing
+import os
 import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -31,10 +34,12 @@ from tools.gpu.cubin_facts import toolchain
 from tools.gpu.manifest import BufferFacts, Bundle, InstanceFacts, KernelFacts, Parameter, write_bundle
 
 
-def public_bundle(folder: Path, sources: Path, names: Sequence[str] = (), arch: str = ARCH) -> tuple[Bundle, list[str]]:
+def public_bundle(
+    folder: Path, sources: Path, names: Sequence[str] = (), arch: str = ARCH, processes: int = 1
+) -> tuple[Bundle, list[str]]:
     """Write the bundle of all public kernels, or of those whose case is in `names`; and what is left out, with reasons.
 
-    What the folder held before is deleted.
+    What the folder held before is deleted. Kernels are ported in so many `processes` at once.
     """
     cases = [c for c in sorted(CASES.glob("*.case.toml")) if not names or _label(c) in names]
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -46,13 +51,14 @@ def public_bundle(folder: Path, sources: Path, names: Sequence[str] = (), arch: 
         for file in CASES.glob("*.py"):  # references that cases name
             shutil.copyfile(file, made / "cases" / file.name)
         kernels = []
-        for case in cases:
-            try:
-                kernels.append(_kernel(made, case, sources, arch))
-                print(f"{_label(case)}: {len(kernels[-1].instances)} instances", file=sys.stderr, flush=True)
-            except (PorterError, ValueError) as error:
-                left_out.append(f"{_label(case)}: {error}")
-                print(left_out[-1], file=sys.stderr, flush=True)
+        with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
+            for case, found in zip(cases, pool.map(_tried, [(made, c, sources, arch) for c in cases]), strict=True):
+                if isinstance(found, str):
+                    left_out.append(f"{_label(case)}: {found}")
+                    print(left_out[-1], file=sys.stderr, flush=True)
+                else:
+                    kernels.append(found)
+                    print(f"{_label(case)}: {len(found.instances)} instances", file=sys.stderr, flush=True)
         empty = compile_program(Program(EMPTY, "empty.cu", options=[f"-arch={arch}"], cubin=True))
         (made / "cubins/empty.cubin").write_bytes(empty.cubin)
         versions = {"nvrtc": version("nvidia-cuda-nvrtc"), "dsl": version("nvidia-cutlass-dsl")}
@@ -67,6 +73,14 @@ def public_bundle(folder: Path, sources: Path, names: Sequence[str] = (), arch: 
 
 def _label(case: Path) -> str:
     return case.name.removesuffix(".case.toml")
+
+
+def _tried(asked: tuple[Path, Path, Path, str]) -> KernelFacts | str:
+    """One kernel (see `_kernel`), or why it has none."""
+    try:
+        return _kernel(*asked)
+    except (PorterError, ValueError) as error:
+        return str(error)
 
 
 def _kernel(folder: Path, case_path: Path, sources: Path, arch: str) -> KernelFacts:
@@ -113,8 +127,9 @@ def main() -> int:
     parser.add_argument("sources", type=Path)
     parser.add_argument("--kernel", action="append", default=[], help="only this case, as repo.kernel (repeatable)")
     parser.add_argument("--arch", default=ARCH)
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="kernels ported at once")
     args = parser.parse_args()
-    made, left_out = public_bundle(args.folder, args.sources.resolve(), args.kernel, args.arch)
+    made, left_out = public_bundle(args.folder, args.sources.resolve(), args.kernel, args.arch, args.processes)
     size = sum(p.stat().st_size for p in made.folder.rglob("*") if p.is_file())
     text = f"{args.folder}: {len(made.kernels)} kernels, {len(left_out)} left out, {size / 1e6:.1f} MB"
     print(f"{text}, commit {made.commit[:9]}{' and changes' if made.commit.endswith('+') else ''}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -22,6 +21,7 @@ from porter.agents.runs.edited_port import edited_start, started
 from porter.agents.runs.verifier import PortBench, subject_of
 from porter.agents.settings import AgentSettings
 from porter.config import PortConfig
+from porter.corpus.runtime.scratch import Scratch
 from porter.model import KernelInfo, PorterError
 from porter.pipeline.inputs import choose_kernels, known_case, parse
 from porter.pipeline.outputs import Translation, claim_in, port_paths
@@ -91,7 +91,7 @@ def first_requests(
 
 
 def _first(subject: Subject, bench: CandidateBench, settings: AgentSettings) -> Iterator[ModelRequest]:
-    with tempfile.TemporaryDirectory(prefix="porter-") as folder:
+    with Scratch() as folder:
         journal = Journal(Path(folder) / "events.jsonl")
         run, desk = AgentRun(subject, bench, None, settings, journal), Desk(subject, bench, journal)
         try:

@@ -263,7 +263,7 @@ def float_to_half(x, dtype, rounding):
 
 def rounded(x, dtype):
     """float32 to Float16 or BFloat16, to nearest, by an instruction that nothing is fused with (`cvt.rn.f16.f32`,
-    `cvt.rn.bf16.f32`). `dtype(x)` of a product or sum of halves may become `mul.f16` and then part of an fma."""
+    `cvt.rn.bf16.f32`). ptxas may make `dtype(x)` of a product or sum of halves a half operation, and fuse that."""
     if dtype is Float32 or type(x) is not Float32:
         return dtype(x)
     return float_to_half(x, dtype, "rn")

@@ -130,6 +130,14 @@ def atomic_add(ptr, value):
     return cute.arch.atomic_add(ptr, value)
 
 
+def atomic_add_pair(ptr, low, high):
+    """`atomicAdd` of a half2 or bfloat162 without its old value (`red.add.noftz.f16x2` or `.bf16x2`): each element is
+    added atomically. `ptr` points to the low one, at a multiple of 4 bytes."""
+    kind = "f16x2" if type(low) is Float16 else "bf16x2"
+    packed = Uint32(low.bitcast(Uint16)) | (Uint32(high.bitcast(Uint16)) << 16)
+    cute.arch.inline_ptx(f"red{_state(ptr)}.add.noftz.{kind} [{{$r0}}], {{$r1}};", read_only_args=[ptr, packed])
+
+
 def atomic_sub(ptr, value):
     """`atomicSub`: returns the old value (`atom.add` of the negated value)."""
     return cute.arch.atomic_add(ptr, type(value)(0) - value)

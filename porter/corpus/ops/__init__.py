@@ -41,6 +41,31 @@ from porter.corpus.ops.norm.quantised import (
     rms_norm_per_block_quant,
     rms_norm_static_fp8_quant,
 )
+from porter.corpus.ops.quant.block_dequantised import (
+    mxfp4_dequantize,
+    mxfp8_dequantize,
+    nvfp4_dequantize,
+)
+from porter.corpus.ops.quant.block_layouts import (
+    block_scale_deinterleave,
+    block_scale_interleave,
+)
+from porter.corpus.ops.quant.block_scaled import (
+    mxfp4_quantize,
+    mxfp8_quantize,
+    scaled_fp4_quant,
+)
+from porter.corpus.ops.quant.gated_block_scaled import (
+    gelu_tanh_and_mul_mxfp8_quant,
+    gelu_tanh_and_mul_nvfp4_quant,
+    silu_and_mul_mxfp4_quant,
+    silu_and_mul_mxfp8_quant,
+    silu_and_mul_nvfp4_quant,
+)
+from porter.corpus.ops.quant.norm_block_scaled import (
+    rms_norm_mxfp8_quant,
+    rms_norm_nvfp4_quant,
+)
 from porter.corpus.ops.quant.per_token import (
     dynamic_per_token_scaled_fp8_quant,
     dynamic_scaled_int8_quant,
@@ -70,6 +95,8 @@ from porter.corpus.ops.softmax.topk import (
 )
 
 __all__ = [
+    "block_scale_deinterleave",
+    "block_scale_interleave",
     "dynamic_per_token_scaled_fp8_quant",
     "dynamic_scaled_fp8_quant",
     "dynamic_scaled_int8_quant",
@@ -83,8 +110,15 @@ __all__ = [
     "gelu_new",
     "gelu_quick",
     "gelu_tanh_and_mul",
+    "gelu_tanh_and_mul_mxfp8_quant",
+    "gelu_tanh_and_mul_nvfp4_quant",
     "layer_norm",
     "mul_and_silu",
+    "mxfp4_dequantize",
+    "mxfp4_quantize",
+    "mxfp8_dequantize",
+    "mxfp8_quantize",
+    "nvfp4_dequantize",
     "per_token_group_fp8_quant",
     "per_token_group_fp8_quant_packed",
     "per_token_group_quant_int8",
@@ -94,13 +128,19 @@ __all__ = [
     "rms_norm",
     "rms_norm_dynamic_per_token_quant",
     "rms_norm_gated",
+    "rms_norm_mxfp8_quant",
+    "rms_norm_nvfp4_quant",
     "rms_norm_per_block_quant",
     "rms_norm_silu",
     "rms_norm_static_fp8_quant",
     "rope_quantize_fp8",
     "rotary_embedding",
     "rotary_embedding_fp8",
+    "scaled_fp4_quant",
     "silu_and_mul",
+    "silu_and_mul_mxfp4_quant",
+    "silu_and_mul_mxfp8_quant",
+    "silu_and_mul_nvfp4_quant",
     "silu_and_mul_per_block_quant",
     "silu_and_mul_quant",
     "silu_and_mul_with_clamp",

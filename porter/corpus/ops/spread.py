@@ -10,6 +10,8 @@ from porter.corpus.runtime.device import Device
 from porter.corpus.runtime.tuning import choose
 
 _BLOCKS = (224, 256, 192, 160, 128)  # preferred first where several waste the same
+_SM_THREADS = 2048  # of an SM at once (`Device.blocks_at_once`)
+_THREAD_BYTES = 64  # of input that a thread asks for at once: four loads of 16 bytes
 
 
 @dataclass(frozen=True)
@@ -30,19 +32,24 @@ def spread_elements(
     device: Device, op: str, dtype: str, rows: int, length: int, vec: int, vecs: Sequence[int] = ()
 ) -> Elements:
     """The tuning table's choice for rows of `length` elements, `vec` a thread, or a rule: the block size that leaves
-    the fewest threads of a row without work, and two rows a thread where all of them then run at once. (Fitted to what
-    the tuner found on an H200; smaller blocks for little work start later.) Where not all blocks run at once, half of
-    those that do ask for their input, and loads pass through L1.
+    the fewest threads of a row without work, and (without `vecs`) two rows a thread where all of them then run at once.
+    (Fitted to what the tuner found on an H200; smaller blocks for little work start later.) Where not all blocks run at
+    once, half of those that do ask for their input, and loads pass through L1.
 
     `vecs`: other elements of a thread and row that the table may choose, where the kernel takes them; the rule keeps
-    `vec`.
+    `vec`, and takes as few rows a thread as let all threads run at once, within 64 bytes a thread. An SM starts a block
+    in the time that it needs to move some 3 KB: with a row a thread, much work is bound by the start of blocks.
     """
     vectors = -(-length // vec)
     share = -(-rows * vectors // device.sm_count)
     sizes = _BLOCKS if vectors > 1024 else (128, *_BLOCKS)
     threads = min(sizes, key=lambda threads: -(-vectors // threads) * threads)
     threads = min(threads, max(32, 1 << (vectors - 1).bit_length()))
-    several = 2 if rows >= 64 and 200 <= share <= 2000 else 1
+    if vecs:
+        most = max(1, _THREAD_BYTES // (vec * {"f32": 4}.get(dtype, 2)))
+        several = _rows_of_a_thread(share, _SM_THREADS, most) if rows >= 64 else 1
+    else:
+        several = 2 if rows >= 64 and 200 <= share <= 2000 else 1
 
     def lead_of(vectors: int, threads: int, several: int) -> int:
         return device.lead(-(-vectors // threads) * -(-rows // several), threads)
@@ -72,3 +79,11 @@ def spread_elements(
         return found + [c | {"lead": lead} for c, lead in asking if lead]
 
     return Elements(**choose(device, op, f"{dtype}x{vec} {length}", rows, default, candidates))
+
+
+def _rows_of_a_thread(share: int, at_once: int, most: int) -> int:
+    """The least power of two, `most` at most, with which an SM's `share` of vectors is no more than its threads."""
+    rows = 1
+    while 2 * rows <= most and share > rows * at_once:
+        rows *= 2
+    return rows

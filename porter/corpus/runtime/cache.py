@@ -6,6 +6,7 @@ an entry becomes visible by one rename, so a lost or deleted lock never makes a 
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import hashlib
 import json
@@ -19,6 +20,8 @@ from functools import cache
 from pathlib import Path
 
 from filelock import FileLock
+
+from porter.corpus.runtime.scratch import Scratch
 
 MANIFEST = "manifest.json"
 
@@ -49,7 +52,9 @@ def _usable_root(porter_cache: str, xdg: str) -> Path:
         with tempfile.TemporaryFile(dir=root):
             return root
     except OSError as error:
-        fallback = Path(tempfile.mkdtemp(prefix="porter-cache-"))
+        scratch = Scratch("cache")
+        atexit.register(scratch.close)
+        fallback = scratch.path
         warnings.warn(f"the cache folder {root} cannot be written ({error}); using {fallback}", stacklevel=3)
         return fallback
 
@@ -110,7 +115,9 @@ class ArtifactCache:
             found = self.get(key)
             if found is not None:
                 return found
-            work = Path(tempfile.mkdtemp(prefix=".building-", dir=path.parent))
+            for left in path.parent.glob(f".building-{key[:16]}-*"):  # by one that was killed: the lock is ours
+                shutil.rmtree(left, ignore_errors=True)
+            work = Path(tempfile.mkdtemp(prefix=f".building-{key[:16]}-", dir=path.parent))
             try:
                 build(work)
                 _write_manifest(work)

@@ -122,6 +122,9 @@ class CastWriter(PlaceWriter):
 
     def low32(self, e: ir.Expr) -> Text | None:
         """Int32 text with the same low 32 bits as the u32/i32 expression, or None; exact modulo 2^32."""
+        return self.once(self._low32, e)
+
+    def _low32(self, e: ir.Expr) -> Text | None:
         if isinstance(e, ir.Builtin):
             if e.name == "warpSize":
                 return Text("32", static=True)
@@ -132,7 +135,7 @@ class CastWriter(PlaceWriter):
             return self.expr(ir.Const(v, e.origin, type=ir.I32))
         if isinstance(e, ConstVariants) and upper(e, {}) is not None:
             return self.expr(e)
-        if isinstance(e, ir.Var) and e.name in self.s.static and upper(e, self.s.bounds) is not None:
+        if isinstance(e, ir.Var) and e.name in self.s.static and self.upper(e) is not None:
             return self.expr(e)
         if isinstance(e, ir.Cast) and self.kinds(e.type) <= {"u32", "i32"} and self.kinds(e.x.type) <= {"u32", "i32"}:
             if self.kinds(e.x.type) <= {"i32"}:
@@ -147,7 +150,7 @@ class CastWriter(PlaceWriter):
             prec = PRECEDENCE[e.op]
             return Text(f"{a.at(prec)} {e.op} {b.at(prec - 1)}", prec, static=a.static and b.static)
         if isinstance(e, ir.Binary) and e.op in ("/", "%", ">>"):
-            if upper(e.a, self.s.bounds) is None or upper(e.b, self.s.bounds) is None:
+            if self.upper(e.a) is None or self.upper(e.b) is None:
                 return None
             a, b = self.low32(e.a), self.low32(e.b)
             if a is None or b is None:

@@ -13,7 +13,7 @@ from typing import Any
 from porter import ir
 from porter.emit import spelling
 from porter.emit.expressions.casts import CastWriter
-from porter.emit.expressions.ranges import INT_MAX, upper
+from porter.emit.expressions.ranges import INT_MAX
 from porter.emit.generic import ConstVariants, HelperCall, variants
 from porter.emit.spaces import mixed, space_of
 from porter.emit.text import (
@@ -66,11 +66,16 @@ class ExprWriter(CastWriter):
         if self.is_float(e.type) and self.kinds(e.type) <= {"f32"}:
             return t if "float(" not in t.text else self.value(e)
         if self.kinds(e.type) <= {"i32", "u32", "i64", "u64"}:
-            bound = upper(e, self.s.bounds)
+            bound = self.upper(e)
             return t if bound is not None else self.value(e)
         return self.value(e)
 
     def expr(self, e: ir.Expr) -> Text:
+        """The expression's text. A node asked for again in the same statement is not written again, so that holes
+        are counted once and the time is linear in the nodes."""
+        return self.once(self._write, e)
+
+    def _write(self, e: ir.Expr) -> Text:
         method = getattr(self, "_" + type(e).__name__.lower(), None)
         if method is None:
             return self.hole("PRT501", type(e).__name__, "no translation of this expression", e)
@@ -155,7 +160,7 @@ class ExprWriter(CastWriter):
             return self.pointer_comparison(e)
         if e.op in COMPARISONS:
             return self._compare(e)
-        if self.kinds(e.type) <= {"u32"} and upper(e, self.s.bounds) is not None:
+        if self.kinds(e.type) <= {"u32"} and self.upper(e) is not None:
             low = self.low32(e)
             if low is not None and not low.static:
                 return Text(f"Uint32({low.text})")
@@ -199,7 +204,7 @@ class ExprWriter(CastWriter):
 
     def _static_arith(self, op: str, e: ir.Binary, a: Text, b: Text) -> Text:
         if op in ("/", "%") and not self.is_float(e.type):
-            if upper(e.a, self.s.bounds) is None or upper(e.b, self.s.bounds) is None:
+            if self.upper(e.a) is None or self.upper(e.b) is None:
                 return self.wrapped(e, Text(f"lib.c_{'div' if op == '/' else 'mod'}({a.text}, {b.text})", static=True))
             op = "//" if op == "/" else "%"
         prec = PRECEDENCE[op]
@@ -209,7 +214,7 @@ class ExprWriter(CastWriter):
         py = "//" if op == "/" else "%"
         kinds = self.kinds(e.type)
         unsigned = all(k.startswith("u") for k in kinds)
-        agree = upper(e.a, self.s.bounds) is not None and upper(e.b, self.s.bounds) is not None
+        agree = self.upper(e.a) is not None and self.upper(e.b) is not None
         if unsigned or agree:
             if a.static:
                 a = self.value(e.a)
@@ -218,7 +223,7 @@ class ExprWriter(CastWriter):
 
     def _compare(self, e: ir.Binary) -> Text:
         kinds = self.kinds(e.a.type)
-        if kinds <= {"u32"} and upper(e.a, self.s.bounds) is not None and upper(e.b, self.s.bounds) is not None:
+        if kinds <= {"u32"} and self.upper(e.a) is not None and self.upper(e.b) is not None:
             a32, b32 = self.low32(e.a), self.low32(e.b)
             if a32 is not None and b32 is not None:
                 return Text(f"{a32.at(OR)} {e.op} {b32.at(OR)}", COMPARE, static=a32.static and b32.static)
@@ -318,6 +323,9 @@ class ExprWriter(CastWriter):
         args = []
         for i, a in enumerate(e.args):
             kind = row.kinds[i] if i < len(row.kinds) else "v"
+            if any(isinstance(t, ir.Struct | ir.Array) for t in variants(a.type, self.s.params.count)):
+                # what a scalar instruction would take of it is its first member
+                return self.hole("PRT502", e.name, f"{e.name} of an aggregate has no translation", e)
             args.append(self.expr(a).text if kind in "sp" else self.value(a).text)
         args += _DEFAULTS.get(e.name, ())[len(args) :]
         if e.rounded and self.is_half(e.type):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from porter import ir
 from porter.emit import spaces
-from porter.emit.expressions.ranges import INT_MAX, upper
+from porter.emit.expressions.ranges import INT_MAX
 from porter.emit.generic import ConstVariants, variants
 from porter.emit.layout import Leaf
-from porter.emit.text import ADD, ATOM, COMPARE, MUL, Flat, Text, is_null_constant, is_readonly
+from porter.emit.text import ADD, ATOM, COMPARE, MUL, UNARY, Flat, Text, is_null_constant, is_readonly
 from porter.emit.types import TypeWriter
 
 
@@ -56,7 +56,7 @@ class PlaceWriter(TypeWriter):
             return zero, (self.index(index).at(ADD),)
         scale = self.const(step, of_bytes=True)
         scale = scale if scale.isidentifier() or scale.isdigit() else f"({scale})"
-        bound = upper(index, self.s.bounds)
+        bound = self.upper(index)
         text = self.index(index)
         wide = text.static or (bound is not None and bound * max(step) <= INT_MAX) or text.text.startswith("Int64(")
         return zero, (f"{text.at(MUL)} * {scale}" if wide else f"Int64({text.text}) * {scale}",)
@@ -64,12 +64,12 @@ class PlaceWriter(TypeWriter):
     def index(self, e: ir.Expr) -> Text:
         """An index: Int32 is sign-extended by the DSL as C does; unsigned 32-bit values need widening by hand."""
         while isinstance(e, ir.Cast) and e.type in (ir.I64, ir.U64) and self.kinds(e.x.type) <= {"i32"}:
-            if e.type == ir.U64 and upper(e.x, self.s.bounds) is None:
+            if e.type == ir.U64 and self.upper(e.x) is None:
                 break
             e = e.x
         t = e.type
         if self.kinds(t) <= {"u32"}:
-            if upper(e, self.s.bounds) is not None:
+            if self.upper(e) is not None:
                 low = self.low32(e)
                 if low is not None:
                     return low
@@ -80,12 +80,19 @@ class PlaceWriter(TypeWriter):
                 return self.index(e.x)
             u = self.expr(e)
             if u.static:
-                return u
+                return self._signed(e, u) if self.kinds(t) <= {"u64"} and self.upper(e) is None else u
             return u if self.kinds(t) <= {"i64"} else Text(f"Int64({u.text})")
         if self.kinds(t) <= {"i32"}:
             return self.expr(e)
         u = self.expr(e)
         return u if u.static else Text(f"Int32({u.text})")
+
+    def _signed(self, e: ir.Expr, u: Text) -> Text:
+        """A u64 known at trace time as the offset that it is modulo 2^64: `p - 4u` goes back, not 2^64 - 4 on."""
+        if isinstance(e, ir.Unary) and e.op == "-" and self.upper(e.x) is not None:
+            return Text(f"-{self.expr(e.x).at(UNARY)}", UNARY, static=True)
+        half = hex(1 << 63)
+        return Text(f"(({u.at(ADD)} + {half} & {hex((1 << 64) - 1)}) - {half})", static=True)
 
     def offset_text(self, f: Flat) -> str:
         """Element offset as text ("0" when there is none)."""

@@ -31,19 +31,26 @@ BUILTINS = {
 }
 
 
-def upper(e: ir.Expr, known: dict[str, int]) -> int | None:
+# Answers by node (its id), with the node so that it lives as long.
+Answers = dict[int, tuple[ir.Expr, int | None]]
+
+
+def upper(e: ir.Expr, known: dict[str, int], answers: Answers | None = None) -> int | None:
     """The largest value the expression can have when it is certainly in [0, 2^31), else None.
 
-    `known` holds bounds of variables, by key. As every part of the expression that counts is in [0, 2^31) too, none of
-    them has wrapped.
+    `known` holds bounds of variables, by key; `answers` what was asked before with the same bounds. As every part of
+    the expression that counts is in [0, 2^31) too, none of them has wrapped.
     """
     if _widest(e.type) is None:
         return None
-    bound = _upper(e, known)
-    return bound if bound is not None and 0 <= bound <= INT_MAX else None
+    answers = {} if answers is None else answers
+    if id(e) not in answers:
+        bound = _upper(e, known, answers)
+        answers[id(e)] = e, bound if bound is not None and 0 <= bound <= INT_MAX else None
+    return answers[id(e)][1]
 
 
-def _upper(e: Any, known: dict[str, int]) -> int | None:
+def _upper(e: Any, known: dict[str, int], answers: Answers) -> int | None:
     if isinstance(e, ir.Const):
         return int(e.value) if isinstance(e.value, int) and e.value >= 0 else None
     if isinstance(e, ConstVariants):
@@ -54,20 +61,20 @@ def _upper(e: Any, known: dict[str, int]) -> int | None:
     if isinstance(e, ir.Var):
         return known.get(e.name)
     if isinstance(e, ir.Cast) and isinstance(e.type, ir.Scalar) and e.type.is_int and ir.sizeof(e.type) >= 4:
-        return upper(e.x, known)
+        return upper(e.x, known, answers)
     if isinstance(e, ir.Cast) and e.x.type == ir.BOOL:
         return 1
     if isinstance(e, ir.Select):
-        a, b = upper(e.a, known), upper(e.b, known)
+        a, b = upper(e.a, known, answers), upper(e.b, known, answers)
         return max(a, b) if a is not None and b is not None else None
     if isinstance(e, ir.Intrinsic) and e.name in ("min", "max") and len(e.args) == 2:
-        a, b = upper(e.args[0], known), upper(e.args[1], known)
+        a, b = upper(e.args[0], known, answers), upper(e.args[1], known, answers)
         if a is None or b is None:
             return None
         return min(a, b) if e.name == "min" else max(a, b)
     if not isinstance(e, ir.Binary):
         return None
-    a, b = upper(e.a, known), upper(e.b, known)
+    a, b = upper(e.a, known, answers), upper(e.b, known, answers)
     if e.op == "&":
         found = [x for x in (a, b) if x is not None]
         return min(found) if found else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import islice, product
 
 from porter.frontend.instances.argument_text import split_arguments
@@ -144,23 +145,19 @@ def _by_plausibility(lists: Sequence[Sequence[str]]) -> Iterator[tuple[str, ...]
             yield tuple(option if j == i else c[0] for j, c in enumerate(lists))
 
 
-def _accepted(
-    unit: ParsedUnit, kernel: KernelInfo, instances: list[Instance], *, whole: bool = False
-) -> list[Instance]:
-    """Those that clang instantiates without an error and that mean this very template (not an overload of it).
-
-    `whole` leaves out those that call functions without a body.
-    """
+def _accepted(unit: ParsedUnit, kernel: KernelInfo, instances: list[Instance]) -> dict[Instance, bool]:
+    """Those that clang instantiates without an error and that mean this very template (not an overload of it), each
+    with whether all functions that it calls have a body (looked up where it is the only one)."""
     _, cursors, _ = try_specialise(
         unit.source, unit.options, [(kernel, i) for i in instances], stand_ins=unit.stand_ins
     )
-    found = []
+    found = {}
     for instance in instances:
         cursor = cursors.get((kernel.qualified_name, instance))
         template = template_of(cursor) if cursor is not None else None
         fits = template is not None and cc.span(template.get_definition() or template) == kernel.span
-        if fits and not (whole and lacks_bodies(cursor)):
-            found.append(instance)
+        if fits:
+            found[instance] = len(instances) > 1 or not lacks_bodies(cursor)
     return found
 
 
@@ -172,11 +169,15 @@ def _pick_two(
     Each is instantiated alone once more: only then is a fault in a function that it calls known to be its own.
     """
 
+    @cache
+    def alone(instance: Instance) -> dict[Instance, bool]:
+        return _accepted(unit, kernel, [instance])
+
     def sound(instance: Instance) -> bool:
-        return bool(_accepted(unit, kernel, [instance]))
+        return instance in alone(instance)
 
     def whole(instance: Instance) -> bool:
-        return bool(_accepted(unit, kernel, [instance], whole=True))
+        return alone(instance).get(instance, False)
 
     few = accepted[:_MAX_CONFIRMED]
     first = next((i for i in few if whole(i)), None) or next((i for i in few if sound(i)), None)

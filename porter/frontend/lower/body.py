@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from porter import ir
+from porter.frontend.lower.depth import DEPTH, depth
 from porter.frontend.lower.types import TypeTable, UnsupportedType
 from porter.frontend.parse import ast_facts as ast
 from porter.frontend.parse import clang_compat as cc
@@ -37,6 +38,7 @@ class NamePool:
         self._used: set[str] = set()
         self._reserved: set[str] = set()
         self._outer: set[str] = set()
+        self._next: dict[str, int] = {}  # the first number of a name that may be free
         self.kernel_pool: NamePool | None = None
 
     def reserve(self, names: Iterable[str]) -> None:
@@ -59,6 +61,11 @@ class NamePool:
     def fresh(self, wanted: str, guest: bool = False) -> str:
         wanted = re.sub(r"\W", "_", wanted) or "v"
         name, n = wanted, 0
+        if name in self._used:
+            n = self._next.get(wanted, 1)
+            while (name := f"{wanted}_{n}") in self._used:
+                n += 1
+            self._next[wanted] = n
         while name in self._used or (guest and name in self._reserved):
             n += 1
             name = f"{wanted}_{n}"
@@ -223,7 +230,13 @@ class FunctionLowering:
             self.kernel.internal_errors.append(f"{type(e).__name__}: {e}")
             x = self.hole(c, "PRT029", f"internal error: {type(e).__name__}: {e}")
         fill_spans(x, self.kernel.span(c))
-        return x
+        deep = depth(x) > DEPTH and isinstance(x.type, ir.Scalar | ir.Pointer) and x.type != ir.VOID
+        return self.temp(x, "part", c) if deep and not self.is_place(x) else x
+
+    def value(self, c: Cursor) -> ir.Expr:
+        """Like `expr`, for an operand whose place does not matter: a deep place is read into a temporary too."""
+        x = self.expr(c)
+        return self.temp(x, "part", c) if depth(x) > DEPTH and self.is_place(x) else x
 
     def root(self, c: Cursor) -> ir.Expr:
         """Like `expr`, for the whole right side of a statement: a user call there needs no temporary."""

@@ -15,6 +15,7 @@ from porter.frontend.lower.types import usual_arithmetic
 from porter.frontend.parse import ast_facts as ast
 from porter.frontend.parse import clang_compat as cc
 from porter.frontend.parse.clang_compat import Cursor, CursorKind, TypeKind
+from porter.ir.if_chains import ELSE_IFS, Link, chain
 
 # Intrinsics that change memory, synchronise, stop, or ask for the time: by prefix and by name.
 _EFFECT_PREFIXES = (
@@ -200,6 +201,9 @@ def short_circuit(fx: FunctionLowering, c: Cursor, op: str, a: Cursor, b: Cursor
 
 def select(fx: FunctionLowering, c: Cursor, test: Cursor, yes: Cursor, no: Cursor) -> ir.Expr:
     """`test ? yes : no`. Arms that need statements of their own become an if with a temporary."""
+    links, last = _select_links(test, yes, no)
+    if len(links) > ELSE_IFS and c.type.get_canonical().kind is not TypeKind.VOID:
+        return _long_select(fx, c, links, last)
     cond = condition(fx.expr(test))
     with fx.collect() as pre_a:
         a = fx.expr(yes)
@@ -217,6 +221,45 @@ def select(fx: FunctionLowering, c: Cursor, test: Cursor, yes: Cursor, no: Curso
     fx.emit(ir.Decl(name, t), c)
     fx.emit(ir.If(cond, (*pre_a, ir.Assign(result, a)), (*pre_b, ir.Assign(result, b))), c)
     return result
+
+
+def _select_links(test: Cursor, yes: Cursor, no: Cursor) -> tuple[list[tuple[Cursor, Cursor]], Cursor]:
+    """(condition, value) of `a ? x : b ? y : ... : last`, at most one more than a statement takes, and the rest."""
+    links = [(test, yes)]
+    while len(links) <= ELSE_IFS:
+        inner = ast.strip(no)
+        if inner.kind is not CursorKind.CONDITIONAL_OPERATOR:
+            break
+        test, yes, no = ast.values(inner)
+        links.append((test, yes))
+    return links, no
+
+
+def _long_select(fx: FunctionLowering, c: Cursor, links: list[tuple[Cursor, Cursor]], last: Cursor) -> ir.Expr:
+    """A chain of conditional operators with too many links for one expression: a chain of ifs with a temporary."""
+    more = ast.strip(last)
+    while more.kind is CursorKind.CONDITIONAL_OPERATOR:
+        test, yes, last = ast.values(more)
+        links.append((test, yes))
+        more = ast.strip(last)
+    t = fx.type(c.type)
+    result = ir.Var(fx.fresh("sel"), type=t)
+    fx.emit(ir.Decl(result.name, t), c)
+    arms = []
+    for test, yes in links:
+        with fx.collect() as pre:
+            cond = condition(fx.expr(test))
+        arms.append(Link(cond, _kept(fx, result, yes), tuple(pre), fx.kernel.span(test)))
+    for s in chain(arms, _kept(fx, result, last), fx.fresh):
+        fx.emit(s, c)
+    return result
+
+
+def _kept(fx: FunctionLowering, result: ir.Var, value: Cursor) -> tuple[ir.Stmt, ...]:
+    """The statements that assign a value to a temporary."""
+    with fx.collect() as out:
+        fx.emit(ir.Assign(result, to_type(fx.expr(value), result.type)), value)
+    return tuple(out)
 
 
 def _with_effect(fx: FunctionLowering, pre: list[ir.Stmt], x: ir.Expr) -> tuple[ir.Stmt, ...]:

@@ -223,10 +223,10 @@ def object_of(fx: FunctionLowering, c: Cursor, base: Cursor | None) -> tuple[ir.
         assert owner.this_class is not None
         return place, owner.this_class
     t = base.type.get_canonical()
-    x = fx.expr(base)
     if t.kind is TypeKind.POINTER:
+        x = fx.value(base)
         return deref(x, t.get_pointee().is_volatile_qualified()), t.get_pointee()
-    return x, t
+    return fx.expr(base), t
 
 
 def field(fx: FunctionLowering, base: ir.Expr, base_type: cc.Type, target: Cursor, at: Cursor) -> ir.Expr:
@@ -292,10 +292,10 @@ def subscript(fx: FunctionLowering, c: Cursor) -> ir.Expr:
     a, b = ast.values(c)
     if b.type.get_canonical().kind is TypeKind.POINTER:  # `3[p]`
         a, b = b, a
-    base = fx.expr(a)
+    base = fx.value(a) if a.type.get_canonical().kind is TypeKind.POINTER else fx.expr(a)
     if isinstance(base, ir.HoleExpr):
         return replace(base, type=fx.type(c.type))
-    index = promoted(fx.expr(b))
+    index = promoted(fx.value(b))
     pointer_type = a.type.get_canonical()
     volatile = pointer_type.kind is TypeKind.POINTER and pointer_type.get_pointee().is_volatile_qualified()
     if isinstance(base, ir.Decay) and not volatile and isinstance(base.place.type, ir.Array):
@@ -334,7 +334,7 @@ def unary(fx: FunctionLowering, c: Cursor) -> ir.Expr:
         ):
             raise Untranslatable("PRT220", f"address of function {inner.spelling}")
         return address_of(fx.place(operand), fx.type(t))
-    x = fx.expr(operand)
+    x = fx.value(operand)
     if op == "*":
         pointee = operand.type.get_canonical().get_pointee()
         return deref(x, pointee.is_volatile_qualified())

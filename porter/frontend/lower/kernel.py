@@ -10,6 +10,7 @@ from porter import ir
 from porter.frontend.lower import calls, expressions, lambdas, statements, switch
 from porter.frontend.lower.body import FunctionLowering, KernelLowering, Untranslatable
 from porter.frontend.lower.comments import comment_before
+from porter.frontend.lower.depth import deep_recursion
 from porter.frontend.lower.function import parameter, set_template_names, template_arguments
 from porter.frontend.lower.library import asm
 from porter.frontend.lower.types import UnsupportedType
@@ -22,6 +23,7 @@ from porter.patterns.symbols import as_parameters
 HANDLERS = (asm, calls, expressions, lambdas, statements, switch)  # they register themselves
 
 
+@deep_recursion()
 def lower_kernel(
     unit: ParsedUnit,
     cursor: Any,

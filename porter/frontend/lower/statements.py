@@ -9,6 +9,7 @@ from porter.frontend.lower.convert import condition, const, convert
 from porter.frontend.lower.declarations import declaration
 from porter.frontend.parse import ast_facts as ast
 from porter.frontend.parse.clang_compat import Cursor, CursorKind, TypeKind
+from porter.ir.if_chains import ELSE_IFS, Link, chain
 
 # ---------------------------------------------------------------- blocks
 
@@ -104,6 +105,10 @@ def if_statement(fx: FunctionLowering, c: Cursor) -> None:
             raise Untranslatable("PRT022", "condition that libclang does not show")
     if len(parts) == 4 and parts[0].kind.is_expression():
         fx.discard(parts.pop(0))
+    links, last = _else_ifs(fx, c, parts)
+    if len(links) > ELSE_IFS:
+        _long_chain(fx, c, links, last)
+        return
     head, *arms = parts
     is_constexpr, taken = _constexpr_condition(fx, c, head)
     test = condition(fx.expr(head))
@@ -112,6 +117,43 @@ def if_statement(fx: FunctionLowering, c: Cursor) -> None:
     if is_constexpr and taken is not None:
         then, orelse = (then, ()) if taken else ((), orelse)
     fx.emit(ir.If(test, then, orelse, is_constexpr, taken), c)
+
+
+def _else_ifs(
+    fx: FunctionLowering, c: Cursor, parts: list[Cursor], most: int | None = ELSE_IFS + 1
+) -> tuple[list[tuple[Cursor, list[Cursor]]], Cursor | None]:
+    """(statement, condition and body) of the links of a chain, `most` at most, and the else of the last one.
+
+    A link with `constexpr` or a declaration of its own ends the chain: it is a statement in the else of the one before.
+    """
+    links: list[tuple[Cursor, list[Cursor]]] = []
+    while len(parts) in (2, 3) and parts[0].kind.is_expression() and not _constexpr_condition(fx, c, parts[0])[0]:
+        links.append((c, parts[:2]))
+        if len(parts) == 2:
+            return links, None
+        c = parts[2]
+        if c.kind is not CursorKind.IF_STMT or len(links) == most:
+            return links, c
+        parts = ast.values(c)
+        if any(k.kind.is_declaration() for k in c.get_children()):
+            return links, c
+    return links, c
+
+
+def _long_chain(fx: FunctionLowering, c: Cursor, links: list[tuple[Cursor, list[Cursor]]], last: Cursor | None) -> None:
+    """More else-ifs than one statement takes."""
+    while last is not None and last.kind is CursorKind.IF_STMT:
+        more, after = _else_ifs(fx, last, ast.values(last), None)
+        if not more:
+            break
+        links, last = [*links, *more], after
+    arms = []
+    for at, (head, body) in links:
+        with fx.collect() as pre:
+            cond = condition(fx.expr(head))
+        arms.append(Link(cond, fx.block(body), tuple(pre), fx.kernel.span(at)))
+    for s in chain(arms, fx.block(last) if last is not None else (), fx.fresh):
+        fx.emit(s, c)
 
 
 def _constexpr_condition(fx: FunctionLowering, c: Cursor, head: Cursor) -> tuple[bool, bool | None]:

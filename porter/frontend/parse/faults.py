@@ -4,6 +4,7 @@ project functions that it reaches."""
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import Any
 
 from porter.frontend.parse import clang_compat as cc
@@ -104,18 +105,28 @@ class Reach:
     """Which project functions a kernel may call, by name: an overestimate, since templates hide the overload."""
 
     def __init__(self, tu: Any, faults: list[Diagnostic]):
-        self._faults = faults
-        self._functions: dict[str, list[tuple[Cursor, Span]]] = {}
-        if faults:
-            for c in project_decls(tu):
-                self._add(c)
+        self._tu, self._faults = tu, faults
         self._names: dict[Span, set[str]] = {}
+        self._on_device: dict[str, list[tuple[Cursor, Span]]] = {}
 
-    def _add(self, c: Cursor) -> None:
+    @cached_property
+    def _functions(self) -> dict[str, list[Cursor]]:
+        """All functions with a body by name. Which may run on the device is asked of those that are called: the answer
+        takes a look at every token."""
+        found: dict[str, list[Cursor]] = {}
+        for c in project_decls(self._tu):
+            self._add(c, found)
+        return found
+
+    def _callable(self, name: str) -> list[tuple[Cursor, Span]]:
+        if name not in self._on_device:
+            places = [(c, cc.span(c)) for c in self._functions.get(name, ())]
+            self._on_device[name] = [(c, where) for c, where in places if where.end_line and may_run_on_device(c)]
+        return self._on_device[name]
+
+    def _add(self, c: Cursor, found: dict[str, list[Cursor]]) -> None:
         if c.kind in (CursorKind.FUNCTION_DECL, CursorKind.FUNCTION_TEMPLATE, CursorKind.CXX_METHOD):
-            where = cc.span(c)
-            if where.end_line and may_run_on_device(c):
-                self._functions.setdefault(c.spelling, []).append((c, where))
+            found.setdefault(c.spelling, []).append(c)
         elif c.kind in (
             CursorKind.STRUCT_DECL,
             CursorKind.CLASS_DECL,
@@ -123,7 +134,7 @@ class Reach:
             CursorKind.CLASS_TEMPLATE_PARTIAL_SPECIALIZATION,
         ):
             for child in c.get_children():
-                self._add(child)
+                self._add(child, found)
 
     def _called(self, c: Cursor, where: Span) -> set[str]:
         if where not in self._names:
@@ -153,7 +164,7 @@ class Reach:
             c, w = queue.pop()
             for name in self._called(c, w) - seen:
                 seen.add(name)
-                for function, extent in self._functions.get(name, ()):
+                for function, extent in self._callable(name):
                     found += [f for f in self._faults if inside(f.span, extent) and f not in found]
                     queue.append((function, extent))
         return found

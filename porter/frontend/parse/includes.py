@@ -8,7 +8,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from porter.frontend.parse.hermetic import ParseOptions, project_root
-from porter.source import Source
+from porter.model import Diagnostic, PorterError
+from porter.plain_files import is_plain, read_plain
+from porter.source import Source, Span
 
 # Headers whose content the prelude already gives (or that hold nothing a kernel needs): included as empty files.
 KNOWN = frozenset(  # words are easier to keep than a hundred quoted strings
@@ -96,11 +98,26 @@ def find_include(include: str, includer: str, source: Source) -> str | None:
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.M)
 
 
+def _is_there(path: Path) -> bool:
+    """Whether clang would open it: a folder it passes over."""
+    try:
+        return path.exists() and not path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def _not_plain(includer: Path, text: str, name: str, found: Path) -> Diagnostic:
+    line = text.count("\n", 0, text.find(name)) + 1
+    message = f"include '{name}' is no plain file: {found}"
+    help_ = "a pipe or a device has no end that a parse could reach: include a file"
+    return Diagnostic("PRT003", message, Span(str(includer), line), help=help_)
+
+
 def scan_includes(source: Source, options: ParseOptions) -> dict[str, str]:
     """Stand-ins for the includes that clang would not find, by following #include lines through the source's tree.
 
     Text only, conditions ignored: a stand-in that nothing asks for costs nothing, a missed one costs another parse.
-    Includes that are found nowhere get an empty file.
+    Includes that are found nowhere get an empty file. Raises PorterError PRT003 for a pipe or a device.
     """
     stand_ins: dict[str, str] = {}
     folders = [Path(d) for d in options.include_dirs]
@@ -111,7 +128,7 @@ def scan_includes(source: Source, options: ParseOptions) -> dict[str, str]:
         if path not in seen and len(seen) < _MAX_SCANNED:
             seen.add(path)
             try:
-                queue.append((path, path.read_text(encoding="utf-8", errors="replace")))
+                queue.append((path, read_plain(path).decode("utf-8", "replace")))
             except OSError:
                 return
 
@@ -119,7 +136,11 @@ def scan_includes(source: Source, options: ParseOptions) -> dict[str, str]:
         includer, text = queue.pop()
         for quote, name in _INCLUDE.findall(text):
             places = [includer.parent, *folders] if quote == '"' else folders
-            given = next((p / name for p in places if (p / name).is_file()), None)
+            if os.path.isabs(name):
+                places = [Path("/")]
+            given = next((p / name for p in places if _is_there(p / name)), None)
+            if given is not None and not is_plain(given):
+                raise PorterError(_not_plain(includer, text, name, given))
             if given is not None:
                 visit(given.resolve())
             elif name not in stand_ins:

@@ -11,7 +11,6 @@ import os
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from porter.frontend.parse import clang_compat as cc
@@ -19,6 +18,7 @@ from porter.frontend.parse.clang_compat import Cursor, CursorKind
 from porter.frontend.parse.hermetic import HEADERS, VIRTUAL, arguments
 from porter.frontend.parse.source import ParsedUnit, unsaved_files
 from porter.frontend.slice.text import Directive, blank, code_of, directives, identifiers
+from porter.plain_files import read_plain
 
 _FUNCTIONS = {
     CursorKind.FUNCTION_DECL, CursorKind.FUNCTION_TEMPLATE, CursorKind.CXX_METHOD, CursorKind.CONSTRUCTOR,
@@ -122,7 +122,10 @@ class SliceUnit:
     def text(self, path: str) -> str:
         if path not in self._texts:
             repaired = self.unit.stand_ins.get(path)
-            self._texts[path] = (repaired.encode() if repaired else Path(path).read_bytes()).decode("latin-1")
+            try:
+                self._texts[path] = (repaired.encode() if repaired else read_plain(path)).decode("latin-1")
+            except OSError:  # a folder, say, which clang passes over
+                self._texts[path] = ""
         return self._texts[path]
 
     def code(self, path: str) -> str:

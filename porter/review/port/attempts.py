@@ -14,6 +14,7 @@ from porter.agents.budget import Spent
 from porter.agents.settings import AgentSettings, load_settings
 from porter.agents.shared_budget import count
 from porter.model import PorterError
+from porter.plain_files import read_plain, read_plain_text
 from porter.review.port.loaded import Loaded
 
 FOLDER = Path(".porter") / "runs"
@@ -103,7 +104,7 @@ def read_run(path: Path) -> AgentRun:
     at = Attempt(1, "unfinished")
     since = 0.0
     try:
-        lines = path.read_bytes().split(b"\n")[:-1]
+        lines = read_plain(path).split(b"\n")[:-1]
     except OSError as error:
         return replace(run, fault=str(error))
     for number, line in enumerate(lines, 1):
@@ -142,7 +143,7 @@ def read_run(path: Path) -> AgentRun:
 def _prices(manifest: Path) -> dict[str, Any]:
     """The prices of the user's own that a run was started with."""
     try:
-        return dict(json.loads(manifest.read_text(encoding="utf-8"))["settings"]["prices"])
+        return dict(json.loads(read_plain_text(manifest))["settings"]["prices"])
     except (OSError, ValueError, KeyError, TypeError):
         return {}
 

@@ -14,6 +14,7 @@ from porter.config import PortConfig, load_config
 from porter.files.atomic import write_atomic, writing_failed
 from porter.model import Diagnostic, Hole, LineMapEntry, PorterError
 from porter.pipeline.outputs import Translation, moved
+from porter.plain_files import read_plain_text
 from porter.provenance.hole_markers import MARK
 from porter.provenance.record import PortRecord, update_record
 from porter.review.port.decisions import drop_draft, reviewer, save
@@ -248,7 +249,7 @@ def _decidable(loaded: Loaded, region: Region) -> None:
 def _unchanged(loaded: Loaded) -> None:
     """Raise PorterError PRT964 when another program has written the port since it was read."""
     try:
-        present: str | None = loaded.path.read_text(encoding="utf-8")
+        present: str | None = read_plain_text(loaded.path)
     except (OSError, UnicodeDecodeError):
         present = None
     if present != loaded.text:

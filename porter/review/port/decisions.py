@@ -17,6 +17,7 @@ from typing import Any
 from porter.files.atomic import write_atomic, writing_failed
 from porter.model import Diagnostic, PorterError
 from porter.pipeline.outputs import now
+from porter.plain_files import read_plain_text
 from porter.provenance.record import PortRecord, record_path, update_record
 from porter.review.port.regions import Region
 from porter.source import Span
@@ -146,7 +147,7 @@ def save_draft(port: Path, region: str, text: str) -> None:
 def read_draft(port: Path, region: str) -> str | None:
     """The unfinished edit of a region, None without one."""
     try:
-        name, _, text = draft_path(port).read_text(encoding="utf-8").partition("\n")
+        name, _, text = read_plain_text(draft_path(port)).partition("\n")
     except (OSError, UnicodeDecodeError):
         return None
     return text if name == region else None

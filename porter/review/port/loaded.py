@@ -14,6 +14,7 @@ from pathlib import Path
 from porter.config import PortConfig, load_config
 from porter.model import Diagnostic, Hole, LineMapEntry, PorterError, Severity, Status, Verdict
 from porter.pipeline.outputs import find_ports, recorded
+from porter.plain_files import read_plain_text
 from porter.provenance.hole_markers import open_holes
 from porter.provenance.record import PortRecord, line_hashes, reanchor, sha256_text
 from porter.regression.contract import flag_doubts
@@ -234,7 +235,7 @@ def load(port: Path, config: PortConfig | None = None) -> Loaded:
     decided: tuple[Decision, ...] = ()
     text = ""
     try:
-        text = port.read_text(encoding="utf-8")
+        text = read_plain_text(port)
     except (OSError, UnicodeDecodeError) as error:
         faults.append(Diagnostic("PRT955", f"cannot read the port {port}: {error}", Span(str(port), 0)))
     try:
@@ -251,7 +252,7 @@ def load(port: Path, config: PortConfig | None = None) -> Loaded:
     cuda_path = Path(os.path.normpath(port.parent / record.source))
     cuda = None
     try:
-        cuda = cuda_path.read_text(encoding="utf-8")
+        cuda = read_plain_text(cuda_path)
     except (OSError, UnicodeDecodeError) as error:
         faults.append(_missing_source(cuda_path, error))
     ported = cuda
@@ -263,7 +264,7 @@ def load(port: Path, config: PortConfig | None = None) -> Loaded:
     for file in dict.fromkeys(name for r in regions for name, _ in r.elsewhere):
         path = Path(os.path.normpath(port.parent / file))
         try:
-            headers[file] = tuple(lines_of(path.read_text(encoding="utf-8")))
+            headers[file] = tuple(lines_of(read_plain_text(path)))
         except (OSError, UnicodeDecodeError) as error:
             headers[file] = ()
             faults.append(_missing_source(path, error))

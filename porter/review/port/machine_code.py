@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 import porter.corpus
+from porter.plain_files import read_plain_text
 from porter.syntax import module_tree
 
 _LOC = re.compile(r"^[ \t]*\.loc\s+(\d+)\s+(\d+)[^\n]*", re.MULTILINE)
@@ -134,7 +135,7 @@ def _library() -> dict[str, dict[str, tuple[int, int, frozenset[str]]]]:
                 node.end_lineno or node.lineno,
                 frozenset(_called(node)),
             )
-            for node in module_tree(path.read_text(encoding="utf-8")).body
+            for node in module_tree(read_plain_text(path)).body
             if isinstance(node, ast.FunctionDef)
         }
         for path in sorted(root.rglob("*.py"))

@@ -24,11 +24,15 @@ class EmulatorBackend:
     checked: tuple[str, ...] = (
         "out-of-bounds", "misaligned", "uninitialised-read", "read-only-write", "shared-race", "global-race",
         "missing-fence", "divergent-barrier", "divergent-sync", "deadlock",
+        "early-access",
     )  # fmt: skip
 
     fuses = True  # runs a Build with `fused` as it says
     sm_count = 8  # of the emulated GPU: launches that fill the machine stay small
     schedules: tuple[int, ...] = (0, 1, 2)
+
+    def __init__(self, budget: int = BUDGET) -> None:
+        self.budget = budget  # thread-instructions of a launch, about
 
     def run(
         self,
@@ -42,29 +46,44 @@ class EmulatorBackend:
     ) -> RunResult:
         """One launch, in place. What the emulator does not model comes back as `error`."""
         start = time.perf_counter()
+        try:
+            given = [as_argument(a) for a in arguments]
+            found, result = self.emulate(build, shape, given, schedule, checks, fill, variables)
+        except ptx.PtxError as error:
+            return RunResult(error=str(error), seconds=time.perf_counter() - start)
+        return RunResult(found, time.perf_counter() - start, int(result.counts.get("thread_instructions", 0)))
+
+    def emulate(
+        self,
+        build: Build,
+        shape: LaunchShape,
+        arguments: Sequence[object],
+        schedule: int = 0,
+        checks: bool = True,
+        fill: int = 0,
+        variables: Mapping[str, HostBuffer] | None = None,
+    ) -> tuple[tuple[Violation, ...], ptx.Result]:
+        """As `run`, with arguments as ptx.launch takes them and all that it tells. Raises PtxError."""
         switches = ptx.Checks(
             uninitialised=checks, shared_races=checks, global_races=checks, bounds=True, alignment=True, fill=fill
         )
-        try:
-            module = fused_module(build.ptx, build.entry, build.fused) if build.fused else module_of(build.ptx)
-            result = ptx.launch(
-                module,
-                build.entry,
-                shape.grid,
-                shape.block,
-                [as_argument(a) for a in arguments],
-                smem_bytes=shape.smem,
-                cooperative=shape.cooperative,
-                cluster=shape.cluster,
-                checks=switches,
-                seed=schedule,
-                budget=BUDGET,
-                variables=as_variables(variables),
-            )
-        except ptx.PtxError as error:
-            return RunResult(error=str(error), seconds=time.perf_counter() - start)
-        found = tuple(_violation(v) for v in result.violations)
-        return RunResult(found, time.perf_counter() - start, int(result.counts.get("thread_instructions", 0)))
+        module = fused_module(build.ptx, build.entry, build.fused) if build.fused else module_of(build.ptx)
+        result = ptx.launch(
+            module,
+            build.entry,
+            shape.grid,
+            shape.block,
+            arguments,
+            smem_bytes=shape.smem,
+            cooperative=shape.cooperative,
+            cluster=shape.cluster,
+            checks=switches,
+            seed=schedule,
+            budget=self.budget,
+            variables=as_variables(variables),
+            overlapped=shape.use_pdl,
+        )
+        return tuple(_violation(v) for v in result.violations), result
 
     def tapped(
         self,

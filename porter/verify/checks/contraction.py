@@ -41,6 +41,23 @@ def fusible(build: Build) -> Counter[str]:
         return Counter()
 
 
+#: largest relative rounding error of a product, by the type of its sum
+_ROUNDING = {"f16": 2.0**-11, "f16x2": 2.0**-11, "bf16": 2.0**-8, "bf16x2": 2.0**-8, "f32": 2.0**-24, "f64": 2.0**-53}
+
+
+def choice_of_products(original: Build, port: Build) -> float:
+    """What ptxas's choice may change on a GPU, relative to a product: both sides have sums of two plain products.
+
+    ptxas fuses one product and rounds the other, and equal PTX in another order is fused the other way round. 0.0 where
+    no sum has two, or where the sides do not offer the same choices.
+    """
+    sides = fusible(original), fusible(port)
+    if sides[0] != sides[1]:
+        return 0.0
+    kinds = [opcode.removesuffix(" of two").split(".")[-1] for opcode in sides[0] if opcode.endswith(" of two")]
+    return max((2.0 * _ROUNDING.get(kind, 0.0) for kind in kinds), default=0.0)
+
+
 def check(
     subject: Subject,
     results: Sequence[TrialResult],

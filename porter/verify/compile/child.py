@@ -106,6 +106,14 @@ def _launch_shapes(request: dict[str, Any]) -> dict[str, Any]:
     return {"shapes": shapes}
 
 
+def _entry(request: dict[str, Any]) -> dict[str, Any]:
+    """Call the port's torch-facing functions with stand-ins for tensors."""
+    from porter.verify.checks.entry.child import call_all
+
+    module = load_port(Path(request["port"]), request["sources"])
+    return call_all(module, request, lambda error: _failure(error, request["port"]), "torch" in sys.modules)
+
+
 def _names(request: dict[str, Any]) -> dict[str, Any]:
     """Look library names up without importing the port."""
     from porter.verify.checks.names import resolve
@@ -143,7 +151,7 @@ def _line(error: BaseException, text: str, port: str) -> int:
 
 def serve(requests: Any, answers: Any) -> None:
     """Answer requests until there are none. Runs in a fenced child."""
-    operations = {"compile": _compile, "launch_shapes": _launch_shapes, "names": _names}
+    operations = {"compile": _compile, "launch_shapes": _launch_shapes, "entry": _entry, "names": _names}
     for line in requests:
         request = json.loads(line)
         start = time.perf_counter()

@@ -9,7 +9,6 @@ import contextlib
 import json
 import os
 import selectors
-import shutil
 import signal
 import socket
 import stat
@@ -21,10 +20,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from porter.corpus.runtime.scratch import Scratch
 from porter.verify.compile.fork_server import ENDED
 
 _ANSWER_BYTES = 32 << 20
 _FILE_BYTES = 256 << 20
+_FOLDER_BYTES = 512 << 20  # of a child's folder; the system only limits each file
+_LOOK_SECONDS = 0.5
 _LOG_LINES, _LOG_BYTES = 8, 4096
 
 
@@ -93,7 +95,8 @@ class Child:
 
     def __init__(self, server: ForkServer, files: Sequence[Path]):
         self.server = server
-        self.folder = Path(tempfile.mkdtemp(prefix="porter-child-"))
+        self._scratch = Scratch("child")
+        self.folder = self._scratch.path
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the child)
         requests, self._requests = os.pipe()
         self._answers, answers = os.pipe()
@@ -123,7 +126,13 @@ class Child:
             selector.register(self._answers, selectors.EVENT_READ)
             data = bytes(self._rest)
             while b"\n" not in data:
-                if not selector.select(max(0.0, deadline - time.monotonic())):
+                ready = selector.select(min(_LOOK_SECONDS, max(0.0, deadline - time.monotonic())))
+                if folder_bytes(self.folder) > _FOLDER_BYTES:
+                    self.close()
+                    raise Died("CRASH", f"the port wrote more than {_FOLDER_BYTES >> 20} MiB into its folder")
+                if not ready and time.monotonic() < deadline:
+                    continue
+                if not ready:
                     self.close()
                     raise Died("TIMEOUT", f"the compiler did not finish within {timeout:g} s")
                 data = os.read(self._answers, 1 << 16)
@@ -191,7 +200,26 @@ class Child:
         for file in (self._requests, self._answers, self._status):
             os.close(file)
         self._log.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self._scratch.close()
+
+
+def folder_bytes(folder: Path) -> int:
+    """What the files below a folder take on the disk. A folder that may not be read counts as full: it hides them."""
+    total = 0
+    todo = [str(folder)]
+    while todo:
+        try:
+            with os.scandir(todo.pop()) as entries:
+                for entry in entries:
+                    with contextlib.suppress(FileNotFoundError):
+                        total += entry.stat(follow_symlinks=False).st_blocks * 512
+                        if entry.is_dir(follow_symlinks=False):
+                            todo.append(entry.path)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            return _FOLDER_BYTES + 1
+    return total
 
 
 def _write_all(file: int, data: bytes) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from porter.corpus.runtime.scratch import Scratch
 from porter.extras import install
 from porter.verify.compile.ptxas import newest_tool
 
@@ -38,7 +38,7 @@ def disassemble(cubin: bytes, entry: str = "") -> tuple[Instruction, ...]:
     tool = find_nvdisasm()
     if tool is None:
         raise RuntimeError(MISSING)
-    with tempfile.TemporaryDirectory(prefix="porter-") as folder:
+    with Scratch() as folder:
         path = Path(folder) / "kernel.cubin"
         path.write_bytes(cubin)
         try:

@@ -9,12 +9,12 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from porter.corpus.runtime import ArtifactCache, digest, read_cubin
+from porter.corpus.runtime.scratch import Scratch
 from porter.verify.compile.toolkit import nvidia_roots
 
 
@@ -97,7 +97,7 @@ def _assembled(ptx: str, arch: str, ptxas: Path | None, *options: str) -> Path |
         return None
 
     def build(folder: Path) -> None:
-        with tempfile.TemporaryDirectory(prefix="porter-ptxas-") as work:
+        with Scratch("ptxas") as work:
             source = Path(work) / "kernel.ptx"
             source.write_text(ptx)
             output = folder / "kernel.cubin"

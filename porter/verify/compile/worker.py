@@ -316,6 +316,24 @@ def launch_shapes(
     return shapes if len(shapes) == len(calls) else [LaunchShape(error="not an answer to each call") for _ in calls]
 
 
+def entry_answers(
+    port_path: str | Path,
+    calls: Sequence[Mapping[str, Any]],
+    timeout: float = 60.0,
+    workers: CompileWorkers | None = None,
+) -> dict[str, Any]:
+    """What each call of the port's torch-facing functions did (see entry.child), {"ok": true, "answers": [...]}; with
+    "ok" false, "error" and "line" say why there is no answer."""
+    path = Path(port_path).resolve()
+    question = {
+        "op": "entry",
+        "port": str(path),
+        "sources": _named(source_closure(path)),
+        "calls": [dict(c) for c in calls],
+    }
+    return (workers or _shared).ask(question, timeout)
+
+
 def _named(closure: Sequence[tuple[Path, str]]) -> list[tuple[str, str]]:
     return [(str(file), sha) for file, sha in closure]
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from porter.verify.emulator.checks import counting
+from porter.verify.emulator.checks.overlap import EarlyAccess
 from porter.verify.emulator.checks.taps import Taps
 from porter.verify.emulator.checks.traffic import TrafficCounter
 from porter.verify.emulator.checks.violations import Checks, Recorder, Violation
@@ -19,6 +20,7 @@ from porter.verify.emulator.decode.program import Program
 from porter.verify.emulator.errors import LaunchError
 from porter.verify.emulator.machine import interpret
 from porter.verify.emulator.machine.accelerate import Accelerator
+from porter.verify.emulator.machine.drawn import Machine, draw
 from porter.verify.emulator.machine.perturb import Perturbation
 from porter.verify.emulator.machine.scheduler import OutOfBudget
 from porter.verify.emulator.machine.wave import Geometry
@@ -29,6 +31,8 @@ from porter.verify.emulator.memory.module_memory import place_module
 from porter.verify.emulator.memory.tensors import tensors_as_buffers
 
 DEFAULT_BUDGET = 20_000_000_000
+# CPU time of a launch without and with a budget given: a few threads do little work in much time
+DEFAULT_SECONDS, MOST_SECONDS = 15.0, 120.0
 Dim3 = tuple[int, int, int]
 
 
@@ -86,6 +90,7 @@ def launch(
     perturb: Perturbation | None = None,
     taps: Taps | None = None,
     variables: Mapping[str, Buffer] | None = None,
+    overlapped: bool = False,
 ) -> Result:
     """Runs one kernel of a module on the CPU.
 
@@ -93,14 +98,15 @@ def launch(
     number, bytes of a struct, or a tuple of buffers (a struct of pointers). smem_bytes: dynamic shared memory.
     resident: blocks that run at once (0: all of a cooperative launch, else what 132 SMs hold or fewer). seed: 0 runs
     in the natural order, any other number draws the order of blocks, of warps and of atomics that meet. budget: an
-    upper bound on work, about thread-instructions; exceeding it is a `budget` violation. taps: records what threads do;
-    the numpy interpreter runs then. variables: the memory of module variables by their names, of their sizes; others
-    start afresh at each launch.
+    upper bound on work, about thread-instructions; exceeding it is a `budget` violation, as is too much CPU time. taps:
+    records what threads do; the numpy interpreter runs then. variables: the memory of module variables by their names,
+    of their sizes; others start afresh at each launch. overlapped: by programmatic dependent launch, so that accesses
+    to global memory before griddepcontrol.wait are `early-access` violations.
     Raises UnsupportedPtx for instructions that are not modelled, LaunchError for a wrong launch.
     """
     return _launch(
         module, entry, grid, block, [args], smem_bytes, cooperative, cluster, checks, seed, backend, budget, resident,
-        perturb, taps, variables,
+        perturb, taps, variables, overlapped,
     )  # fmt: skip
 
 
@@ -161,6 +167,7 @@ def _launch(
     perturb: Perturbation | None,
     taps: Taps | None = None,
     variables: Mapping[str, Buffer] | None = None,
+    overlapped: bool = False,
 ) -> Result:
     started = time.perf_counter()
     checks = checks or Checks()
@@ -168,12 +175,16 @@ def _launch(
     program = lower(module, name)
     rank_args = [tensors_as_buffers(args) for args in rank_args]
     ranks = len(rank_args)
-    geometry = _geometry(program, grid, block, cluster, smem_bytes, ranks)
+    sizes = [int(getattr(getattr(a, "data", None), "nbytes", 0)) for args in rank_args for a in args]
+    machine = draw(seed, [*_dim(grid, "grid"), *_dim(block, "block"), *sizes])
+    geometry = _geometry(program, grid, block, cluster, smem_bytes, ranks, machine)
     span = first_free(module) - GLOBAL_BASE
     space = AddressSpace(GLOBAL_BASE + ranks * span)
     space.module_span = span
     for rank in range(ranks):
         place_module(module, program.globals, space, rank * span, variables)
+    if ranks == 1:
+        space.next = machine.buffers
     parameters = module.declarations[name].params
     for args in rank_args:
         if len(args) != len(parameters):
@@ -191,11 +202,12 @@ def _launch(
         envregs = {1: [p >> 32 for p in places], 2: [p & 0xFFFFFFFF for p in places]}
     recorder = Recorder(module)
     traffic = TrafficCounter() if checks.counts else None
+    early = EarlyAccess(recorder, (GLOBAL_BASE, GLOBAL_BASE + ranks * span)) if overlapped else None
     output: list[str] = []
     resident = interpret.resident_blocks(program, geometry, cooperative, resident)
     if backend not in ("auto", "numpy", "llvm"):
         raise LaunchError(f"unknown backend {backend!r}")
-    plain = ranks == 1 and not (seed or perturb or taps is not None or checks.counts or cooperative)
+    plain = ranks == 1 and not (seed or perturb or taps is not None or checks.counts or cooperative or overlapped)
     plain = plain and not (checks.fill and not checks.uninitialised)  # what is read unseen must be the fill
     if backend == "llvm" and not plain:
         raise LaunchError("the llvm backend has no seeds, perturbation, taps, counts, fill or cooperative launches")
@@ -206,7 +218,8 @@ def _launch(
     try:
         spent, crossed, result.deadlock = interpret.run(
             program, geometry, params, space, checks, recorder, envregs, resident, seed,
-            budget or DEFAULT_BUDGET, perturb, output, accelerator, traffic, taps,
+            budget or DEFAULT_BUDGET, MOST_SECONDS if budget else DEFAULT_SECONDS,
+            perturb, output, accelerator, traffic, taps, early,
         )  # fmt: skip
         if accelerator is not None:
             result.backend = "llvm" if accelerator.used else "numpy"
@@ -226,7 +239,9 @@ def _launch(
     return result
 
 
-def _geometry(program: Program, grid: object, block: object, cluster: object, smem_bytes: int, ranks: int) -> Geometry:
+def _geometry(
+    program: Program, grid: object, block: object, cluster: object, smem_bytes: int, ranks: int, machine: Machine
+) -> Geometry:
     g, b, c = _dim(grid, "grid"), _dim(block, "block"), _dim(cluster, "cluster")  # type: ignore[arg-type]
     threads = b[0] * b[1] * b[2]
     if threads > 1024:
@@ -241,4 +256,4 @@ def _geometry(program: Program, grid: object, block: object, cluster: object, sm
         raise LaunchError(f"{program.entry} allows at most {int(np.prod(most))} threads a block, not {threads}")
     if smem_bytes < 0 or program.dynamic_offset + smem_bytes > 1 << 20:
         raise LaunchError(f"shared memory of {program.dynamic_offset + smem_bytes} bytes is too much")
-    return Geometry(g, b, c, smem_bytes, program, ranks)
+    return Geometry(g, b, c, smem_bytes, program, ranks, machine)

@@ -174,3 +174,14 @@ def init_word(dtype: str, value: float | int) -> int:
     if is_integer(dtype):
         return int(value) & ((1 << (8 * SCALAR_BYTES[dtype])) - 1)
     return int(encode(np.array([value], np.float64), dtype)[0])
+
+
+def host_buffer(spec: BufferSpec, dtype: str, words: np.ndarray) -> HostBuffer:
+    """A contiguous buffer with these words (unsigned, of the dtype's size) inside guard zones, initialised."""
+    allocation = _aligned_bytes(2 * GUARD_BYTES + words.nbytes)
+    guard = 0x5C
+    allocation[:] = guard
+    raw = allocation[GUARD_BYTES : GUARD_BYTES + words.nbytes].view(words.dtype)
+    raw[:] = words
+    poison = poison_word(dtype, np.random.default_rng(0))
+    return HostBuffer(spec, dtype, words.shape, (1,), allocation, raw, guard, poison)

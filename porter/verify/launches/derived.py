@@ -65,6 +65,16 @@ def is_legal(value: int, listed: frozenset[int]) -> bool:
     return not (powers and value & (value - 1))
 
 
+def legal_near(value: int, listed: frozenset[int], upwards: bool = True) -> int:
+    """The nearest size from `value` on (or down) that has what the listed ones have in common; not bounded by them."""
+    factor = max(math.gcd(*listed), 1)
+    several = [v for v in listed if v > 1]
+    if len(several) > 1 and all(v & (v - 1) == 0 for v in several):
+        power = 1 << max(value - 1, 0).bit_length()
+        return power if upwards or power == value else power >> 1
+    return -(-value // factor) * factor if upwards else value // factor * factor
+
+
 def derived_trials(
     case: Case, instance: CaseInstance, values: Mapping[str, Value], constants: frozenset[int], seed: int
 ) -> list[Trial]:
@@ -164,7 +174,7 @@ def _draw(rng: random.Random, near: Sequence[int], listed: frozenset[int]) -> in
 
 def point_of(
     case: Case,
-    instance: CaseInstance,
+    instance: CaseInstance | None,
     values: Mapping[str, Value],
     sizes: Mapping[str, int],
     scalars: Mapping[str, str],
@@ -172,11 +182,11 @@ def point_of(
 ) -> Point | None:
     """The point of the case at these base sizes, with these of the scalars' expressions and null pointers.
 
-    None where the instance's `when` does not hold or an expression does not evaluate.
+    None where the instance's `when` does not hold (if there is one) or an expression does not evaluate.
     """
     try:
         point = case.point_with(sizes, scalars, values, null)
-        if instance.when and not expressions.evaluate(instance.when, point.names(values)):
+        if instance is not None and instance.when and not expressions.evaluate(instance.when, point.names(values)):
             return None
     except (PorterError, ExprError):
         return None

@@ -26,6 +26,7 @@ one launch, each in the way that makes sense for its distribution.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -33,8 +34,10 @@ import numpy as np
 
 from porter.case import expressions
 from porter.case.expressions import ExprError, Value
-from porter.case.reader import FLOAT_NAMES, BufferSpec, Case, Point
+from porter.case.reader import FLOAT_NAMES, BufferSpec, Case, Point, span_of
 from porter.ir import SCALAR_BYTES
+from porter.model import Diagnostic, PorterError
+from porter.source import Span
 from porter.verify.launches.buffers import Buffers, HostBuffer, allocate, generator, is_integer, storage, words_to_int
 from porter.verify.launches.symbol_values import fill_fixed
 from porter.verify.numerics.formats import decode, encode
@@ -98,6 +101,20 @@ class _Request:
     main: bool  # scenarios of scale act on the main inputs only: weights stay of ordinary size
 
 
+def _check_memory(case: Case, point: Point, values: Mapping[str, Value]) -> None:
+    """Raise PorterError PRT967 where the buffers of a point would take more than a quarter of the machine's memory."""
+    most = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
+    needed = sum(
+        span_of(point.shapes[b.name], point.strides[b.name]) * SCALAR_BYTES[b.dtype_at(values)]
+        for b in case.buffers
+        if b.name in point.shapes
+    )
+    if needed > most:
+        message = f"buffers at {point} need {needed / (1 << 30):.1f} GiB, more than a quarter of this machine's memory"
+        span = Span(str(case.path), 0)
+        raise PorterError(Diagnostic("PRT967", message, span, help="give the case smaller sizes"))
+
+
 def make_inputs(
     case: Case,
     point: Point,
@@ -110,6 +127,7 @@ def make_inputs(
 
     Raises PorterError where `low` or `high` do not evaluate, or an integer input has no `high`.
     """
+    _check_memory(case, point, values)
     buffers = allocate(case, point, values, seed, misaligned)
     reads = [b for b in buffers.values() if b.spec.is_read and b.name not in point.null]
     for buffer in reads:

@@ -96,6 +96,7 @@ def derive(
     spec: ToleranceSpec | None = None,
     contracts: bool = False,
     terms: int = 1,
+    products: float = 0.0,
 ) -> Tolerance:
     """The tolerance of one output buffer.
 
@@ -103,7 +104,8 @@ def derive(
     the approximate instructions of each. On one backend equal instructions give equal results, so only those that one
     side alone uses widen the comparison; against the float64 reference all of them count.
     `contracts`: see adds_products. `terms`: the longest row that a thread may sum by itself: in the same order on both
-    sides, so it counts against the float64 reference only.
+    sides, so it counts against the float64 reference only. `products`: the relative error of a product that ptxas may
+    round on one side and fuse on the other (0.0: it has no such choice, or both sides ran as the PTX says).
     """
     summed = 2.0 * math.sqrt(max(reduction, 1)) * EPS32 if reduction > 1 else 0.0
     differing = sum(APPROX_ERROR[a] for a in original ^ port)
@@ -113,12 +115,15 @@ def derive(
         ulp = row = 0.0
         share = 1.0
         parts.append("integers and codes are exact" if not dtype.startswith(("f", "bf")) else f"compare = {compare}")
-    elif reduction > 1 or differing or contracts:
+    elif reduction > 1 or differing or contracts or products:
         if contracts:
             summed = max(summed, 2.0 * EPS32)
+        summed = max(summed, products)
         ulp = 1.0 if dtype in ("f16", "bf16") else 4.0
         row = summed + differing
-        share = 0.999 if dtype in ("f16", "bf16") else 0.0
+        share = 0.999 if dtype in ("f16", "bf16") and not products else 0.0
+        if products:
+            parts.append("sums of two products, of which ptxas fuses either")
         if reduction > 1:
             parts.append(f"sums of up to {reduction} terms")
         if contracts and reduction <= 1:

@@ -364,6 +364,7 @@ def test_group_shapes_are_lists_in_torch():
 ELEMENTS = (
     {"vec": 16, "rows": 4, "threads": 64, "prefetch": True, "stream": False, "lead": 3},
     {"vec": 8, "rows": 2, "threads": 32, "prefetch": False, "stream": True, "lead": 0},
+    {"vec": 8, "rows": 4, "threads": 128, "prefetch": True, "stream": False, "lead": 3},
 )
 ROWS = (
     {"threads": 64, "rows": 2, "prefetch": "rows", "lead": 2},
@@ -372,7 +373,7 @@ ROWS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("choice", ELEMENTS, ids=lambda c: str(c["vec"]))
+@pytest.mark.parametrize("choice", ELEMENTS, ids=lambda c: f"{c['vec']}x{c['rows']}")
 @pytest.mark.parametrize("scale", ["one", "columns", "rows", "blocks", "int8", "azp", "groups", "int8 groups"])
 def test_what_the_tuner_may_choose_for_elements(choice, scale):
     x, out = torch.randn(9, 768).bfloat16(), torch.zeros(9, 768, dtype=torch.int8 if "int8" in scale else E4M3)

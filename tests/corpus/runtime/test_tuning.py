@@ -81,6 +81,35 @@ def test_a_table_changes_the_kernel(tables):
     assert before != 64 and kernel.rows.threads == 64
 
 
+ELEMENT_WISE = ["static_scaled_fp8_quant", "static_scaled_int8_quant", "per_token_group_fp8_quant", "mxfp8_quantize",
+                "scaled_fp4_quant", "nvfp4_dequantize"]  # fmt: skip
+
+
+@pytest.mark.parametrize("device", [H200, Device("sm_90a", 78, "a smaller one"), Device("sm_100a", 148, "NVIDIA B200")])
+@pytest.mark.parametrize("name", ELEMENT_WISE)
+def test_without_a_table_much_work_makes_large_blocks_and_little_work_many(tables, name, device):
+    """Blocks of a few KB are started no quicker than the memory could move them."""
+
+    def elements(tokens):
+        choice = tune.plan_choice(tune.Case(name, (("hidden", 4096),), tokens, "bf16"), device, {})[1].default
+        return choice["rows"], choice["threads"] * choice["rows"] * choice["vec"]
+
+    assert elements(8192)[1] >= 4096 and elements(8192)[0] <= 4
+    assert elements(128)[0] == 1 and 128 * 4096 // elements(128)[1] >= device.sm_count
+
+
+def test_the_scale_of_all_numbers_takes_one_block_or_two_launches_where_kernels_overlap(tables, monkeypatch):
+    def launches(tokens):
+        case = tune.Case("dynamic_scaled_fp8_quant", (("hidden", 4096),), tokens, "bf16")
+        choice = tune.plan_choice(case, H200, {})[1].default
+        return choice["launches"], choice["most"] // H200.sm_count
+
+    monkeypatch.setenv("PORTER_PDL", "1")
+    assert [launches(t) for t in (1, 16, 1024, 8192)] == [(1, 0), (2, 4), (2, 4), (2, 8)]
+    monkeypatch.setenv("PORTER_PDL", "0")
+    assert launches(1024)[0] == 1  # a second launch that starts late costs more than the barrier
+
+
 def test_the_shipped_tables_can_be_read():
     for path in tuning.FOLDER.glob("*.json"):
         head, entries = tuning.read(path)

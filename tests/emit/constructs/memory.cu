@@ -211,3 +211,40 @@ __global__ void where_it_failed(int* i, unsigned* u, float* f, int n) {
   if (i[t] == 0x7fffffff && n < -5) printf("%s:%d: %5.2f%% of %s\n", __FILE__, __LINE__, f[t], __func__);
   i[t] += 1;
 }
+// Atomics of vectors: each element is added atomically, also where the old values are wanted.
+__global__ void vector_atomics(int* i, unsigned* u, float* f, int n) {
+  int t = threadIdx.x;
+  __shared__ __half2 halves[4];
+  if (t < 4) halves[t] = __floats2half2_rn(0.0f, 1.0f);
+  __nv_bfloat162* low = reinterpret_cast<__nv_bfloat162*>(u + 256);
+  float2* pairs = reinterpret_cast<float2*>(f + 256);
+  float4* fours = reinterpret_cast<float4*>(f + 320);
+  if (t < 8) {
+    u[t + 256] = 0;
+    pairs[t] = make_float2(0.0f, 2.0f);
+    fours[t] = make_float4(0.0f, 1.0f, 2.0f, 3.0f);
+  }
+  __syncthreads();
+  atomicAdd(&halves[t & 3], __floats2half2_rn((float)(t % 4), 0.5f));
+  atomicAdd(fours + (t & 7), make_float4((float)t, -1.0f, 0.5f, 2.0f));
+  if (t < 8) {
+    float2 old = atomicAdd(pairs + t, make_float2(1.0f, (float)t));
+    __nv_bfloat162 before = atomicAdd(low + t, __floats2bfloat162_rn((float)t, 3.0f));
+    i[t + 256] = (int)(__low2float(before) + 5.0f * old.y);
+  }
+  __syncthreads();
+  if (t < 4) f[t + 384] = __low2float(halves[t]) + 100.0f * __high2float(halves[t]);
+}
+// Offsets of type size_t that go back: 2^64 less a constant.
+__global__ void unsigned_offsets(int* i, unsigned* u, float* f, int n) {
+  constexpr size_t W = 32;
+  int t = threadIdx.x;
+  float* p = f + 400 - W * 4;
+  p[t] = f[t] * 2.0f;
+  float* q = f + 2 * (size_t)n + (300 - W * 5);
+  q[t] += 1.0f;
+  unsigned long long back = 0 - W;
+  i[t + 256] = *(i + 100 + back + (size_t)(t & 31));
+  int* r = i + 320;
+  r[W - 2 * W + t + 64] = t;
+}

@@ -16,6 +16,7 @@ from porter.verify.checks import contraction
 from porter.verify.conclude import InstanceRun, numerics_verdict
 from porter.verify.execute import Subject, run_trial
 from porter.verify.launches.trials import choose_trials
+from porter.verify.numerics.tolerance import derive
 
 CASE = """kernel = "k"
 [sizes]
@@ -154,3 +155,22 @@ def test_machine_code_is_counted_where_it_can_be_read():
     assert contraction.machine_counts(Build("port", "", "k", "sm_90a", cubin)) == {"FFMA": 1}
     rounded = cubin_of(kernel(ROUNDED, "f32"), "sm_90a")
     assert contraction.machine_counts(Build("port", "", "k", "sm_90a", rounded)) == {"FMUL": 1, "FADD": 1}
+
+
+def built(body: str, kind: str) -> Build:
+    return Build("k", kernel(body, kind), "k", "sm_90a")
+
+
+@pytest.mark.parametrize(("kind", "rounding"), [("f16", 2.0**-10), ("bf16", 2.0**-7), ("f32", 2.0**-23)])
+def test_on_a_gpu_either_product_of_two_may_be_the_fused_one(kind, rounding):
+    """Seen on an H200: both sides have one sum of two products, and ptxas fused the other product in the port."""
+    assert contraction.choice_of_products(built(TWO, kind), built(TWO, kind)) == rounding
+    tolerance = derive(kind, "close", products=rounding)
+    assert tolerance.row == rounding and tolerance.bit_equal == 0.0 and "ptxas fuses either" in tolerance.why
+
+
+@pytest.mark.parametrize("kind", ["f16", "bf16", "f32"])
+@pytest.mark.parametrize("sides", [(PLAIN, PLAIN), (TWO, TWO_ROUNDED), (TWO_ROUNDED, TWO_ROUNDED), (TWO, PLAIN)])
+def test_a_gpu_has_no_choice_where_the_sides_offer_none(kind, sides):
+    assert contraction.choice_of_products(*(built(side, kind) for side in sides)) == 0.0
+    assert derive(kind, "close").exact

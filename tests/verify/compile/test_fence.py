@@ -103,6 +103,42 @@ BELOW_PYTHON = {
     "programs": ("assert libc.system(b'true') != 0 and libc.execv(b'/bin/true', None) < 0", seccomp),
     "signals": ("assert libc.kill(os.getppid(), 0) < 0 and libc.kill(-1, 0) < 0", seccomp),
     "limits": ("assert libc.setrlimit(9, (ctypes.c_ulong * 2)(1 << 50, 1 << 50)) < 0", seccomp),
+    "modes": (
+        "key = b'{home}/.ssh/id_rsa'\n"
+        "assert libc.chmod(key, 0) < 0 and libc.fchmodat(-100, key, 0, 0) < 0\n"
+        "assert libc.syscall(452, -100, key, 0, 0) < 0\n"
+        "file = os.open(os.__file__, os.O_RDONLY)\n"
+        "assert libc.fchmod(file, 0o644) < 0 and libc.fchown(file, -1, -1) < 0 and libc.futimens(file, None) < 0",
+        seccomp,
+    ),
+    "owners": (
+        "key = b'{home}/.ssh/id_rsa'\n"
+        "assert libc.chown(key, -1, -1) < 0 and libc.lchown(key, -1, -1) < 0\n"
+        "assert libc.fchownat(-100, key, -1, -1, 0) < 0",
+        seccomp,
+    ),
+    "times": (
+        "key = b'{home}/.ssh/id_rsa'\n"
+        "assert libc.utime(key, None) < 0 and libc.utimes(key, None) < 0 and libc.utimensat(-100, key, None, 0) < 0",
+        seccomp,
+    ),
+    "attributes": (
+        "key = b'{home}/.ssh/id_rsa'\n"
+        "assert libc.setxattr(key, b'user.x', b'1', 1, 0) < 0 and ctypes.get_errno() == 1\n"
+        "assert libc.removexattr(key, b'user.x') < 0 and ctypes.get_errno() == 1\n"
+        "flags = ctypes.c_long(0x40)\n"
+        "assert libc.ioctl(os.open(os.__file__, 0), ctypes.c_ulong(0x40086602), ctypes.byref(flags)) < 0\n"
+        "assert ctypes.get_errno() == 1",
+        seccomp,
+    ),
+    "priorities": (
+        "parent = os.getppid()\n"
+        "assert libc.setpriority(0, parent, 19) < 0 and libc.sched_setscheduler(parent, 0, None) < 0\n"
+        "mask = ctypes.create_string_buffer(b'\\x01', 128)\n"
+        "assert libc.sched_setaffinity(parent, 128, mask) < 0 and ctypes.get_errno() == 1\n"
+        "assert libc.prlimit(parent, 0, (ctypes.c_ulong * 2)(1, 1), None) < 0 and ctypes.get_errno() == 1",
+        seccomp,
+    ),
     "debugging": ("assert libc.ptrace(16, os.getppid(), 0, 0) < 0", seccomp),
 }
 
@@ -114,6 +150,25 @@ def test_the_system_refuses_what_goes_round_python(workers, tmp_path, home, name
     result = compile_with(LIBC + BELOW_PYTHON[name][0].format(home=home), workers, tmp_path)
     assert result.ok, result.error
     assert (home / ".ssh" / "id_rsa").read_text() == "secret key" and sorted(os.listdir(home)) == [".ssh"]
+
+
+FULL = """
+n = 0
+while True:
+    {inside}
+    with open(os.path.join({folder}, str(n)), 'wb') as f:
+        for _ in range(100): f.write(b'x' * (1 << 20))
+    n += 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("inside", "folder"),
+    [("pass", "os.environ['HOME']"), ("d = os.path.join(os.environ['HOME'], str(n) + 'd'); os.mkdir(d)", "d")],
+)
+def test_a_folder_that_grows_without_end_ends_the_child(workers, tmp_path, inside, folder):
+    result = compile_with(FULL.format(inside=inside, folder=folder), workers, tmp_path)
+    assert not result.ok and "more than 512 MiB" in result.error, result.error
 
 
 def test_threads_and_its_own_folder_are_left_to_it(workers, tmp_path):

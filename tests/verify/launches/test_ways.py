@@ -8,6 +8,7 @@ import pytest
 
 from porter.agents.runs.session import translation
 from porter.case.instances import instance_values
+from porter.case.model import LaunchShape
 from porter.case.reader import load_case
 from porter.config import PortConfig
 from porter.verify.launches.ways import MOST, OwnLaunch, ways_of
@@ -42,7 +43,7 @@ def test_arms_of_min_max_conditions_and_divisors():
     assert (at.grid, at.block) == ((4, 9, 1), (32, 1, 1))
 
 
-NOT_ARITHMETIC = ("(helper(rows),), (1,)", "(rows // 0,), (1,)", "(rows.x,), (1,)", "rows, (1,)[0:]")
+NOT_ARITHMETIC = ("(helper(rows),), (1,)", "(rows // 0,), (1,)", "(rows.x,), (1,)", "(input(),), (1,)")
 
 
 @pytest.mark.parametrize("returned", NOT_ARITHMETIC)
@@ -53,7 +54,8 @@ def test_what_is_not_arithmetic_is_not_guessed(returned):
 
 def test_no_launch_config_or_code_in_it():
     assert ways_of("x = 1\n") is None
-    assert ways_of(port("(1,), (1,)", "    for i in range(3):\n        pass\n")) is None
+    endless = ways_of(port("(1,), (1,)", "    while True:\n        pass\n"))
+    assert endless is not None and endless.at({"rows": 1, "cols": 1}) is None
 
 
 @pytest.mark.parametrize(
@@ -74,6 +76,58 @@ def test_launches_beyond_the_case(returned, differs, largest, refused):
     assert bool(where) is refused
     assert max((max(t.point.sizes.values()) for t in trials), default=0) == largest
     assert all(t.derived and t.point.elements <= MOST for t in trials)
+
+
+BOUNDS = {
+    "if": ("(rows, 1, 1)", "    if rows > 64:\n        rows = 64\n"),
+    "tuple": ("((rows, 64)[rows > 64], 1, 1)", ""),
+    "sorted": ("(sorted((1, rows, 64))[1], 1, 1)", ""),
+    "range": ("(len(range(0, rows, 1 + rows // 65)), 1, 1)", ""),
+    "product": ("(rows * (rows <= 64) + 64 * (rows > 64), 1, 1)", ""),
+    "loop": ("(n, 1, 1)", "    n = 0\n    while n < rows and n < 64:\n        n += 1\n"),
+    "for": ("(n, 1, 1)", "    n = 0\n    for i in range(min(rows, 64)):\n        n = i + 1\n"),
+    "shift": ("(rows & 63 if rows >> 6 else rows, 1, 1)", ""),
+    "modulo": ("(rows - (rows % 97 == 96), 1, 1)", ""),
+    "one size": ("(rows - (rows == 4097), 1, 1)", ""),
+    "table": ("({True: 64, False: rows}[rows > 64], 1, 1)", ""),
+    "divmod": ("(divmod(rows, 65)[0] * 64 or rows, 1, 1)", ""),
+    "comprehension": ("(min([rows] + [64 for _ in range(rows // 65)]), 1, 1)", ""),
+}
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_a_bound_is_found_however_it_is_written(name):
+    """The launch is not the case's from some size on, and a launch beyond it is added."""
+    returned, before = BOUNDS[name]
+    launch = own(f"{returned}, (1024, 1, 1)", before)
+    assert launch.differs()
+    trials, where = launch.more_trials([], seed=1)
+    shown = [t for t in trials if not launch.is_the_cases(t.point, grid_only=True)]
+    assert shown or where, [str(t.point) for t in trials]
+
+
+def test_where_a_comparison_turns_is_found_by_bisection():
+    launch = own("(rows if rows * 3 + 5 < 3 * 12347 else 1, 1, 1), (1024, 1, 1)")
+    assert launch.differs()
+    assert {12345, 12346} <= {p.sizes["rows"] for p in launch.around}
+
+
+def test_a_helper_and_constants_of_the_module_are_read():
+    text = "BOUND = 64\n\ndef few(n, most=BOUND):\n    return n if n < most else most\n\n"
+    ways = ways_of(text + port("(few(rows), 1, 1), (1,)"))
+    assert ways is not None and ways.at({"rows": 99, "cols": 1}).grid == (64, 1, 1)
+    assert 64 in ways.constants
+
+
+def test_a_launch_that_cannot_be_read_is_judged_by_its_values():
+    """Answers come from the port itself: a factor that shows only where nothing can be run is refused."""
+    case = load_case(TASK)
+
+    def ask(points):
+        return [LaunchShape((min(p.sizes["rows"], 2_000_000), 1, 1), (1024, 1, 1)) for p in points]
+
+    launch = OwnLaunch(case, case.instances[0], {}, ways_of(port("(secret(rows), 1, 1), (1024,)")), 132, ask)
+    assert launch.differs() and launch.more_trials([], seed=1)[1]
 
 
 def test_what_the_original_cannot_show_either_is_not_asked_for(tmp_path):

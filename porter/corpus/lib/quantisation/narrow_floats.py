@@ -6,9 +6,9 @@ Eight e2m1 codes are a word, the first in the lowest four bits.
 
 from cutlass import Float32, Uint32
 
-from porter.corpus.lib.floats import add_rn, fmin, mul_rn
+from porter.corpus.lib.floats import add_rn, fma, fmax, fmin, mul_rn
 from porter.corpus.lib.inline import pure
-from porter.corpus.lib.integers import imin, select
+from porter.corpus.lib.integers import byte_perm, imin, select
 from porter.corpus.lib.packed import pack_e4m3
 
 E2M1_MAX = 6.0
@@ -54,30 +54,35 @@ def from_e8m0(code, hardware=False):
 
 def pack_e2m1(values, hardware=False):
     """Float32 values (a multiple of 8) as e2m1 codes, eight to a word: to the nearest, ties to even, at most 6; NaN
-    is 6. `cvt.rn.satfinite.e2m1x2.f32`, or integer rounding of the bits."""
+    is 6. `cvt.rn.satfinite.e2m1x2.f32`, or `fma.rn.f32` and `add.rn.f32` that round to whole codes, and `prmt.b32`."""
     if hardware:
         pairs = [f"cvt.rn.satfinite.e2m1x2.f32 b{i}, ${2 * i + 2}, ${2 * i + 1};" for i in range(4)]
         text = f"{{ .reg .b8 b0, b1, b2, b3; {' '.join(pairs)} mov.b32 $0, {{b0, b1, b2, b3}}; }}"
         return tuple(pure(text, Uint32, *values[i : i + 8]) for i in range(0, len(values), 8))
-    words = []
-    for i in range(0, len(values), 8):
-        word = _e2m1(values[i])
-        for j, v in enumerate(values[i + 1 : i + 8], 1):
-            word = word | (_e2m1(v) << (4 * j))
-        words.append(word)
-    return tuple(words)
+    return tuple(_e2m1_word(values[i : i + 8]) for i in range(0, len(values), 8))
 
 
-def _e2m1(x):
-    """The e2m1 code of one value, Uint32."""
-    size = fmin((x.bitcast(Uint32) & Uint32(_MAGNITUDE)).bitcast(Float32), Float32(E2M1_MAX))
-    # from 1 on: the float32 with one bit of mantissa left, its exponent 127 moved to 1
-    b = size.bitcast(Uint32)
-    normal = ((b + Uint32(0x001FFFFF) + ((b >> 22) & 1)) >> 22) - Uint32(252)
-    # below: halves, counted by adding a number whose last place is one half
-    small = add_rn(size, Float32(6291456.0)).bitcast(Uint32) & Uint32(3)
-    code = select(size < Float32(1.0), small, normal)
-    return code | select(x == x, (x.bitcast(Uint32) >> 28) & Uint32(8), Uint32(0))
+_WHOLE = 12582912.0  # 1.5 * 2^23: what is added to it is rounded to a whole number, the last bits of the sum
+_WHOLE_BITS = 0x4B400000
+
+
+def _e2m1_word(values):
+    """Eight e2m1 codes. Over |x| a code is min(2 |x|, |x| + 2, |x| / 2 + 4), rounded to the nearest whole number, ties
+    to even: one `fma` or `add` rounds each piece (and rounding keeps their order), on the pipe that has time left."""
+    word, clamped = Uint32(0), [fmax(fmin(v, Float32(E2M1_MAX)), Float32(-E2M1_MAX)) for v in values]  # NaN: 6
+    for v in reversed(clamped):
+        size = abs(v)
+        low = fmin(fma(size, Float32(2.0), Float32(_WHOLE)), add_rn(size, Float32(_WHOLE + 2.0)))
+        word = word * 16 + fmin(low, fma(size, Float32(0.5), Float32(_WHOLE + 4.0))).bitcast(Uint32)
+    known = sum(_WHOLE_BITS << (4 * i) for i in range(8)) & 0xFFFFFFFF
+    even, odd = (_sign_bytes([v.bitcast(Uint32) for v in clamped[i::2]]) for i in (0, 1))
+    return (word - Uint32(known)) | (even & Uint32(0x08080808)) | (odd & Uint32(0x80808080))
+
+
+def _sign_bytes(four):
+    """A word whose bytes are 255 where a number is negative, else 0 (three `prmt.b32`)."""
+    low, high = (byte_perm(four[i], four[i + 1], 0x00FB) for i in (0, 2))
+    return byte_perm(low, high, 0x5410)
 
 
 def unpack_e2m1(words, hardware=False):

@@ -11,8 +11,7 @@ from porter.corpus.runtime.two_phases import Costs, one_launch
 
 _THREADS = 1024  # of a block: one of them fits into an SM whatever its registers, so all blocks of a launch run at once
 _KEPT = 8  # vectors of 16 bytes, of 64 registers
-# What sets the scale to zero is a launch too.
-_COSTS = Costs(launch_us=2 * Costs.launch_us, launch_pdl_us=2 * Costs.launch_pdl_us)
+_COSTS = Costs(launch_us=2 * Costs.launch_us)  # what sets the scale to zero is a launch too
 
 
 @dataclass(frozen=True)
@@ -28,8 +27,10 @@ class TensorSpread:
 
 def spread_tensor(device: Device, op: str, dtype: str, rows: int, length: int, vec: int) -> TensorSpread:
     """The tuning table's choice, or a rule: one block where its threads can keep all numbers in four vectors each; else
-    one launch with a barrier where `two_phases.one_launch` says so, which is while most numbers stay in registers.
-    Blocks of one launch are never more than SMs."""
+    two launches if the second may start while the first ends: it finds in L2 what the first has read, and on an H200
+    (bench/results/one_or_two_launches.json) that is quicker than a barrier in most shapes, and at most 4 % slower in
+    the others. Without such starts, one launch with a barrier where `two_phases.one_launch` says so, which is while
+    most numbers stay in registers. Blocks of one launch are never more than SMs."""
     vectors = rows * (length // vec)
 
     def one(threads: int, most: int, kept: int | None = None) -> dict[str, Any]:
@@ -42,6 +43,9 @@ def spread_tensor(device: Device, op: str, dtype: str, rows: int, length: int, v
 
     if vectors <= 4 * _THREADS:
         default = one(min(_THREADS, max(32, _power(vectors))), 1)
+    elif device.pdl:
+        # all threads of an SM in blocks of 256 are twice `_THREADS`: worth their start if each has much to do
+        default = two(256, 2 if vectors > _KEPT * _THREADS * device.sm_count else 1)
     else:
         nbytes = vectors * vec * {"f32": 4}.get(dtype, 2)
         again = max(0, nbytes - device.sm_count * _THREADS * _KEPT * 16)

@@ -1,6 +1,7 @@
 """Does the port do the work itself, and is it nothing but a port? A look at its text; nothing is imported or run.
 
-An allow-list, in parts: the text, the language, the imports, state between calls, torch, and what is launched. What
+An allow-list, in parts: the text, the language, the imports, state between calls, torch, what is launched, and what
+the machine is asked. What
 the list cannot know (what a name of a library really is) the check `names` looks up, still before anything is run.
 """
 
@@ -17,6 +18,7 @@ from porter.verify.checks.honesty.finding import PLAIN, Finding, host_functions,
 from porter.verify.checks.honesty.imports import check_imports
 from porter.verify.checks.honesty.language import check_host_attributes, check_language
 from porter.verify.checks.honesty.launches import check_launches, offered_instances
+from porter.verify.checks.honesty.machine import check_machine
 from porter.verify.checks.honesty.state import check_state
 from porter.verify.checks.honesty.tensors import check_tensors
 from porter.verify.checks.honesty.text import check_text
@@ -62,3 +64,4 @@ def _checks(tree: ast.Module, text: str) -> Iterator[Finding]:
     yield from check_state(tree)
     yield from check_tensors(tree)
     yield from check_launches(tree)
+    yield from check_machine(tree)

@@ -39,7 +39,6 @@ def check_launches(tree: ast.Module) -> Iterator[Finding]:
             yield Finding(function.lineno, f"nothing uses the launch function {name}", help)
         yield from _launch_function(function, tree, kernels, jits)
     yield from _kernel_objects(tree)
-    yield from _questions(tree)
     for host in host_functions(tree):
         yield from _returns_before_launch(host)
 
@@ -125,18 +124,6 @@ def _host_code(
             elif isinstance(node, ast.Name) and node.id in plain and node.id not in seen | kernels.keys():
                 seen.add(node.id)
                 todo.append(jits.get(node.id) or plain[node.id])
-
-
-def _questions(tree: ast.Module) -> Iterator[Finding]:
-    """A test for one number of multiprocessors: the emulated machine has one that no GPU has."""
-    for node in walk(tree):
-        if not isinstance(node, ast.Compare) or all(
-            isinstance(o, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for o in node.ops
-        ):
-            continue
-        if any(isinstance(n, ast.Call) and dotted(n.func).endswith("sm_count") for n in walk(node)):
-            help = "scale with the number of multiprocessors, do not test for one"
-            yield Finding(node.lineno, f"asks which machine it runs on: `{ast.unparse(node)}`", help)
 
 
 def _kernel_objects(tree: ast.Module) -> Iterator[Finding]:

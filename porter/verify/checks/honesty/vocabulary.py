@@ -134,7 +134,7 @@ HOST_METHODS = TENSOR_METHODS | words(
     " bytes name lower upper removeprefix removesuffix split strip bit_length is_integer as_integer_ratio __init__"
 )
 # What host code may give a tensor to, beside `runtime`, KERNEL, torch's listed names and functions of the port.
-TAKES_TENSORS = words("len isinstance type tuple list dict zip enumerate repr print hasattr getattr")
+TAKES_TENSORS = words("len isinstance tuple list dict zip enumerate repr print hasattr getattr")
 # Attributes of a tensor whose value is no tensor.
 SIZES = words(
     "shape dtype device ndim layout is_cuda itemsize nbytes data_ptr size stride dim numel element_size is_contiguous"

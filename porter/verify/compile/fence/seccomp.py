@@ -23,7 +23,8 @@ _FORBIDDEN: dict[str, tuple[int | None, int | None]] = {
     "pidfd_send_signal": (424, 424), "pidfd_getfd": (438, 438), "ptrace": (101, 117), "process_vm_readv": (310, 270),
     "process_vm_writev": (311, 271), "process_madvise": (440, 440), "setrlimit": (160, 164), "mount": (165, 40),
     "umount2": (166, 39), "pivot_root": (155, 41), "chroot": (161, 51), "unshare": (272, 97), "setns": (308, 268),
-    "open_tree": (428, 428), "move_mount": (429, 429), "fsopen": (430, 430), "fsconfig": (431, 431),
+    "open_tree": (428, 428), "open_tree_attr": (467, 467), "move_mount": (429, 429),
+    "fsopen": (430, 430), "fsconfig": (431, 431),
     "fsmount": (432, 432), "fspick": (433, 433), "mount_setattr": (442, 442), "open_by_handle_at": (304, 265),
     "init_module": (175, 105), "finit_module": (313, 273), "delete_module": (176, 106), "kexec_load": (246, 104),
     "kexec_file_load": (320, 294), "reboot": (169, 142), "swapon": (167, 224), "swapoff": (168, 225),
@@ -33,9 +34,26 @@ _FORBIDDEN: dict[str, tuple[int | None, int | None]] = {
     "request_key": (249, 218), "keyctl": (250, 219), "io_uring_setup": (425, 425), "io_uring_enter": (426, 426),
     "io_uring_register": (427, 427), "msgget": (68, 186), "semget": (64, 190), "shmget": (29, 194),
     "mq_open": (240, 180), "iopl": (172, None), "ioperm": (173, None),
+    # what belongs to a file beside its content: Landlock knows nothing of it, whatever folder the file is in
+    "chmod": (90, None), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452), "chown": (92, None),
+    "fchown": (93, 55), "lchown": (94, None), "fchownat": (260, 54), "utime": (132, None), "utimes": (235, None),
+    "futimesat": (261, None), "utimensat": (280, 88), "setxattr": (188, 5), "lsetxattr": (189, 6),
+    "fsetxattr": (190, 7), "setxattrat": (463, 463), "removexattr": (197, 14), "lremovexattr": (198, 15),
+    "fremovexattr": (199, 16), "removexattrat": (466, 466), "file_setattr": (469, 469),
+    # how the system treats other processes, or this one
+    "setpriority": (141, 140), "ioprio_set": (251, 30), "sched_setparam": (142, 118), "sched_setscheduler": (144, 119),
+    "sched_setattr": (314, 274), "sched_setaffinity": (203, 122), "migrate_pages": (256, 238),
+    "move_pages": (279, 239), "setpgid": (109, 154),
+    "setsid": (112, 157), "kcmp": (312, 272), "process_mrelease": (448, 448),
+    "setuid": (105, 146), "setgid": (106, 144), "setreuid": (113, 145), "setregid": (114, 143),
+    "setresuid": (117, 147), "setresgid": (119, 149), "setgroups": (116, 159), "capset": (126, 91),
+    "vhangup": (153, 58), "syslog": (103, 116), "nfsservctl": (180, 42), "lookup_dcookie": (212, 18),
+    "name_to_handle_at": (303, 264), "inotify_init": (253, None), "inotify_init1": (294, 26),
 }  # fmt: skip
 _MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}  # column above, AUDIT_ARCH_*
 _CLONE, _CLONE3, _KILL, _TGKILL, _PRLIMIT = (56, 220), (435, 435), (62, 129), (234, 131), (302, 261)
+_IOCTL = (16, 29)
+_FILE_FLAGS = (0x40086602, 0x401C5820)  # FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR: need no more than a file open for reading
 _CLONE_THREAD = 0x00010000
 _X32 = 0x40000000  # first number of the other system call table of x86-64
 
@@ -53,7 +71,8 @@ def has_seccomp() -> bool:
 
 
 def forbid_calls() -> bool:
-    """No network, no new processes (threads may be), no signals to others, no raised limits. False: not possible here.
+    """No network, no new processes (threads may be), no signals to others, no raised limits, no changes of what files
+    are beside their content. False: not possible here.
 
     Holds for this thread and all that it starts; cannot be undone.
     """
@@ -93,6 +112,10 @@ def _program(machine: str, pid: int) -> list[_Instruction]:
     for numbers in (_KILL, _TGKILL):
         found += [(_JUMP_EQUAL, 0, 4, numbers[column]), (_LOAD, 0, 0, _ARGUMENTS), (_JUMP_EQUAL, 1, 0, pid), refuse,
                   allow]  # fmt: skip
+    found += [
+        (_JUMP_EQUAL, 0, 5, _IOCTL[column]), (_LOAD, 0, 0, _ARGUMENTS + 8), (_JUMP_EQUAL, 2, 0, _FILE_FLAGS[0]),
+        (_JUMP_EQUAL, 1, 0, _FILE_FLAGS[1]), allow, refuse,
+    ]  # fmt: skip
     # prlimit64 reads limits, and sets them where its third argument is not null
     found += [
         (_JUMP_EQUAL, 0, 6, _PRLIMIT[column]), (_LOAD, 0, 0, _ARGUMENTS + 16), (_JUMP_EQUAL, 0, 3, 0),

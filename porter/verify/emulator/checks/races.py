@@ -87,6 +87,8 @@ class RaceChecker:
         wave.sync_observers.append(self.sync)
 
     def sync(self, kind: str, lanes: np.ndarray, id_: int) -> None:
+        if kind == "dependency":
+            return
         warps = np.unique(lanes // WARP)
         if kind == "warp":
             self.order.warp_barrier(warps)

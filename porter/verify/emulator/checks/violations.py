@@ -26,6 +26,7 @@ class Checks:
 KINDS = (
     "out-of-bounds", "misaligned", "uninitialised-read", "read-only-write", "shared-race", "global-race",
     "missing-fence",  # a race of which a flag tells the order, without release, acquire, fence or scope
+    "early-access",  # before griddepcontrol.wait, in a launch that overlaps the kernel before it
     "divergent-barrier", "divergent-sync", "deadlock", "trap", "assert", "budget",
 )  # fmt: skip
 

@@ -333,7 +333,7 @@ def fence(site: Site, frame: Frame, i: Instr) -> list[Step]:
 def hint(site: Site, frame: Frame, i: Instr) -> list[Step]:
     if i.base == "brkpt":
         raise UnsupportedPtx(i.opcode, i.line)
-    return [Hint(i)]
+    return [Hint(i, waits=i.base == "griddepcontrol" and "wait" in i.mods)]
 
 
 @decoder("createpolicy")

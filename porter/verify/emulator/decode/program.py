@@ -196,7 +196,12 @@ class HostCall(Step):
 
 @dataclass(slots=True)
 class Hint(Step):
-    """An instruction without effect on results: prefetch, nanosleep, griddepcontrol..."""
+    """An instruction without effect on results: prefetch, nanosleep, griddepcontrol...
+
+    `waits`: it is griddepcontrol.wait, which matters in launches that overlap the kernel before.
+    """
+
+    waits: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from porter.verify.emulator.checks.ordering import GPU, LEVELS
+from porter.verify.emulator.checks.overlap import EarlyAccess
 from porter.verify.emulator.checks.races import RaceChecker
 from porter.verify.emulator.checks.taps import Taps
 from porter.verify.emulator.checks.traffic import TrafficCounter
@@ -34,7 +35,7 @@ from porter.verify.emulator.machine.accelerate import Accelerator
 from porter.verify.emulator.machine.environment import Env
 from porter.verify.emulator.machine.evaluate import Runner, compile_move, compile_pure, guarded
 from porter.verify.emulator.machine.hostcalls import compile_hostcall
-from porter.verify.emulator.machine.scheduler import Budget, Scheduler
+from porter.verify.emulator.machine.scheduler import Budget, OutOfBudget, Scheduler
 from porter.verify.emulator.machine.warps import compile_warp
 from porter.verify.emulator.machine.wave import Geometry, Wave
 from porter.verify.emulator.memory.access import compile_copy, compile_load, compile_store
@@ -55,6 +56,12 @@ def _compile_fence(step: Fence) -> Runner:
             observer("fence", e.ids, level)
 
     return fence
+
+
+def _dependency(e: Env) -> None:
+    """griddepcontrol.wait: what the kernel before wrote can be seen from here on."""
+    for observer in e.wave.sync_observers:
+        observer("dependency", e.ids, 0)
 
 
 # what operands of types that an instruction does not take make its implementation stumble over
@@ -101,7 +108,9 @@ def _compile(step: Step, algebra: NumpyAlgebra, output: list[str], taps: Taps | 
         case Fence():
             run = _compile_fence(step)
         case Hint():
-            return None
+            if not step.waits:
+                return None
+            run = _dependency
         case _:
             raise UnsupportedPtx(step.source.opcode, step.source.line)
     if taps is not None and run is not None:
@@ -159,15 +168,19 @@ def run(
     resident: int,
     seed: int,
     limit: int,
+    seconds: float,
     perturb: Any,
     output: list[str],
     accelerator: Accelerator | None,
     traffic: TrafficCounter | None,
     taps: Taps | None = None,
+    early: EarlyAccess | None = None,
 ) -> tuple[Budget, int, bool]:
     """Runs the whole grid. Returns executions per segment, barriers crossed, and whether a deadlock was met."""
     runners = _runners(program, perturb, output, taps)
-    budget = Budget(len(program.segments), limit)
+    budget = Budget(len(program.segments), limit, seconds)
+    if geometry.ranks * geometry.blocks * geometry.block_threads > limit:
+        raise OutOfBudget  # before a list of the blocks is made
     order = geometry.order()
     rng = np.random.default_rng(seed) if seed else None
     orders = [order + rank * geometry.blocks for rank in range(geometry.ranks)]
@@ -186,6 +199,8 @@ def run(
             wave.taps = taps
             if traffic is not None:
                 traffic.watch(wave)
+            if early is not None:
+                early.watch(wave)
             if checks.shared_races or checks.global_races:
                 RaceChecker(program, wave, checks.shared_races, checks.global_races, race_memory)
 

@@ -11,6 +11,7 @@ from porter.verify.emulator.checks.violations import Checks, Recorder
 from porter.verify.emulator.decode.ir import Instr
 from porter.verify.emulator.decode.program import Program
 from porter.verify.emulator.decode.types import PtxType
+from porter.verify.emulator.machine.drawn import USUAL, Machine
 from porter.verify.emulator.memory.buffers import AddressSpace, Region
 
 WARP = 32
@@ -39,8 +40,17 @@ class BarrierTap(Protocol):
 class Geometry:
     """Sizes of a launch, shared by its waves."""
 
-    def __init__(self, grid: Dim, block: Dim, cluster: Dim, dynamic_shared: int, program: Program, ranks: int = 1):
-        self.grid, self.block, self.cluster = grid, block, cluster
+    def __init__(
+        self,
+        grid: Dim,
+        block: Dim,
+        cluster: Dim,
+        dynamic_shared: int,
+        program: Program,
+        ranks: int = 1,
+        machine: Machine = USUAL,
+    ):
+        self.grid, self.block, self.cluster, self.machine = grid, block, cluster, machine
         self.block_threads = block[0] * block[1] * block[2]
         self.warps = -(-self.block_threads // WARP)
         self.padded = self.warps * WARP
@@ -157,8 +167,10 @@ class Wave:
         found = self._specials.get(name)
         if found is None:
             if name.startswith(("clock", "globaltimer")):
-                self.clock += 16
-                value = self.clock >> 32 if name in ("clock_hi", "globaltimer_hi") else self.clock
+                machine = self.geometry.machine
+                self.clock += machine.tick + self.clock % 7
+                value = self.clock + (machine.time if name.startswith("g") else machine.clock)
+                value = value >> 32 if name in ("clock_hi", "globaltimer_hi") else value
                 bits = 64 if name in ("clock64", "globaltimer") else 32
                 return np.array([value & ((1 << bits) - 1)], np.uint64 if bits == 64 else np.uint32)
             found = self._specials[name] = self._make_special(name)
@@ -198,7 +210,7 @@ class Wave:
             return values if self.rank_of is None else values[self.rank_of]
         single = {
             "nwarpid": g.warps,
-            "nsmid": 132,
+            "nsmid": g.machine.sms,
             "cluster_nctarank": g.cluster_blocks,
             "dynamic_smem_size": g.dynamic_shared,
             "total_smem_size": g.shared_size,
@@ -212,14 +224,15 @@ class Wave:
             value = one(single[name])
             return value != 0 if name == "is_explicit_cluster" else value
         if name in ("gridid", "current_graph_exec"):
-            return np.zeros(1, np.uint64)
+            return np.array([g.machine.grid_id], np.uint64)
         if name.startswith("pm"):
-            return np.zeros(1, np.uint64 if name.endswith("_64") else u32)
+            noise = g.machine.noise
+            return np.array([noise], np.uint64) if name.endswith("_64") else one(noise & 0xFFFFFFFF)
         one_bit = np.left_shift(np.uint64(1), lane.astype(np.uint64))
         per_thread = {
             "laneid": lambda: lane,
             "warpid": lambda: (self.ids % g.padded) // WARP,
-            "smid": lambda: self.blocks[self.slot_of] % g.blocks % 132,
+            "smid": lambda: g.machine.smid(self.blocks[self.slot_of] % g.blocks),
             "cluster_ctarank": lambda: self.slot_of % g.cluster_blocks,
             "lanemask_eq": lambda: one_bit,
             "lanemask_lt": lambda: one_bit - 1,

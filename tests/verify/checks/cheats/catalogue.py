@@ -1,7 +1,7 @@
 """The cheats: how each changes a true port, and the check that is meant to catch it. None where it does not apply.
 
-Those on the host side are in the function that takes torch tensors, which only a GPU would run: reading has to find
-them. Those on the device side compute something else than they should: running has to.
+Those on the host side are in the function that takes torch tensors: reading has to find them, or calling it
+(entry_faults.py). Those on the device side compute something else than they should: running has to.
 """
 
 from __future__ import annotations
@@ -331,11 +331,11 @@ def _(port: Port, case: Case) -> Port | None:
 
 @cheat("knows-the-shapes", "right at the sizes of the case, zeros at others", NUMERICS)
 def _(port: Port, case: Case) -> Port | None:
-    sizes = {name: values for name, values in _listed(case).items() if name in _size_parameters(port, case)}
+    sizes = {name: values for name, values in _listed(case).items() if name in size_parameters(port, case)}
     if not sizes:
         return None
     name, values = next(iter(sizes.items()))
-    parameter = _size_parameters(port, case)[name]
+    parameter = size_parameters(port, case)[name]
     known = " | ".join(f"({parameter} == {v})" for v in values)
     changed = scaled_stores(port, case)
     if changed is None:
@@ -355,7 +355,7 @@ def _listed(case: Case) -> dict[str, list[int]]:
     return found
 
 
-def _size_parameters(port: Port, case: Case) -> dict[str, str]:
+def size_parameters(port: Port, case: Case) -> dict[str, str]:
     """Size to the kernel's integer parameter that is that size."""
     found = {}
     for name, choices in case.scalars:

@@ -15,9 +15,11 @@ from porter.model import Diagnostic, Verdict
 from porter.pipeline.stages import Run, choose_kernels, find_case, parse, translate
 from porter.verify.backends.emulator import EmulatorBackend
 from porter.verify.backends.interface import Argument, Build, RunResult
+from porter.verify.checks.entry.check import check_entry
 from porter.verify.checks.honesty import check_honesty
 from porter.verify.launches.buffers import HostBuffer
 from porter.verify.run import VerifyRequest, verify_port
+from tests.verify.checks.cheats.in_process import ask
 from tests.verify.checks.cheats.text import Port
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -63,6 +65,14 @@ def run(of: Subject, text: str, folder: Path, seed: int | None = None, **changes
     path = folder / f"{of.name}.py"
     path.write_text(text, encoding="utf-8")
     return verify_port(replace(of.request, port_path=path, seed=seed, **changes))  # type: ignore[arg-type]
+
+
+def called(of: Subject, text: str, folder: Path, only: Sequence[int] = ()) -> Verdict:
+    """What `entry` says of a text, whose torch-facing functions are called in this process."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{of.name}.py"
+    path.write_text(text, encoding="utf-8")
+    return check_entry(path, text, of.case, of.request.info, only, ask)
 
 
 class Spy(EmulatorBackend):

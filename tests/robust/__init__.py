@@ -1,0 +1,1 @@
+"""Inputs that nobody means well with: porter answers each with one message and leaves nothing behind."""

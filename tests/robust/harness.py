@@ -1,0 +1,163 @@
+"""Runs `porter` on an input as the shell would, from a warm process that forks: what it said, took and left behind."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.robust.inputs import Input
+
+CPU_SECONDS = 20.0
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended. `faults` is what it must not have done."""
+
+    code: int
+    cpu: float
+    text: str
+    faults: tuple[str, ...]
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        return tuple(sorted(set(re.findall(r"\bPRT\d{3}\b", self.text))))
+
+
+def warm() -> None:
+    """Import what every run needs, so that a run costs what its input costs."""
+    import porter.cli
+    import porter.pipeline.stages
+    import porter.report.render
+    import porter.verify.emulate_case
+    from porter.frontend.parse import clang_compat
+
+    porter.cli.build_parser()
+    clang_compat.cindex.Index.create()
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def run(given: Input, seconds: float = 300.0) -> Outcome:
+    """One input in a folder of its own. `seconds` is wall time, for what neither ends nor uses the CPU."""
+    folder = Path(tempfile.mkdtemp(prefix="robust-"))  # no TemporaryDirectory: the fork would delete it at its end
+    try:
+        (folder / "work").mkdir()
+        (folder / "tmp").mkdir()
+        given.write(folder / "work")
+        pid = os.fork()
+        if not pid:
+            _child(folder, given.command)
+        status, cpu, late = _wait(pid, seconds)
+        text = (folder / "said").read_text(encoding="utf-8", errors="replace")
+        faults = _faults(status, cpu, late, text, folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    code = os.waitstatus_to_exitcode(status)
+    return Outcome(code, cpu, text, tuple(faults))
+
+
+def _child(folder: Path, command: tuple[str, ...]) -> None:
+    try:
+        said = os.open(folder / "said", os.O_WRONLY | os.O_CREAT, 0o600)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(said, 1)
+        os.dup2(said, 2)
+        sys.stdout = os.fdopen(1, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
+        sys.stderr = os.fdopen(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
+        os.setsid()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        os.chdir(folder / "work")
+        os.environ["TMPDIR"] = str(folder / "tmp")
+        tempfile.tempdir = None
+        sys.argv = ["porter", *command]
+        from porter.cli import main
+
+        try:
+            code = main()
+        except SystemExit as error:
+            code = error.code if isinstance(error.code, int) else 1
+        _at_exit()
+        os._exit(code)
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(70)
+
+
+def _at_exit() -> None:
+    """What the interpreter does at the end of a process, which this one leaves by _exit."""
+    import atexit
+
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+
+
+def _wait(pid: int, seconds: float) -> tuple[int, float, bool]:
+    deadline = time.monotonic() + seconds
+    while True:
+        ended, status, usage = os.wait4(pid, os.WNOHANG)
+        if ended:
+            return status, usage.ru_utime + usage.ru_stime, False
+        if time.monotonic() > deadline:
+            os.killpg(pid, signal.SIGKILL)
+            _, status, usage = os.wait4(pid, 0)
+            return status, usage.ru_utime + usage.ru_stime, True
+        time.sleep(0.01)
+
+
+def _faults(status: int, cpu: float, late: bool, text: str, folder: Path) -> list[str]:
+    found = []
+    code = os.waitstatus_to_exitcode(status)
+    if late:
+        found.append("no answer")
+    elif code not in (0, 1, 2):
+        found.append(f"exit code {code}")
+    if "Traceback (most recent call last)" in text or "Exception ignored" in text:
+        found.append("traceback")
+    if "PRT950" in text:
+        found.append("internal error")
+    if code == 2 and not re.search(r"PRT\d{3}|usage:", text):
+        found.append("no message")
+    if cpu > CPU_SECONDS:
+        found.append(f"{cpu:.1f} s of CPU time")
+    left = sorted(p.name for p in (folder / "tmp").iterdir())
+    left += sorted(p.name for p in (folder / "work").rglob("*.tmp"))
+    if left:
+        found.append(f"left behind: {', '.join(left)}")
+    found += _orphans()
+    return found
+
+
+def _orphans() -> list[str]:
+    """Processes of the run that are still there: as subreaper this one becomes their parent."""
+    deadline = time.monotonic() + 5.0
+    while True:
+        try:
+            ended, _ = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return []
+        if ended:
+            continue
+        if time.monotonic() > deadline:
+            children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+            for child in children:
+                os.kill(int(child), signal.SIGKILL)
+            return [f"{len(children)} processes left behind"]
+        time.sleep(0.02)
+
+
+def crashes(folder: Path) -> None:
+    """Drop the tracebacks that runs have kept."""
+    shutil.rmtree(folder / "crashes", ignore_errors=True)
