@@ -11,21 +11,25 @@ from dataclasses import fields
 from typing import Any
 
 from porter import ir
-from porter.emit.definitions import Shown
+from porter.emit.definitions import Shown, declared_often
 from porter.emit.generic import ConstVariants, InstanceIf
-from porter.patterns.names import Names, declared
+from porter.patterns.names import Names, assigned_names, declared
 
 _STATIC = (ir.Const, ConstVariants, ir.Unary, ir.Binary, ir.Cast, ir.Select)
 
 
-def _is_static(s: Any) -> bool:
-    """A condition over constants, which decides at trace time."""
-    return isinstance(s, ir.If) and all(isinstance(n, _STATIC) for n in ir.walk(s.cond))
+def _constants(body: tuple[ir.Stmt, ...]) -> set[str]:
+    """Variables whose value is known at trace time."""
+    changing = assigned_names(body) | declared_often(body)
+    found: set[str] = set()
+    for n in ir.walk(body):
+        if isinstance(n, ir.Decl) and n.init is not None and n.name not in changing and _is_constant(n.init, found):
+            found.add(n.name)
+    return found
 
 
-def _arms(s: Any) -> list[Any]:
-    """What need not be taken in a statement."""
-    return [n for n in ir.walk(s) if isinstance(n, InstanceIf) or _is_static(n)]
+def _is_constant(e: ir.Expr, constants: set[str]) -> bool:
+    return all(isinstance(n, _STATIC) or (isinstance(n, ir.Var) and n.name in constants) for n in ir.walk(e))
 
 
 def separate_arms(body: tuple[ir.Stmt, ...], shown: Shown) -> Shown:
@@ -41,6 +45,7 @@ class _Arms:
         outside = {n.name for n in ir.walk(body) if isinstance(n, ir.Var) and n.name not in shown}
         self.names = Names({*shown.values(), *outside})
         self.declarations = Counter(declared(body))
+        self.constants = _constants(body)
 
     def list(self, body: tuple[Any, ...], maybe: set[str], sure: set[str]) -> None:
         """`maybe`: shown names declared so far in arms that need not be taken; `sure`: in what is always read. Both are
@@ -52,7 +57,7 @@ class _Arms:
                 for _, arm in s.arms:
                     self.list(arm, set(maybe), set(sure))
                 maybe |= self.declared(s)
-            elif _is_static(s):
+            elif self.is_static(s):
                 self.list(s.then, set(maybe), set(sure))
                 self.list(s.orelse, set(maybe), set(sure))
                 maybe |= self.declared(s)
@@ -61,9 +66,17 @@ class _Arms:
             else:
                 self.rename(s, maybe - sure)
                 self.inside(s, maybe, sure)
-                in_arms = {key for arm in _arms(s) for key in declared(arm)}
+                in_arms = {key for arm in self.arms(s) for key in declared(arm)}
                 maybe |= {self.shown[key] for key in in_arms}
                 sure |= {self.shown[key] for key in declared(s) if key not in in_arms}
+
+    def is_static(self, s: Any) -> bool:
+        """A branch that is decided at trace time."""
+        return isinstance(s, ir.If) and _is_constant(s.cond, self.constants)
+
+    def arms(self, s: Any) -> tuple[Any, ...]:
+        """What need not be taken in a statement."""
+        return tuple(n for n in ir.walk(s) if isinstance(n, InstanceIf) or self.is_static(n))
 
     def declared(self, s: Any) -> set[str]:
         return {self.shown[key] for key in declared(s)}

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from porter import ir
 from porter.emit import spelling
-from porter.emit.expressions.ranges import upper
+from porter.emit.expressions.ranges import Intervals, fits, upper
 from porter.emit.generic import Variants, variants
 from porter.emit.layout import Leaf, align_of, leaf
 from porter.emit.text import BUILTIN_NAMES, Scope, Text
@@ -24,11 +24,13 @@ class TypeWriter:
         self.s = scope
         self._known: dict[tuple[str, int], tuple[ir.Expr, Any]] = {}  # by question and node, which it keeps alive
         self._bounds: dict[int, tuple[ir.Expr, int | None]] = {}
+        self._intervals: Intervals = {}
 
     def forget(self) -> None:
         """Answers hold for one statement: the next one may know other bounds and constants."""
         self._known.clear()
         self._bounds.clear()
+        self._intervals.clear()
 
     def once(self, write: Callable[[ir.Expr], T], e: ir.Expr) -> T:
         """What `write` says of a node, asked once a statement."""
@@ -38,6 +40,10 @@ class TypeWriter:
             found = self._known[key] = (e, write(e))
         answer: T = found[1]
         return answer
+
+    def fits(self, e: ir.Expr) -> bool:
+        """ranges.fits with what the scope knows of its variables."""
+        return fits(e, self.s.ranges, self._intervals)
 
     def upper(self, e: ir.Expr) -> int | None:
         """ranges.upper with what the scope knows of its variables."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from porter import ir
 from porter.emit.expressions.places import PlaceWriter
-from porter.emit.expressions.ranges import INT_MAX, fits, upper
+from porter.emit.expressions.ranges import INT_MAX, upper
 from porter.emit.generic import ConstVariants
 from porter.emit.text import ADD, AND, COMPARE, OR, PRECEDENCE, Text, is_null_constant
 
@@ -69,7 +69,7 @@ class CastWriter(PlaceWriter):
         zeros, C with its sign."""
         signed = [ir.SCALAR_BYTES[k] for k in from_kinds if k in SIGNED]
         widest = max((ir.SCALAR_BYTES[k] for k in kinds if k in UNSIGNED), default=0)
-        if not signed or min(signed) >= widest or upper(e, self.s.bounds) is not None:
+        if not signed or min(signed) >= widest or self.upper(e) is not None:
             return x.text
         return f"Int{8 * widest}({x.text})"
 
@@ -97,7 +97,7 @@ class CastWriter(PlaceWriter):
     def wrapped(self, e: ir.Expr, text: Text) -> Text:
         """Integer arithmetic at trace time, wrapped to the type of `e` where its exact result may not fit in it."""
         kinds = self.kinds(e.type)
-        if kinds <= {"bool"} or self.is_float(e.type) or fits(e, self.s.ranges):
+        if kinds <= {"bool"} or self.is_float(e.type) or self.fits(e):
             return text
         if len(kinds) > 1:
             return Text(f"{self.dtype(e.type)}({text.text})")

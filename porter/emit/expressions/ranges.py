@@ -33,6 +33,7 @@ BUILTINS = {
 
 # Answers by node (its id), with the node so that it lives as long.
 Answers = dict[int, tuple[ir.Expr, int | None]]
+Intervals = dict[int, tuple[ir.Expr, Range | None]]
 
 
 def upper(e: ir.Expr, known: dict[str, int], answers: Answers | None = None) -> int | None:
@@ -111,18 +112,23 @@ def _lower(e: ir.Expr, default: int = 1) -> int:
 # ---------------------------------------------------------------- arithmetic at trace time
 
 
-def interval(e: ir.Expr, known: Mapping[str, Range]) -> Range | None:
-    """(smallest, largest) value that an integer expression can have; None for other types. `known`: those of variables,
-    by key."""
-    whole = _widest(e.type)
-    found = _exact(e, known) if whole is not None else None
-    return whole if found is None or not _within(found, e.type) else found
+def interval(e: ir.Expr, known: Mapping[str, Range], answers: Intervals | None = None) -> Range | None:
+    """(smallest, largest) value that an integer expression can have; None for other types.
+
+    `known`: those of variables, by key; `answers`: what was asked before with the same.
+    """
+    answers = {} if answers is None else answers
+    if id(e) not in answers:
+        whole = _widest(e.type)
+        found = _exact(e, known, answers) if whole is not None else None
+        answers[id(e)] = e, whole if found is None or not _within(found, e.type) else found
+    return answers[id(e)][1]
 
 
-def fits(e: ir.Expr, known: Mapping[str, Range]) -> bool:
+def fits(e: ir.Expr, known: Mapping[str, Range], answers: Intervals | None = None) -> bool:
     """Whether the exact result of an operation or conversion certainly is a value of its type: Python's integers, which
     do not wrap, then give what C gives."""
-    found = _exact(e, known)
+    found = _exact(e, known, {} if answers is None else answers)
     return found is not None and _within(found, e.type)
 
 
@@ -141,7 +147,7 @@ def _within(found: Range, t: Any) -> bool:
     return all(x is not None and x[0] <= found[0] and found[1] <= x[1] for x in ranges)
 
 
-def _exact(e: Any, known: Mapping[str, Range]) -> Range | None:
+def _exact(e: Any, known: Mapping[str, Range], answers: Intervals) -> Range | None:
     """Range of the result before it is wrapped to the expression's type."""
     if isinstance(e, ir.Const):
         return (int(e.value), int(e.value)) if isinstance(e.value, int) else None
@@ -153,22 +159,22 @@ def _exact(e: Any, known: Mapping[str, Range]) -> Range | None:
     if isinstance(e, ir.Var):
         return known.get(e.name)
     if isinstance(e, ir.Cast):
-        return interval(e.x, known)
+        return interval(e.x, known, answers)
     if isinstance(e, ir.Select):
-        return _join(interval(e.a, known), interval(e.b, known))
+        return _join(interval(e.a, known, answers), interval(e.b, known, answers))
     if isinstance(e, ir.Intrinsic) and e.name in ("min", "max") and len(e.args) == 2:
-        a, b = interval(e.args[0], known), interval(e.args[1], known)
+        a, b = interval(e.args[0], known, answers), interval(e.args[1], known, answers)
         pick = min if e.name == "min" else max
         return (pick(a[0], b[0]), pick(a[1], b[1])) if a and b else None
     if isinstance(e, ir.Unary):
-        a = interval(e.x, known)
+        a = interval(e.x, known, answers)
         if a is None:
             return None
         return (0, 1) if e.op == "!" else (-a[1], -a[0]) if e.op == "-" else (~a[1], ~a[0])
     if isinstance(e, ir.Binary):
         if e.op in ("<", "<=", ">", ">=", "==", "!=", "&&", "||"):
             return 0, 1
-        a, b = interval(e.a, known), interval(e.b, known)
+        a, b = interval(e.a, known, answers), interval(e.b, known, answers)
         return _operation(e.op, a, b) if a is not None and b is not None else None
     return None
 
