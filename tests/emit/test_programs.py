@@ -87,7 +87,8 @@ def test_programs_have_what_they_are_for() -> None:
 def test_the_committed_sweep_found_no_difference() -> None:
     found = json.loads(RESULT.read_text())
     assert found["programs"] >= ALL
-    mended = {o["seed"] for o in found.get("run_again", ()) if o["kind"] == "equal"}  # after what they showed was mended
+    # run again after what they showed was mended
+    mended = {o["seed"] for o in found.get("run_again", ()) if o["kind"] == "equal"}
     assert {o["seed"] for o in found["not_equal"]} <= mended
     assert found["outcomes"]["equal"] + len(found["not_equal"]) == found["programs"]
 
