@@ -230,7 +230,7 @@ def test_labels_of_distances() -> None:
 def test_the_command_prints_one_document_and_writes_the_page(porter, ports: Path) -> None:
     done = porter("verify", "out/first.py", "--output-format", "junit", "--html", "page.html", "--no-record")
     assert done.returncode == 0, done.stderr
-    assert ElementTree.fromstring(done.stdout).get("tests") == "10"
+    assert ElementTree.fromstring(done.stdout).get("tests") == "11"
     assert (ports.parent / "page.html").read_text().startswith("<!doctype html>")
     assert porter("verify", "out", "--html", "no/such/folder/page.html").returncode == 2
 

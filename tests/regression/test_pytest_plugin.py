@@ -35,7 +35,7 @@ def test_an_item_for_each_port_and_check(ports: Path) -> None:
     (ports.parent / "test_other.py").write_text("def test_other():\n    raise SystemError('not asked for')\n")
     done = run(ports.parent, "--porter", "out", "-q", "-rA", "--porter-seed", "3")
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "2 failed, 16 passed, 2 skipped" in done.stdout, done.stdout
+    assert "2 failed, 18 passed, 2 skipped" in done.stdout, done.stdout
     assert "FAILED out/first.py::numerics" in done.stdout and "FAILED out/first.py::regression" in done.stdout
     assert "PASSED out/second.py::numerics" in done.stdout and "needs a GPU" in done.stdout
     assert "PRT801" in done.stdout and "first.case.toml" in done.stdout and "Traceback" not in done.stdout
@@ -46,13 +46,13 @@ def test_an_item_for_each_port_and_check(ports: Path) -> None:
 def test_a_port_named_by_file_with_other_tests_and_a_choice_of_checks(ports: Path) -> None:
     (ports.parent / "test_other.py").write_text("def test_other():\n    pass\n")
     done = run(ports.parent, "test_other.py", "--porter", "out/second.py", "-q", "-rA", "-k", "other or numerics")
-    assert done.returncode == 0 and "2 passed, 9 deselected" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0 and "2 passed, 10 deselected" in done.stdout, done.stdout + done.stderr
 
 
 def test_an_unreadable_record_is_an_error_of_every_check(ports: Path) -> None:
     record_path(ports / "second.py").write_text("{")
     done = run(ports.parent, "--porter", "out/second.py", "-q")
-    assert done.returncode == 1 and "10 failed" in done.stdout and "PRT955" in done.stdout
+    assert done.returncode == 1 and "11 failed" in done.stdout and "PRT955" in done.stdout
 
 
 def test_what_only_the_record_says_fails_whatever_is_chosen(ports: Path) -> None:
@@ -60,7 +60,7 @@ def test_what_only_the_record_says_fails_whatever_is_chosen(ports: Path) -> None
     record["options"]["define"] = ["factor=1.0f"]
     record_path(ports / "second.py").write_text(json.dumps(record))
     done = run(ports.parent, "--porter", "out/second.py", "-q", "-k", "numerics or performance")
-    assert done.returncode == 1 and "2 failed, 8 deselected" in done.stdout and "PRT966" in done.stdout, done.stdout
+    assert done.returncode == 1 and "2 failed, 9 deselected" in done.stdout and "PRT966" in done.stdout, done.stdout
     (ports.parent / "first.case.toml").write_text((ports.parent / "first.case.toml").read_text() + "# milder\n")
     done = run(ports.parent, "--porter", "out/first.py", "-q", "-k", "numerics")
     assert done.returncode == 1 and "1 failed" in done.stdout and "PRT959" in done.stdout, done.stdout

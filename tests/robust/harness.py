@@ -142,7 +142,7 @@ def _faults(status: int, cpu: float, late: bool, text: str, folder: Path) -> lis
 
 def _orphans() -> list[str]:
     """Processes of the run that are still there: as subreaper this one becomes their parent."""
-    deadline = time.monotonic() + 5.0
+    deadline = time.monotonic() + 30.0  # a busy machine takes its time
     while True:
         try:
             ended, _ = os.waitpid(-1, os.WNOHANG)

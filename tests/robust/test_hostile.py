@@ -216,8 +216,10 @@ def test_nothing_goes_on_when_the_parent_is_ended(tmp_path: Path, number: int) -
     process.send_signal(number)
     process.communicate(timeout=20)
     assert process.returncode == -number
-    time.sleep(0.3)
-    assert not [p for p in Path("/proc").glob("[0-9]*/stat") if _session(p) == process.pid]
+    deadline = time.monotonic() + 20
+    while left := [p for p in Path("/proc").glob("[0-9]*/stat") if _session(p) == process.pid]:
+        assert time.monotonic() < deadline, left
+        time.sleep(0.1)
 
 
 def _session(path: Path) -> int:

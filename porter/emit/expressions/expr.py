@@ -8,6 +8,7 @@ of static text where CuTeDSL would otherwise infer another type.
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 from porter import ir
@@ -326,18 +327,33 @@ class ExprWriter(CastWriter):
             if any(isinstance(t, ir.Struct | ir.Array) for t in variants(a.type, self.s.params.count)):
                 # what a scalar instruction would take of it is its first member
                 return self.hole("PRT502", e.name, f"{e.name} of an aggregate has no translation", e)
-            args.append(self.expr(a).text if kind in "sp" else self.value(a).text)
-        args += _DEFAULTS.get(e.name, ())[len(args) :]
+            args.append(self.expr(a) if kind in "sp" else self.value(a))
+        args += [Text(t) for t in _DEFAULTS.get(e.name, ())[len(args) :]]
         if e.rounded and self.is_half(e.type):
-            return Text(f"lib.rounded({args[0]}, {self.dtype(e.type)})")
+            return Text(f"lib.rounded({args[0].text}, {self.dtype(e.type)})")
+        if row.emit == "{0}":
+            return args[0]
         text = row.emit.replace("{T}", self.dtype(e.type) if "{T}" in row.emit else "")
         if "{A}" in text:
             text = text.replace("{A}", self.dtype(e.args[0].type))
         try:
-            text = text.format(*args)
+            text = _filled(text, args)
         except IndexError:
             return self.hole("PRT503", e.name, f"{e.name} with {len(e.args)} arguments", e)
         return Text(text)
+
+
+_PLACE = re.compile(r"(?<![^(,\[=] )(?<![^(,\[=\s])\{(\d+)\}(?=\s*[),\]]|$)|\{(\d+)\}")
+
+
+def _filled(template: str, args: list[Text]) -> str:
+    """A row's text with its arguments: in parentheses where an operator of the row stands beside them. Raises
+    IndexError."""
+
+    def one(m: re.Match[str]) -> str:
+        return args[int(m.group(1))].text if m.group(1) else args[int(m.group(2))].at(ATOM)
+
+    return _PLACE.sub(one, template)
 
 
 _DEFAULTS = {

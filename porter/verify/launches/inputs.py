@@ -26,6 +26,7 @@ one launch, each in the way that makes sense for its distribution.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +35,7 @@ import numpy as np
 
 from porter.case import expressions
 from porter.case.expressions import ExprError, Value
-from porter.case.reader import FLOAT_NAMES, BufferSpec, Case, Point, span_of
+from porter.case.reader import FLOAT_NAMES, BufferSpec, Case, Point
 from porter.ir import SCALAR_BYTES
 from porter.model import Diagnostic, PorterError
 from porter.source import Span
@@ -102,10 +103,13 @@ class _Request:
 
 
 def _check_memory(case: Case, point: Point, values: Mapping[str, Value]) -> None:
-    """Raise PorterError PRT967 where the buffers of a point would take more than a quarter of the machine's memory."""
+    """Raise PorterError PRT967 where the buffers of a point would take more than a quarter of the machine's memory.
+
+    Rows far apart take only the pages that they are in, so elements count, not what lies between them.
+    """
     most = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
     needed = sum(
-        span_of(point.shapes[b.name], point.strides[b.name]) * SCALAR_BYTES[b.dtype_at(values)]
+        math.prod(point.shapes[b.name]) * SCALAR_BYTES[b.dtype_at(values)]
         for b in case.buffers
         if b.name in point.shapes
     )

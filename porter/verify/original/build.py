@@ -101,8 +101,7 @@ def build_original(
     unit = unit if unit is not None and unit.options == options else parse_source(source, options)
     info = kernel if isinstance(kernel, KernelInfo) else unit.kernel(kernel)
     name = kernel.qualified_name if isinstance(kernel, KernelInfo) else kernel
-    overload = _overload(unit, info)
-    expressions = [f"{overload}::{name}{i}" for i in instances]
+    expressions = [f"{_overload(unit, info, i)}::{name}{i}" for i in instances]
     builder = _Builder(
         SliceUnit(unit), options, name, list(instances), expressions, "cubin" in want, list(flags), timeout, info
     )
@@ -136,12 +135,22 @@ def build_original(
     return builds
 
 
-def _overload(unit: ParsedUnit, info: KernelInfo | None) -> str:
-    """A cast that picks this kernel among plain ones of the same name; "" where there is no choice."""
-    if info is None or info.is_template:
+def _overload(unit: ParsedUnit, info: KernelInfo | None, instance: Instance) -> str:
+    """A cast that picks this kernel among those of the same name; "" where there is no choice."""
+    everything = (*unit.kernels, *unit.header_kernels)
+    if info is None or sum(k.qualified_name == info.qualified_name for k in everything) < 2:
         return ""
-    same = [k for k in (*unit.kernels, *unit.header_kernels) if k.qualified_name == info.qualified_name]
-    return f"(void (*)({', '.join(p.type for p in info.params)}))&" if len(same) > 1 else ""
+    types = [p.type for p in info.params]
+    if info.is_template:
+        from porter.frontend.instances.specialise import try_specialise
+
+        requests = [(info, instance)]
+        _, cursors, _ = try_specialise(unit.source, unit.options, requests, stand_ins=unit.stand_ins)
+        function = cursors.get((info.qualified_name, instance))
+        if function is None:
+            return ""  # NVRTC says what is wrong
+        types = [t.spelling for t in function.type.get_canonical().argument_types()]
+    return f"(void (*)({', '.join(types)}))&"
 
 
 @dataclass

@@ -71,3 +71,13 @@ __global__ void groups(int* i, unsigned* u, float* f, int n) {
   block.sync();
   i[t + 320] = block.size() + block.group_index().x + block.thread_index().x;
 }
+// Functions that the port writes as operators: their arguments are whole, and so is the result.
+__global__ void functions_as_operators(int* i, unsigned* u, float* f, int n) {
+  int t = threadIdx.x;
+  float x = f[t], y = f[t + 64];
+  f[t + 256] = fdividef(x, 1.0f + expf(-y)) * y - x;
+  f[t + 320] = 2.0f / fdividef(x - y, x + 3.0f);
+  f[t + 384] = ldexpf(x + y, (t & 7) - 3) * 2.0f;
+  i[t + 256] = __mul24(i[t] + t, t - 9) - __mul24(i[t + 64], 3 + t);
+  u[t + 256] = 5u - __umul24(u[t] + 7u, u[t + 64] & 0xffu);
+}

@@ -8,6 +8,7 @@ import pytest
 from porter.model import PorterError, Status
 from porter.verify.original.nvrtc import require_nvrtc
 from tests.verify.checks.cheats.catalogue import HONESTY
+from tests.verify.checks.cheats.entry_faults import ENTRY
 from tests.verify.checks.cheats.places import CHEATS, FEW
 from tests.verify.checks.cheats.subjects import knows_the_seed, read, run, sources, subject
 from tools.cheat_sweep import PAGE, RESULT, SEED, page
@@ -58,6 +59,8 @@ def test_run(running, tmp_path, name):
     made = cheat.change(running.port, running.case)
     assert made is not None and made.text != running.port.text
     verdicts = run(running, made.text, tmp_path, launches=6)
+    if cheat.check == ENTRY and failed(verdicts) == [HONESTY]:
+        return  # refused by name already, so that nothing was called
     assert cheat.check in failed(verdicts), verdicts
     said = " ".join(d.message for v in verdicts if v.check == cheat.check for d in v.diagnostics)
     assert cheat.message in said
@@ -68,6 +71,8 @@ def places_caught(of, tmp_path, name):
     made = cheat.change(of.port, of.case)
     assert made is not None and made.text != of.port.text
     verdicts = run(of, made.text, tmp_path, launches=6, explain=False)
+    if cheat.check == ENTRY and failed(verdicts) == [HONESTY]:
+        return  # refused by name already, so that nothing was called
     assert cheat.check in failed(verdicts), verdicts
     said = " ".join(d.message for v in verdicts if v.check == cheat.check for d in v.diagnostics)
     assert cheat.message in said

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 
 from porter.case.reader import Case
+from tests.verify.checks.cheats import entry_faults as entry_faults  # registered first: the page has this order
 from tests.verify.checks.cheats.catalogue import CHEATS, Cheat, scaled_stores, size_parameters
 from tests.verify.checks.cheats.text import Port
 
