@@ -72,7 +72,8 @@ def _wait(child: int) -> int:
     while True:
         info = signal.sigwaitinfo({*PASSED_ON, signal.SIGCHLD})
         if info.si_signo != signal.SIGCHLD:
-            if info.si_code <= 0:  # somebody sent it; what the terminal sends reaches the child as well
+            # What somebody sent goes on. Ctrl-C of the terminal reaches the child as well, its hang-up only the leader.
+            if info.si_code <= 0 or info.si_signo == signal.SIGHUP:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(child, info.si_signo)
             continue

@@ -68,7 +68,7 @@ while b_2 != 0:
 out[i] = a_2"""
     },
     "recursive_power": {
-        "hole-4": "p = Float32(1.0)\nfor k in cutlass.range_constexpr(5):\n    p = p * a[i]\nout[i] = p"
+        "hole-1": "p = Float32(1.0)\nfor k in cutlass.range_constexpr(5):\n    p = p * a[i]\nout[i] = p"
     },
     "function_pointer": {"hole-1": "pass", "hole-3": "x = a[i]\nout[i] = x * x + Float32(1.0)"},
     "reference_result": {

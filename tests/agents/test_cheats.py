@@ -29,7 +29,7 @@ pytest.importorskip("cutlass", reason="needs nvidia-cutlass-dsl")
 DATA = Path(__file__).parent / "data" / "vadd4"
 SUM = "((x & Uint32(0x7F7F7F7F)) + (y & Uint32(0x7F7F7F7F))) ^ ((x ^ y) & Uint32(0x80808080))"
 RIGHT = f"x = Uint32(a[i])\ny = Uint32(b[i])\nout[i] = {SUM}"
-POWER = SOLUTIONS["recursive_power"]["hole-4"]
+POWER = SOLUTIONS["recursive_power"]["hole-1"]
 SHAPES = "seen = (n == 1) | (n == 33) | (n == 300)\n"
 LATER = RIGHT.replace("out[i]", "r") + "\n"
 OTHER_STREAM = """\
@@ -171,7 +171,7 @@ def test_lowered_precision(work):
         shutil.copy(path, work)
     low = POWER.replace("Float32(1.0)", "Float16(1.0)").replace("* a[i]", "* Float16(a[i])")
     code = low.replace("out[i] = p", "out[i] = Float32(p)")
-    edits = [("helpers", "from cutlass import Float16"), ("hole-4", code)]
+    edits = [("helpers", "from cutlass import Float16"), ("hole-1", code)]
     answers, result, _ = tried(edits, "recursive_power.cu")
     told = answers[-1][0]
     assert [line.split()[0] for line in failures(told)] == ["numerics"], told

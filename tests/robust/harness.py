@@ -43,12 +43,13 @@ def warm() -> None:
 
     porter.cli.build_parser()
     clang_compat.cindex.Index.create()
-    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def run(given: Input, seconds: float = 300.0) -> Outcome:
     """One input in a folder of its own. `seconds` is wall time, for what neither ends nor uses the CPU."""
     folder = Path(tempfile.mkdtemp(prefix="robust-"))  # no TemporaryDirectory: the fork would delete it at its end
+    others = _children()  # of other tests in this process
+    _adopt_orphans(True)
     try:
         (folder / "work").mkdir()
         (folder / "tmp").mkdir()
@@ -58,8 +59,9 @@ def run(given: Input, seconds: float = 300.0) -> Outcome:
             _child(folder, given.command)
         status, cpu, late = _wait(pid, seconds)
         text = (folder / "said").read_text(encoding="utf-8", errors="replace")
-        faults = _faults(status, cpu, late, text, folder)
+        faults = _faults(status, cpu, late, text, folder) + _orphans(others)
     finally:
+        _adopt_orphans(False)
         shutil.rmtree(folder, ignore_errors=True)
     code = os.waitstatus_to_exitcode(status)
     return Outcome(code, cpu, text, tuple(faults))
@@ -136,26 +138,29 @@ def _faults(status: int, cpu: float, late: bool, text: str, folder: Path) -> lis
     left += sorted(p.name for p in (folder / "work").rglob("*.tmp"))
     if left:
         found.append(f"left behind: {', '.join(left)}")
-    found += _orphans()
     return found
 
 
-def _orphans() -> list[str]:
-    """Processes of the run that are still there: as subreaper this one becomes their parent."""
+def _adopt_orphans(adopt: bool) -> None:
+    """Become the parent of processes whose own parent ends, or leave them to init again."""
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, int(adopt), 0, 0, 0)
+
+
+def _children() -> set[int]:
+    return {int(pid) for path in Path("/proc/self/task").glob("*/children") for pid in path.read_text().split()}
+
+
+def _orphans(others: set[int]) -> list[str]:
+    """Processes of the run that are still there, by now children of this one."""
     deadline = time.monotonic() + 30.0  # a busy machine takes its time
-    while True:
-        try:
-            ended, _ = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            return []
-        if ended:
-            continue
+    while left := {pid for pid in _children() - others if os.waitpid(pid, os.WNOHANG) == (0, 0)}:
         if time.monotonic() > deadline:
-            children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
-            for child in children:
-                os.kill(int(child), signal.SIGKILL)
-            return [f"{len(children)} processes left behind"]
+            for pid in left:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+            return [f"{len(left)} processes left behind"]
         time.sleep(0.02)
+    return []
 
 
 def crashes(folder: Path) -> None:
