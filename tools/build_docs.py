@@ -131,7 +131,7 @@ half a second, and kept in porter's cache. `porter build` fills the cache ahead 
 there the folder that `PORTER_CACHE` names may be read-only. `porter.corpus.warm_up(list)` takes the same list,
 compiles what is missing and loads it into the process. Choices that were measured on a device are in
 `porter/corpus/tuning`, made by `porter tune`; elsewhere rules from row length, rows and number of SMs decide. After a
-change of these variables or tables in a running process, call `porter.corpus.runtime.ops.forget_plans()`.
+change of these variables or tables in a running process, call `porter.corpus.runtime.ops.clear_plans()`.
 
 Call an operation once for every size before it is captured in a CUDA graph: the first call compiles or loads.
 

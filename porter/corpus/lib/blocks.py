@@ -50,7 +50,7 @@ def combine(a, b, op):
     return smaller(a, b) if op == "min" else larger(a, b)
 
 
-def pairwise(values, join):
+def tree_reduce(values, join):
     """`join` of two over a Python list, by pairs: short chains for the scheduler (no instruction of its own)."""
     while len(values) > 1:
         pairs = [join(a, b) for a, b in zip(values[::2], values[1::2], strict=False)]

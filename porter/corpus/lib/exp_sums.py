@@ -8,7 +8,7 @@ import cutlass
 import cutlass.cute as cute
 from cutlass import Float32, Int32
 
-from porter.corpus.lib.blocks import pairwise
+from porter.corpus.lib.blocks import tree_reduce
 from porter.corpus.lib.cluster import cluster_rank, received, send
 from porter.corpus.lib.floats import exp2_approx_ftz, fmax
 from porter.corpus.lib.integers import select
@@ -52,7 +52,7 @@ def join_exp_sums(top, total, warps: cutlass.Constexpr, blocks: cutlass.Constexp
         index = cutlass.min(lane + 32 * i, parts - 1)
         there = lane + 32 * i < parts
         mine[i] = (select(there, sums[2 * index], whole), select(there, sums[2 * index + 1], terms))
-    whole = warp_max(pairwise([t for t, _ in mine], fmax))
+    whole = warp_max(tree_reduce([t for t, _ in mine], fmax))
     base = finite_top(whole)
-    terms = warp_sum(pairwise([s * exp2_approx_ftz(t - base) for t, s in mine], lambda a, b: a + b))
+    terms = warp_sum(tree_reduce([s * exp2_approx_ftz(t - base) for t, s in mine], lambda a, b: a + b))
     return whole, terms

@@ -13,11 +13,11 @@ from porter.corpus.lib.inline import asm, pure
 from porter.corpus.lib.pointers import address
 
 _HALF_NAME = {Float16: "f16", BFloat16: "bf16"}
-STREAM = ".L1::no_allocate"  # read once, by this thread only
+STREAMING = ".L1::no_allocate"  # read once, by this thread only
 CACHED = ""  # what other warps of the SM read too
 
 
-def load_words(ptr, nbytes, kind=STREAM, align=16, inside=True, fill=0):
+def load_words(ptr, nbytes, kind=STREAMING, align=16, inside=True, fill=0):
     """`nbytes` (a power of two from 2 on) of global memory as words, in accesses of at most `align` bytes, to which the
     pointer is aligned (`ld.global.L1::no_allocate.v4.b32`; `kind` is the middle; 32 bytes at once from sm_100).
 
@@ -46,7 +46,7 @@ def load_words(ptr, nbytes, kind=STREAM, align=16, inside=True, fill=0):
 
 
 def prefetch_line(ptr, inside=True):
-    """Ask for the 128 bytes around an address in the L2 cache, without a branch (`prefetch.global.L2`).
+    """Prefetch the 128 bytes around an address into the L2 cache, without a branch (`prefetch.global.L2`).
 
     No value is read, so this may stand before `pdl_wait`: L2 is where memory is coherent.
     """
@@ -58,13 +58,13 @@ def prefetch_line(ptr, inside=True):
 
 
 def prefetch_bytes(ptr, nbytes, inside):
-    """Ask for `nbytes`, a multiple of 16 from an address aligned to 16, in the L2 cache, without a branch
+    """Prefetch `nbytes`, a multiple of 16 from an address aligned to 16, into the L2 cache, without a branch
     (`cp.async.bulk.prefetch.L2.global`). As `prefetch_line`, but one thread asks for a whole row."""
     text = "{ .reg .pred p; setp.ne.b32 p, $1, 0; @p cp.async.bulk.prefetch.L2.global [$0], $2; }"
     asm(text, (), [address(ptr), Int32(inside), Int32(nbytes)], volatile=True)
 
 
-def peek(ptr, dtype):
+def ld_relaxed(ptr, dtype):
     """An integer of 32 or 64 bits that another kernel may be writing, for a guess (`ld.relaxed.gpu.global`).
 
     It comes from L2 and leaves nothing in L1, where a load after `pdl_wait` could find it again.
@@ -72,7 +72,7 @@ def peek(ptr, dtype):
     return asm(f"ld.relaxed.gpu.global.b{dtype.width} $0, [$1];", (dtype,), [address(ptr)], volatile=True)
 
 
-def first_in_line(nbytes):
+def first_in_cache_line(nbytes):
     """Whether this thread is the first of those whose vectors of `nbytes` share 128 bytes, Boolean."""
     return cute.arch.thread_idx()[0] % max(1, 128 // nbytes) == 0
 
@@ -122,7 +122,7 @@ def pack(values, dtype):
     return tuple(pure(text, Uint32, high, low) for low, high in zip(values[::2], values[1::2], strict=True))
 
 
-def forget_words(words):
+def opaque_words(words):
     """The same words, of which the compiler knows nothing: what was computed from them before is not kept in registers
     for a second use, but computed again (no instruction, or `mov.b32`)."""
     return tuple(asm("mov.b32 $0, $1;", (Uint32,), [w], volatile=True) for w in words)

@@ -10,13 +10,13 @@ import cutlass
 import cutlass.cute as cute
 from cutlass import Float32, Int32, Int64, Uint16
 
-from porter.corpus.lib.blocks import combine, identity, pairwise
+from porter.corpus.lib.blocks import combine, identity, tree_reduce
 from porter.corpus.lib.inline import asm
 from porter.corpus.lib.integers import select
 from porter.corpus.lib.memory import shared
 from porter.corpus.lib.packed import prefetch_bytes, store_words
 from porter.corpus.lib.pointers import assume_aligned
-from porter.corpus.lib.sync import leading
+from porter.corpus.lib.sync import in_first_blocks
 from porter.corpus.lib.warp import shfl_xor
 
 
@@ -48,20 +48,20 @@ class Rows:
         """Threads of a block."""
         return self.threads * self.rows
 
-    def place(self):
+    def thread_coord(self):
         """(row of this thread within its block, lane of the thread within the row), Int32."""
         tidx = cute.arch.thread_idx()[0]
         if self.rows == 1:
             return Int32(0), tidx
         return tidx // self.threads, tidx % self.threads
 
-    def mine(self, total):
+    def thread_row(self, total):
         """(row of this thread, lane within it, whether it is below `total`: True where a block has one row), Int32."""
-        row_in_block, lane = self.place()
+        row_in_block, lane = self.thread_coord()
         row = cute.arch.block_idx()[0] * self.rows + row_in_block
         return row, lane, True if self.rows == 1 else row < total
 
-    def of(self, mX: cute.Tensor, row: Int32):
+    def row_slice(self, mX: cute.Tensor, row: Int32):
         """Row `row` of a (T, H) tensor; of a (T, inner, H) tensor that of its first two dimensions taken as one.
         Offsets are 64-bit (`mad.lo.s64`)."""
         if cute.rank(mX) == 2:
@@ -81,9 +81,9 @@ class Rows:
         for i in range(self.accesses):
             load_vector(
                 tXrX[None, i].iterator,
-                gX.iterator + self.at(i, lane),
+                gX.iterator + self.access_start(i, lane),
                 self.vec,
-                self._reached(i, lane, inside),
+                self.access_predicate(i, lane, inside),
             )
         return tXrX
 
@@ -102,32 +102,32 @@ class Rows:
     def store(self, gX: cute.Tensor, lane: Int32, tXrX: cute.Tensor, inside=True):
         """Write this thread's part of a row (`st.global.v4.b32`), or nothing if not `inside`."""
         for i in cutlass.range_constexpr(self.accesses):
-            if cutlass.const_expr(inside is True and self._whole(i)):  # noqa: SIM114 (only the second is dynamic)
-                store_vector(gX.iterator + self.at(i, lane), tXrX[None, i].iterator, self.vec)
-            elif self._reached(i, lane, inside):
-                store_vector(gX.iterator + self.at(i, lane), tXrX[None, i].iterator, self.vec)
+            if cutlass.const_expr(inside is True and self._is_full(i)):  # noqa: SIM114 (only the second is dynamic)
+                store_vector(gX.iterator + self.access_start(i, lane), tXrX[None, i].iterator, self.vec)
+            elif self.access_predicate(i, lane, inside):
+                store_vector(gX.iterator + self.access_start(i, lane), tXrX[None, i].iterator, self.vec)
 
-    def prefetch(self, what, gXs, mW, lane, inside, lead=0):
-        """Ask for the "weight", for "rows", for both ("all") or "none" in the L2 cache; for rows in the first `lead`
-        blocks only, if that is not 0. No value is read, so this may stand before `pdl_wait`. One
+    def prefetch(self, what, gXs, mW, lane, inside, prefetch_blocks=0):
+        """Prefetch the "weight", "rows", both ("all") or "none" into the L2 cache; for rows in the first
+        `prefetch_blocks` blocks only, if that is not 0. No value is read, so this may stand before `pdl_wait`. One
         `cp.async.bulk.prefetch.L2` a row, of one thread, where the row is a whole number of 16 bytes and aligned to
         them; else one `prefetch.global.L2` for 128 bytes."""
         if mW is not None and what in ("weight", "all"):
-            self.ask(mW, lane, True)
+            self.prefetch_row(mW, lane, True)
         if what in ("rows", "all"):
-            early = leading(lead)
+            early = in_first_blocks(prefetch_blocks)
             there = inside if early is True else early if inside is True else early & inside
             for gX in gXs:
                 if gX is not None:
-                    self.ask(gX, lane, there)
+                    self.prefetch_row(gX, lane, there)
 
-    def ask_ahead(self, mX, row, total, lane):
-        """Ask for row `row`, where there is such a row of `total`, in L2, as `prefetch`."""
-        self.ask(self.of(mX, row), lane, row < total)
+    def prefetch_next_row(self, mX, row, total, lane):
+        """Prefetch row `row` of `mX`, where `total` rows reach that far, as `prefetch`."""
+        self.prefetch_row(self.row_slice(mX, row), lane, row < total)
 
     @cute.jit
-    def ask(self, gX: cute.Tensor, lane: Int32, inside):
-        """Ask for one row in L2, as `prefetch`."""
+    def prefetch_row(self, gX: cute.Tensor, lane: Int32, inside):
+        """Prefetch one row into L2, as `prefetch`."""
         width = gX.element_type.width
         if cutlass.const_expr(self.vec * width >= 128 and self.length * width % 128 == 0):
             wanted = (lane == 0) if inside is True else (lane == 0) & inside
@@ -135,8 +135,8 @@ class Rows:
             return
         line = max(1, 128 // (self.vec * gX.element_type.width // 8))  # lanes that share a cache line
         for i in cutlass.range_constexpr(self.accesses):
-            if self._reached(i, lane, lane % line == 0 if inside is True else (lane % line == 0) & inside):
-                cute.arch.prefetch((gX.iterator + self.at(i, lane)).llvm_ptr, cache_level="L2")
+            if self.access_predicate(i, lane, lane % line == 0 if inside is True else (lane % line == 0) & inside):
+                cute.arch.prefetch((gX.iterator + self.access_start(i, lane)).llvm_ptr, cache_level="L2")
 
     def split(self, values):
         """Float32 values (vec, accesses) as lists of `vec` numbers, one list an access."""
@@ -154,21 +154,21 @@ class Rows:
             part = access[0]
             for v in access[1:]:
                 part = combine(part, v, op)
-            if lane is not None and not self._whole(i):
-                part = select(self.at(i, lane) < self.length, part, identity(Float32, op))
+            if lane is not None and not self._is_full(i):
+                part = select(self.access_start(i, lane) < self.length, part, identity(Float32, op))
             parts.append(part)
-        return pairwise(parts, lambda a, b: combine(a, b, op))
+        return tree_reduce(parts, lambda a, b: combine(a, b, op))
 
     @cute.jit
     def store_words(self, gQ: cute.Tensor, lane: Int32, words, inside=True):
         """Write one-byte codes, `words[i]` the Uint32 words of access i (8 codes: `st.global.v2.b32`)."""
         for i in cutlass.range_constexpr(self.accesses):
-            if cutlass.const_expr(inside is True and self._whole(i)):  # noqa: SIM114 (only the second is dynamic)
-                store_words(gQ.iterator + self.at(i, lane), words[i], self.vec, self.vec)
-            elif self._reached(i, lane, inside):
-                store_words(gQ.iterator + self.at(i, lane), words[i], self.vec, self.vec)
+            if cutlass.const_expr(inside is True and self._is_full(i)):  # noqa: SIM114 (only the second is dynamic)
+                store_words(gQ.iterator + self.access_start(i, lane), words[i], self.vec, self.vec)
+            elif self.access_predicate(i, lane, inside):
+                store_words(gQ.iterator + self.access_start(i, lane), words[i], self.vec, self.vec)
 
-    def at(self, i, lane):
+    def access_start(self, i, lane):
         """Element of the row at which access i of a lane starts."""
         return (lane + i * self.threads) * self.vec
 
@@ -202,13 +202,13 @@ class Rows:
     def _over_warps(self, v, scratch, first, op):
         # every thread reads all partial results (broadcasts): quicker than a second round of shuffles
         values = [type(v)(scratch[first + w]) for w in range(self.warps)]
-        return pairwise(values, lambda a, b: combine(a, b, op))
+        return tree_reduce(values, lambda a, b: combine(a, b, op))
 
-    def _reached(self, i, lane, inside):
-        within = True if self._whole(i) else self.at(i, lane) < self.length
+    def access_predicate(self, i, lane, inside):
+        within = True if self._is_full(i) else self.access_start(i, lane) < self.length
         return within if inside is True else inside if within is True else inside & within
 
-    def _whole(self, i):
+    def _is_full(self, i):
         return (i + 1) * self.threads * self.vec <= self.length
 
 

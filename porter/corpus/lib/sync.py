@@ -240,7 +240,7 @@ def pdl_launch_dependents():
     cute.arch.griddepcontrol_launch_dependents()
 
 
-def leading(blocks):
+def in_first_blocks(blocks):
     """Whether this block is one of the first `blocks` (`setp.lt`); 0 stands for all blocks: True, no instruction.
 
     The first blocks start while the previous kernel ends and leaves memory idle: what they ask for in L2 then is there

@@ -114,16 +114,16 @@ def threads_of_row(length: int, vec: int, accesses: int) -> int:
 
 
 @dataclass(frozen=True)
-class Spread:
-    """How rows are spread over threads. prefetch: what is asked for in L2 while the previous kernel still runs: "none",
-    "weight", "rows" or "all"; rows in the first `lead` blocks, or in all if that is 0. ahead: how many rows on a block
-    asks for one in L2 while it waits for its own."""
+class RowSpread:
+    """How rows are spread over threads. prefetch: what is prefetched into L2 while the previous kernel still runs:
+    "none", "weight", "rows" or "all"; rows in the first `prefetch_blocks` blocks, or in all if that is 0.
+    prefetch_distance: how many rows on a block asks for one in L2 while it waits for its own."""
 
     threads: int
     rows: int
     prefetch: str
-    ahead: int = 0
-    lead: int = 0
+    prefetch_distance: int = 0
+    prefetch_blocks: int = 0
 
 
 def spread_rows(
@@ -133,15 +133,15 @@ def spread_rows(
     rows: int,
     length: int,
     vec: int,
-    ahead: bool = False,
+    prefetches_ahead: bool = False,
     wanted: int = 180,
     most: int = 4,
-) -> Spread:
+) -> RowSpread:
     """The tuning table's choice, or: few rows get as many threads as leave two accesses each; many rows about `wanted`
     threads of up to `most` accesses, and the blocks that start early ask for their rows. (Fitted to what the tuner
     found on an H200: six warps, less where codes are written, one access where there are two inputs.)
 
-    `ahead`: whether the kernel can ask for rows ahead.
+    `prefetches_ahead`: whether the kernel can ask for rows ahead.
     """
     few = rows <= device.sm_count
     vectors = -(-length // vec)
@@ -152,18 +152,18 @@ def spread_rows(
     per_block = max(1, 32 // threads)
     while per_block * threads < 128 and threads <= 32 and rows > per_block * 2 * device.sm_count:
         per_block *= 2
-    default: dict[str, Any] = {"threads": threads, "rows": per_block, "prefetch": "all", "lead": 0}
+    default: dict[str, Any] = {"threads": threads, "rows": per_block, "prefetch": "all", "prefetch_blocks": 0}
     if not few:
-        default |= {"prefetch": "rows", "lead": device.first_blocks(threads * per_block)}
-    if ahead:
-        default["ahead"] = 3 * device.sm_count if rows >= 4 * device.sm_count else 0
+        default |= {"prefetch": "rows", "prefetch_blocks": device.early_blocks(threads * per_block)}
+    if prefetches_ahead:
+        default["prefetch_distance"] = 3 * device.sm_count if rows >= 4 * device.sm_count else 0
     question = f"{dtype}x{vec} {length}"
-    return Spread(
-        **choose(device, op, question, rows, default, lambda: _candidates(device, rows, length, vec, ahead))
+    return RowSpread(
+        **choose(device, op, question, rows, default, lambda: _candidates(device, rows, length, vec, prefetches_ahead))
     )
 
 
-def _candidates(device: Device, rows: int, length: int, vec: int, ahead: bool) -> list[dict[str, Any]]:
+def _candidates(device: Device, rows: int, length: int, vec: int, prefetches_ahead: bool) -> list[dict[str, Any]]:
     several = rows >= 4 * device.sm_count
     found: list[dict[str, Any]] = []
     for accesses in (1, 2, 3, 4, 5, 6, 7, 8):
@@ -175,15 +175,15 @@ def _candidates(device: Device, rows: int, length: int, vec: int, ahead: bool) -
         most = 8 if threads <= 64 else 1  # times as many rows a block, where they are short
         for per_block in (n * alone for n in (1, 2, 4, 8) if n <= most and (n == 1 or rows >= n * device.sm_count)):
             here = {"threads": threads, "rows": per_block}
-            lead = {"prefetch": "rows", "lead": device.first_blocks(threads * per_block)}
+            lead = {"prefetch": "rows", "prefetch_blocks": device.early_blocks(threads * per_block)}
             if not several:
-                found += [here | {"prefetch": p, "lead": 0} for p in ("none", "weight", "all")]
+                found += [here | {"prefetch": p, "prefetch_blocks": 0} for p in ("none", "weight", "all")]
                 continue
-            asked = [{"prefetch": "none", "lead": 0}, lead]
+            asked = [{"prefetch": "none", "prefetch_blocks": 0}, lead]
             found += [here | a for a in asked]
-            if ahead and per_block == alone:
+            if prefetches_ahead and per_block == alone:
                 aheads = [n * device.sm_count for n in (2, 3, 5, 8) if n * device.sm_count < rows]
-                found += [here | a | {"ahead": n} for n in aheads for a in asked]
+                found += [here | a | {"prefetch_distance": n} for n in aheads for a in asked]
     return list({tuple(c.items()): c for c in found}.values())
 
 

@@ -10,12 +10,12 @@ from porter.corpus.runtime.device import Device
 from porter.corpus.runtime.tuning import choose
 
 _BLOCKS = (224, 256, 192, 160, 128)  # preferred first where several waste the same
-_SM_THREADS = 2048  # of an SM at once (`Device.blocks_at_once`)
+_SM_THREADS = 2048  # of an SM at once (`Device.max_resident_blocks`)
 _THREAD_BYTES = 64  # of input that a thread asks for at once: four loads of 16 bytes
 
 
 @dataclass(frozen=True)
-class Elements:
+class ElementSpread:
     """How element-wise work is spread: threads of a block, rows that a thread works on at once, whether the input is
     asked for in L2 before the previous kernel has finished, whether its loads leave nothing in L1, how many blocks, the
     first, ask (0: all), and elements of a thread and row (0: as the caller has them)."""
@@ -23,14 +23,14 @@ class Elements:
     threads: int
     rows: int
     prefetch: bool
-    stream: bool
-    lead: int = 0
+    streaming: bool
+    prefetch_blocks: int = 0
     vec: int = 0
 
 
 def spread_elements(
     device: Device, op: str, dtype: str, rows: int, length: int, vec: int, vecs: Sequence[int] = ()
-) -> Elements:
+) -> ElementSpread:
     """The tuning table's choice for rows of `length` elements, `vec` a thread, or a rule: the block size that leaves
     the fewest threads of a row without work, and (without `vecs`) two rows a thread where all of them then run at once.
     (Fitted to what the tuner found on an H200; smaller blocks for little work start later.) Where not all blocks run at
@@ -52,10 +52,10 @@ def spread_elements(
         several = 2 if rows >= 64 and 200 <= share <= 2000 else 1
 
     def lead_of(vectors: int, threads: int, several: int) -> int:
-        return device.lead(-(-vectors // threads) * -(-rows // several), threads)
+        return device.prefetch_blocks(-(-vectors // threads) * -(-rows // several), threads)
 
     lead = lead_of(vectors, threads, several)
-    default = {"threads": threads, "rows": several, "prefetch": True, "stream": not lead, "lead": lead}
+    default = {"threads": threads, "rows": several, "prefetch": True, "streaming": not lead, "prefetch_blocks": lead}
 
     if vecs:
         default["vec"] = vec
@@ -66,19 +66,19 @@ def spread_elements(
         # several widths: a block of every power of two is near enough, and L1 matters with all else chosen only
         every = [c | {"vec": n} for n in vecs for c in of_width(-(-length // n))]
         return [c for c in every if c["threads"] in (64, 128, 256, 512, default["threads"])
-                and c["stream"] == default["stream"]]  # fmt: skip
+                and c["streaming"] == default["streaming"]]  # fmt: skip
 
     def of_width(vectors: int) -> list[dict[str, Any]]:
         sizes = [t for t in (32, 64, 128, 192, 224, 256, 512, 1024) if t == 32 or t < 2 * vectors]
         found = [
-            {"threads": t, "rows": n, "prefetch": p, "stream": s, "lead": 0}
+            {"threads": t, "rows": n, "prefetch": p, "streaming": s, "prefetch_blocks": 0}
             for t in sizes for n in (1, 2, 4) if rows >= n * 32 or n == 1
             for p in (False, True) for s in (False, True)
         ]  # fmt: skip
         asking = [(c, lead_of(vectors, c["threads"], c["rows"])) for c in found if c["prefetch"]]
-        return found + [c | {"lead": lead} for c, lead in asking if lead]
+        return found + [c | {"prefetch_blocks": lead} for c, lead in asking if lead]
 
-    return Elements(**choose(device, op, f"{dtype}x{vec} {length}", rows, default, candidates))
+    return ElementSpread(**choose(device, op, f"{dtype}x{vec} {length}", rows, default, candidates))
 
 
 def _rows_of_a_thread(share: int, at_once: int, most: int) -> int:

@@ -29,20 +29,20 @@ class Device:
         (`griddepcontrol`); from sm_90 on, unless PORTER_PDL=0."""
         return self.capability >= 90 and os.environ.get("PORTER_PDL", "1") != "0"
 
-    def blocks_at_once(self, threads: int) -> int:
+    def max_resident_blocks(self, threads: int) -> int:
         """Blocks of so many threads that run at once: 2048 threads and 32 blocks an SM (sm_90, sm_100), if registers
         and shared memory allow."""
         return self.sm_count * max(1, min(32, 2048 // threads))
 
-    def first_blocks(self, threads: int) -> int:
+    def early_blocks(self, threads: int) -> int:
         """How many blocks are worth asking for their input before the previous kernel has finished: half of those that
         run at once, as the tuner found on an H200."""
-        return self.blocks_at_once(threads) // 2
+        return self.max_resident_blocks(threads) // 2
 
-    def lead(self, blocks: int, threads: int) -> int:
-        """How many of `blocks` ask for their input before the previous kernel has finished: `first_blocks`, or 0, which
+    def prefetch_blocks(self, blocks: int, threads: int) -> int:
+        """How many of `blocks` ask for their input before the previous kernel has finished: `early_blocks`, or 0, which
         stands for all, where all run at once."""
-        return self.first_blocks(threads) if blocks > self.blocks_at_once(threads) else 0
+        return self.early_blocks(threads) if blocks > self.max_resident_blocks(threads) else 0
 
 
 def device_of(tensor: Any) -> Device:

@@ -23,7 +23,7 @@ Launcher = Callable[..., Any]
 Plan = tuple[Specialisation, Callable[[Callable[..., None]], Launcher]] | None
 
 OPS: dict[str, Op] = {}
-_MOST_READY = 1 << 14  # entries of an op's table; a server sees a few thousand shapes, a fuzzer any number
+_MAX_ENTRIES = 1 << 14  # entries of an op's table; a server sees a few thousand shapes, a fuzzer any number
 
 
 class Unsupported(ValueError):
@@ -63,25 +63,25 @@ class Op:
         """Plan for these arguments, compile (or take from the cache) and load. Raises ValueError for wrong ones."""
         return self._launcher(device, args)[0]
 
-    def slow(self, key: Any, args: tuple[Any, ...]) -> None:
+    def slow_path(self, key: Any, args: tuple[Any, ...]) -> None:
         """A call that `ready` has nothing for, or whose entry refused it."""
         if _fake(args):
             getattr(_torch().ops.porter, self.name)(*args)
             return
-        use, usual = self._of(args)
+        use, usual = self._lookup(args)
         if key in self.ready:  # it refused
             if use is not self.fallback:  # which is so slow, on the CPU say, that the others need not pay for it
-                self.ready[key] = self._by_shapes
+                self.ready[key] = self._call_by_shape
         elif usual:
             _bounded(self.ready)[key] = use
         use(*args)
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """Empty the tables, so that the next calls plan anew (after a change of the environment or of the tuning)."""
         for table in (self.ready, self.shaped, self.exact):
             table.clear()
 
-    def _by_shapes(self, *args: Any) -> None:
+    def _call_by_shape(self, *args: Any) -> None:
         parts = _hashable(args)
         for i in self._tensors:
             if args[i] is not None:
@@ -89,21 +89,21 @@ class Op:
         key = tuple(parts)
         use = self.shaped.get(key)
         if use is None:
-            found, usual = self._of(args)
-            use = _bounded(self.shaped)[key] = found if usual else self._exactly
+            found, usual = self._lookup(args)
+            use = _bounded(self.shaped)[key] = found if usual else self._call_exact
         try:
             use(*args)
             return
         except _REFUSALS:
-            if use == self._exactly:
+            if use == self._call_exact:
                 raise
-        self.shaped[key] = self._exactly
-        self._exactly(*args)
+        self.shaped[key] = self._call_exact
+        self._call_exact(*args)
 
-    def _exactly(self, *args: Any) -> None:
-        self._of(args)[0](*args)
+    def _call_exact(self, *args: Any) -> None:
+        self._lookup(args)[0](*args)
 
-    def _of(self, args: tuple[Any, ...]) -> tuple[Launcher, bool]:
+    def _lookup(self, args: tuple[Any, ...]) -> tuple[Launcher, bool]:
         """The launcher of exactly these arguments, and whether `ready` may hold it."""
         parts = _hashable(args)
         for i in self._tensors:
@@ -117,7 +117,7 @@ class Op:
             if where.is_cuda and enabled(self.name):
                 device = device_of(where)
                 use, kernel = self._launcher(device, args)
-                found = use, kernel is not None and one_kind_of_device() and kernel == self._best(device, args)
+                found = use, kernel is not None and one_kind_of_device() and kernel == self._best_aligned(device, args)
             else:
                 found = self.fallback, False
             _bounded(self.exact)[key] = found
@@ -129,14 +129,14 @@ class Op:
         except Unsupported:
             return self.fallback, None
         if plan is None:
-            return _nothing, None
+            return _no_launch, None
         kernel, bind = plan
         return bind(loaded(kernel, device.arch)), kernel
 
-    def _best(self, device: Device, args: tuple[Any, ...]) -> Specialisation | None:
+    def _best_aligned(self, device: Device, args: tuple[Any, ...]) -> Specialisation | None:
         """The kernel for arguments like these wherever in memory accesses can be widest."""
         try:
-            plan = self.plan(device, *[_best_placed(a) if hasattr(a, "data_ptr") else a for a in args])
+            plan = self.plan(device, *[_as_if_aligned(a) if hasattr(a, "data_ptr") else a for a in args])
         except ValueError:
             return None
         return plan[0] if plan else None
@@ -160,7 +160,7 @@ def op(schema: str, *, key: str, fallback: Launcher) -> Callable[[Callable[..., 
     return declare
 
 
-def usually(size: str, rest: Mapping[str, Any]) -> str:
+def compact_key(size: str, rest: Mapping[str, Any]) -> str:
     """A key that is `size` alone where the expressions of `rest` have the values that they have in most calls: a number
     is looked up in half the time of a tuple."""
     same = [f"{e}" if v is True else f"not ({e})" if v is False else f"{e} == {v!r}" for e, v in rest.items()]
@@ -173,10 +173,10 @@ def enabled(name: str) -> bool:
     return not off or ("all" not in (names := [n.strip() for n in off.split(",")]) and name not in names)
 
 
-def forget_plans() -> None:
+def clear_plans() -> None:
     """Empty the tables of all ops; call it after changing PORTER_DISABLE, PORTER_PDL or the tuning table."""
     for each in OPS.values():
-        each.forget()
+        each.clear()
 
 
 def _hashable(args: tuple[Any, ...]) -> list[Any]:
@@ -185,12 +185,12 @@ def _hashable(args: tuple[Any, ...]) -> list[Any]:
 
 
 def _bounded(table: dict[Any, Any]) -> dict[Any, Any]:
-    if len(table) >= _MOST_READY:
+    if len(table) >= _MAX_ENTRIES:
         table.clear()
     return table
 
 
-def _best_placed(t: Any) -> Any:
+def _as_if_aligned(t: Any) -> Any:
     """A tensor without memory like t, at address 0, with strides that are multiples of 16 bytes, unless t is contiguous
     (which is then the usual way)."""
     torch, strides = _torch(), t.stride()
@@ -206,7 +206,7 @@ def _fake(args: tuple[Any, ...]) -> bool:
     return subclasses is not None and any(isinstance(a, subclasses.FakeTensor) for a in args)
 
 
-def _nothing(*_: Any) -> None:
+def _no_launch(*_: Any) -> None:
     """Launches nothing: there are no rows."""
 
 
@@ -250,7 +250,7 @@ def _function(made: Op, plan: Callable[..., Plan], traced: bool) -> Any:
         "_custom_op": lambda *args: getattr(torch.ops.porter, made.name)(*args),
         "_ready": made.ready,
         "_REFUSALS": _REFUSALS,
-        "_slow": made.slow,
+        "_slow": made.slow_path,
     }  # underscores: an op may have a parameter called `key`
     compiling = _COMPILING.format(names=names) if traced else ""
     exec(_FUNCTION.format(name=made.name, header=header, names=names, key=made.key, compiling=compiling), scope)

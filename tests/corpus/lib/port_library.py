@@ -91,11 +91,11 @@ def order(f: cute.Pointer, i: cute.Pointer, u: cute.Pointer):
 @cute.kernel
 def packed(f: cute.Pointer, i: cute.Pointer, u: cute.Pointer):
     t = cute.arch.thread_idx()[0]
-    lib.prefetch_line(f + 32 * t, lib.first_in_line(16))
-    i[t + 9] = lib.peek(i + t, Int32)
+    lib.prefetch_line(f + 32 * t, lib.first_in_cache_line(16))
+    i[t + 9] = lib.ld_relaxed(i + t, Int32)
     a = lib.load_words(u + 4 * t, 16)
     b = lib.load_words(u + 512 + 4 * t, 16, lib.CACHED)
-    c = lib.load_words(u + 1024 + 2 * t, 8, lib.STREAM, inside=t < 9)
+    c = lib.load_words(u + 1024 + 2 * t, 8, lib.STREAMING, inside=t < 9)
     lib.store_words(u + 2048 + 4 * t, lib.mul_words(a, b, BFloat16), 16)
     lib.store_words(u + 4096 + 4 * t, lib.mul_words(a, b, Float16), 16)
     lib.store_words(u + 6144 + 2 * t, lib.pack(lib.unpack(c, 4, Float16), BFloat16), 8)

@@ -216,7 +216,8 @@ def test_the_largest_scale_may_have_no_dimension():
 
 
 @pytest.mark.parametrize(
-    "choice", [{"threads": 64, "lead": 4, "stream": False}, {"threads": 32, "rows": 2, "lead": 3}]
+    "choice",
+    [{"threads": 64, "prefetch_blocks": 4, "streaming": False}, {"threads": 32, "rows": 2, "prefetch_blocks": 3}],
 )
 def test_only_the_first_blocks_may_ask(choice):
     x = random(9, 2 * 328 * 2)

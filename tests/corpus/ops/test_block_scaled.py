@@ -237,11 +237,11 @@ def test_rows_anywhere(name):
 
 @pytest.mark.slow  # each is a kernel to compile; the GPU tests try all candidates
 @pytest.mark.parametrize("choice", [
-    {"vec": 8, "rows": 2, "threads": 32, "prefetch": False, "stream": True, "lead": 0},
-    {"vec": 16, "rows": 4, "threads": 64, "prefetch": True, "stream": False, "lead": 2},
-    {"vec": 32, "rows": 1, "threads": 32, "prefetch": True, "stream": False, "lead": 0},
-    {"vec": 32, "rows": 2, "threads": 64, "prefetch": False, "stream": False, "lead": 0},
-    {"vec": 8, "rows": 4, "threads": 128, "prefetch": True, "stream": False, "lead": 3},
+    {"vec": 8, "rows": 2, "threads": 32, "prefetch": False, "streaming": True, "prefetch_blocks": 0},
+    {"vec": 16, "rows": 4, "threads": 64, "prefetch": True, "streaming": False, "prefetch_blocks": 2},
+    {"vec": 32, "rows": 1, "threads": 32, "prefetch": True, "streaming": False, "prefetch_blocks": 0},
+    {"vec": 32, "rows": 2, "threads": 64, "prefetch": False, "streaming": False, "prefetch_blocks": 0},
+    {"vec": 8, "rows": 4, "threads": 128, "prefetch": True, "streaming": False, "prefetch_blocks": 3},
 ], ids=lambda c: f"{c['vec']}x{c['rows']}")  # fmt: skip
 @pytest.mark.parametrize("name", GROUP)
 def test_what_the_tuner_may_choose(name, choice):
@@ -382,7 +382,10 @@ def test_numbers_come_back(name, layout):
     longer = 32 if name == "mxfp8_quantize" else 0
     codes, scale = both(name, operands(name, x, layout, g=g, longer=longer))
     given = g if name == "scaled_fp4_quant" else None
-    for choice in ({}, {"vec": 32, "rows": 2, "threads": 32, "prefetch": True, "stream": False, "lead": 0}):
+    for choice in (
+        {},
+        {"vec": 32, "rows": 2, "threads": 32, "prefetch": True, "streaming": False, "prefetch_blocks": 0},
+    ):
         with tuning.forced(choice):
             back = restored(name, codes, scale, given, FLAGS[layout], torch.bfloat16, x.shape).float()
     largest = x.float().view(5, -1, GROUP[name]).abs().amax(-1, keepdim=True)
@@ -449,10 +452,10 @@ def test_norms_are_those_without_quantisation(quantiser, layout, residual, dtype
     wanted = both(quantiser, (codes, norm, scale, *rest), arch)
     given = rest[:1] if quantiser == "scaled_fp4_quant" else []
     name = "rms_norm_nvfp4_quant" if given else "rms_norm_mxfp8_quant"
-    for choice in ({}, {"threads": 16, "rows": 4, "prefetch": "all", "lead": 0}):
+    for choice in ({}, {"threads": 16, "rows": 4, "prefetch": "all", "prefetch_blocks": 0}):
         got, sums = (codes.clone(), scale.clone()), None if r is None else r.clone()
         with tuning.forced(choice):
-            run(getattr(corpus, name), *got, x, w, *given, 1e-6, sums, *rest[len(given):], arch=arch)
+            run(getattr(corpus, name), *got, x, w, *given, 1e-6, sums, *rest[len(given) :], arch=arch)
         assert torch.equal(bits(got[0]), bits(wanted[0])) and torch.equal(got[1], wanted[1])
         assert r is None or torch.equal(bits(sums), bits(total))
         near(name, got, x, w, *given, 1e-6, None if r is None else r.clone(), *rest[len(given) :])

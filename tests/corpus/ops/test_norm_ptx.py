@@ -19,7 +19,7 @@ LOAD = r"ld\.global\.v4\.b32"
 KERNELS: dict[str, Specialisation] = {
     "rms_norm": RmsNorm("bf16", Rows(4096, 8, 256), "bf16", prefetch="all"),
     "rms_norm odd": RmsNorm("bf16", Rows(5120, 8, 512), "bf16"),
-    "rms_norm lead": RmsNorm("f16", Rows(4096, 8, 256), "f16", prefetch="rows", lead=528),
+    "rms_norm lead": RmsNorm("f16", Rows(4096, 8, 256), "f16", prefetch="rows", prefetch_blocks=528),
     "fused_add_rms_norm": FusedAddRmsNorm("bf16", Rows(4096, 8, 256), "bf16"),
     "qk_norm": QkNorm("bf16", 32, 8, Rows(128, 8, 16, 8), "bf16", batch=2),
     "static_fp8": RmsNormStaticFp8("bf16", Rows(4096, 8, 256), "bf16"),

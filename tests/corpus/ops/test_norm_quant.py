@@ -66,7 +66,7 @@ def test_static_fp8_with_residual(profile):
 def test_static_fp8_that_asks_for_rows(residual):
     x, r, w, scale = random(9, 1536), random(9, 1536, seed=2), random(1536, seed=3), torch.tensor([0.02])
     out, want, want_r = torch.zeros(9, 1536, dtype=E4M3), torch.zeros(9, 1536, dtype=E4M3), r.clone()
-    with tuning.forced({"threads": 96, "rows": 1, "prefetch": "rows", "lead": 3, "ahead": 2}):
+    with tuning.forced({"threads": 96, "rows": 1, "prefetch": "rows", "prefetch_blocks": 3, "prefetch_distance": 2}):
         if residual:
             run(corpus.fused_add_rms_norm_static_fp8_quant, out, x, r, w, scale, EPS)
             reference.fused_add_rms_norm_static_fp8_quant(want, x, want_r, w, scale, EPS)

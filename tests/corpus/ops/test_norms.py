@@ -59,7 +59,10 @@ def test_rms_norm_of_several_rows_a_block(tokens, threads, rows):
     assert torch.equal(r, want_r)
 
 
-@pytest.mark.parametrize("choice", [{"ahead": 8}, {"prefetch": "rows", "lead": 5}, {"prefetch": "all", "lead": 2}])
+@pytest.mark.parametrize(
+    "choice",
+    [{"prefetch_distance": 8}, {"prefetch": "rows", "prefetch_blocks": 5}, {"prefetch": "all", "prefetch_blocks": 2}],
+)
 def test_rms_norm_that_asks_for_rows(choice):
     x, w = random(21, 1536), random(1536)
     out, want = torch.empty_like(x), torch.empty_like(x)
@@ -145,7 +148,10 @@ def test_qk_norm_of_packed_qkv(arch, head, tokens):
     assert torch.equal(packed[:, 11 * head :], want[:, 11 * head :])
 
 
-@pytest.mark.parametrize("choice", [{"batch": 4}, {"batch": 1, "ahead": 3}, {"batch": 2, "ahead": 2, "lead": 4}])
+@pytest.mark.parametrize(
+    "choice",
+    [{"batch": 4}, {"batch": 1, "prefetch_distance": 3}, {"batch": 2, "prefetch_distance": 2, "prefetch_blocks": 4}],
+)
 def test_qk_norm_with_several_rows_in_flight(choice):
     q, k = random(600, 8, 128), random(600, 2, 128, seed=4)
     want_q, want_k, wq, wk = q.clone(), k.clone(), random(128, seed=3), random(128, seed=5)

@@ -362,14 +362,14 @@ def test_group_shapes_are_lists_in_torch():
 
 
 ELEMENTS = (
-    {"vec": 16, "rows": 4, "threads": 64, "prefetch": True, "stream": False, "lead": 3},
-    {"vec": 8, "rows": 2, "threads": 32, "prefetch": False, "stream": True, "lead": 0},
-    {"vec": 8, "rows": 4, "threads": 128, "prefetch": True, "stream": False, "lead": 3},
+    {"vec": 16, "rows": 4, "threads": 64, "prefetch": True, "streaming": False, "prefetch_blocks": 3},
+    {"vec": 8, "rows": 2, "threads": 32, "prefetch": False, "streaming": True, "prefetch_blocks": 0},
+    {"vec": 8, "rows": 4, "threads": 128, "prefetch": True, "streaming": False, "prefetch_blocks": 3},
 )
 ROWS = (
-    {"threads": 64, "rows": 2, "prefetch": "rows", "lead": 2},
-    {"threads": 16, "rows": 8, "prefetch": "none", "lead": 0},
-    {"threads": 96, "rows": 1, "prefetch": "all", "lead": 0},
+    {"threads": 64, "rows": 2, "prefetch": "rows", "prefetch_blocks": 2},
+    {"threads": 16, "rows": 8, "prefetch": "none", "prefetch_blocks": 0},
+    {"threads": 96, "rows": 1, "prefetch": "all", "prefetch_blocks": 0},
 )  # fmt: skip
 
 

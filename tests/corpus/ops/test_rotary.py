@@ -113,13 +113,25 @@ def test_little_work_reaches_many_multiprocessors():
     device = Device("sm_90a", 132)
     with tuning.forced({}):  # the rule, whatever a tuning table says
         one, many = spread_heads(device, "bf16", 1, 40, 8), spread_heads(device, "bf16", 8192, 40, 8)
-    assert one == {"lanes": 8, "splits": 5, "tokens": 1, "prefetch": True, "lead": 0}  # five blocks of 64 threads
-    assert many == {"lanes": 32, "splits": 2, "tokens": 2, "prefetch": True, "lead": 264}  # of 528 that run at once
+    assert one == {
+        "lanes": 8,
+        "splits": 5,
+        "tokens": 1,
+        "prefetch": True,
+        "prefetch_blocks": 0,
+    }  # five blocks of 64 threads
+    assert many == {
+        "lanes": 32,
+        "splits": 2,
+        "tokens": 2,
+        "prefetch": True,
+        "prefetch_blocks": 264,
+    }  # of 528 that run at once
 
 
 def test_several_heads_a_thread():
     positions, q, k, table = inputs(3, 7, 2, 64, 64)
-    with tuning.forced({"lanes": 2, "splits": 2, "tokens": 2, "prefetch": True, "lead": 3}):
+    with tuning.forced({"lanes": 2, "splits": 2, "tokens": 2, "prefetch": True, "prefetch_blocks": 3}):
         check(positions, q, k, 64, table, True)
 
 

@@ -108,7 +108,13 @@ def test_how_rows_are_spread():
 
 @pytest.mark.parametrize(
     "choice",
-    [{"keep": False}, {"ahead": 2}, {"prefetch": True, "lead": 4}, {"threads": 32, "rows": 4}, {"cluster": 2}],
+    [
+        {"keep": False},
+        {"prefetch_distance": 2},
+        {"prefetch": True, "prefetch_blocks": 4},
+        {"threads": 32, "rows": 4},
+        {"cluster": 2},
+    ],
 )
 def test_other_choices_give_the_same(choice):
     x = random(9, 512)

@@ -81,9 +81,9 @@ def launches(monkeypatch):
     monkeypatch.setattr(ops, "loaded", lambda kernel, arch: made.setdefault(kernel, checked(kernel, found)))
     monkeypatch.setattr(ops, "device_of", lambda t: Device("sm_90a", 132, "NVIDIA H200"))
     monkeypatch.setattr(ops, "one_kind_of_device", lambda: True)
-    ops.forget_plans()
+    ops.clear_plans()
     yield found
-    ops.forget_plans()
+    ops.clear_plans()
 
 
 def test_a_call_is_planned_once(launches, monkeypatch):
@@ -149,7 +149,7 @@ def test_what_refuses_nothing_is_not_in_the_table(launches, monkeypatch):
     corpus.rms_norm(rows(16, 4096), rows(16, 4096), None, EPS)
     assert len(ran) == 3 and not launches and not ops.OPS["rms_norm"].ready
     monkeypatch.delenv("PORTER_DISABLE")
-    ops.forget_plans()
+    ops.clear_plans()
     corpus.rms_norm(rows(16, 4096), rows(16, 4096), None, EPS)
     entry = dict(ops.OPS["rms_norm"].ready)
     corpus.rms_norm(cpu, cpu, None, EPS)  # refused by the kernel that is in the table for this shape, and stays there

@@ -22,8 +22,9 @@ class Gated(ChunkedRows, Specialisation):
     rounded to the dtype before the product, except in "swigluoai" and with `once` (one rounding).
     vec: outputs of a thread and row, at most 32 bytes (16 before sm_100).  rows: rows that a thread works on at once.
     second: the second half is the gate.
-    prefetch: the input is asked for in L2 before the previous kernel has finished, by the first `lead` blocks (0: all).
-    stream: loads leave nothing in L1.
+    prefetch: the input is prefetched into L2 before the previous kernel has finished, by the first `prefetch_blocks`
+    blocks (0: all).
+    streaming: loads leave nothing in L1.
     """
 
     dtype: str
@@ -40,8 +41,8 @@ class Gated(ChunkedRows, Specialisation):
     beta: float = 0.0
     pdl: bool = True
     prefetch: bool = False
-    stream: bool = True
-    lead: int = 0
+    streaming: bool = True
+    prefetch_blocks: int = 0
 
     @property
     def nbytes(self) -> int:
@@ -67,7 +68,7 @@ class Gated(ChunkedRows, Specialisation):
         first, col = lib.rows_and_column(self)
         lib.pdl_launch_dependents()
         if cutlass.const_expr(self.prefetch):
-            self.ask(mX, first, col, lib.leading(self.lead))
+            self.prefetch_input(mX, first, col, lib.in_first_blocks(self.prefetch_blocks))
         lib.pdl_wait()
         if col < self.d:
             tXrX = [self.load(mX, lib.clamped_row(first, r, mX), col) for r in range(self.rows)]
@@ -76,10 +77,10 @@ class Gated(ChunkedRows, Specialisation):
                 if cutlass.const_expr(r == 0) or first + r < mX.shape[0]:
                     lib.store_words(mO[first + r, None].iterator + col, y, self.nbytes, self.nbytes)
 
-    def ask(self, mX, first, col, early):
+    def prefetch_input(self, mX, first, col, early):
         """Prefetch what this thread and its neighbours will load."""
         wide, parts = (2 * self.nbytes, (2 * col,)) if self.interleaved else (self.nbytes, (col, col + self.d))
-        wanted = lib.first_in_line(wide) & (col < self.d) & early
+        wanted = lib.first_in_cache_line(wide) & (col < self.d) & early
         for r in range(self.rows):
             gX = mX[lib.clamped_row(first, r, mX), None].iterator
             for part in parts:
@@ -87,7 +88,7 @@ class Gated(ChunkedRows, Specialisation):
 
     def load(self, mX, row, col):
         """(gate, up) of one row at a column, as vectors."""
-        gX, kind = mX[row, None].iterator, lib.STREAM if self.stream else lib.CACHED
+        gX, kind = mX[row, None].iterator, lib.STREAMING if self.streaming else lib.CACHED
         if self.interleaved:
             T = cutlass_type(self.dtype)
             pairs = lib.unpack(lib.load_words(gX + 2 * col, 2 * self.nbytes, kind), 2 * self.vec, T)

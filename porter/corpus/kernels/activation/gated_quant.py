@@ -23,7 +23,7 @@ class GatedQuant(ChunkedRows, Specialisation):
     float32 and is divided by the scale. transposed: the scales of one group are neighbours in memory.
     codes: "e4m3", with groups also "i8", without also "e5m2".  bounded: there is a largest scale.
     align, out_align: bytes of an access at most.
-    prefetch, lead, stream: as for Gated.
+    prefetch, prefetch_blocks, streaming: as for Gated.
     """
 
     dtype: str
@@ -39,8 +39,8 @@ class GatedQuant(ChunkedRows, Specialisation):
     out_align: int = 16
     pdl: bool = True
     prefetch: bool = False
-    stream: bool = True
-    lead: int = 0
+    streaming: bool = True
+    prefetch_blocks: int = 0
 
     def arguments(self):
         wide = min(self.align, self.vec * scalar(self.dtype).bytes)
@@ -73,7 +73,7 @@ class GatedQuant(ChunkedRows, Specialisation):
         column = cutlass.min(col, self.d - self.vec)  # all lanes take part in the shuffles
         lib.pdl_launch_dependents()
         if cutlass.const_expr(self.prefetch):
-            wanted = lib.first_in_line(nbytes) & inside & lib.leading(self.lead)
+            wanted = lib.first_in_cache_line(nbytes) & inside & lib.in_first_blocks(self.prefetch_blocks)
             for r in cutlass.range_constexpr(self.rows):
                 gX = mX[lib.clamped_row(first, r, mX), None].iterator + column
                 for half in cutlass.range_constexpr(2):
@@ -81,7 +81,7 @@ class GatedQuant(ChunkedRows, Specialisation):
         lib.pdl_wait()
 
         upper = Float32(mUpper[0]) if cutlass.const_expr(mUpper is not None) else None  # type: ignore[index]
-        tXrX, kind = [], lib.STREAM if self.stream else lib.CACHED
+        tXrX, kind = [], lib.STREAMING if self.streaming else lib.CACHED
         for r in cutlass.range_constexpr(self.rows):
             gX = mX[lib.clamped_row(first, r, mX), None].iterator + column
             halves = [lib.load_words(gX + half, nbytes, kind, self.align) for half in (0, self.d)]

@@ -26,7 +26,7 @@ class Pointwise(ChunkedRows, Specialisation):
     """Static choices of an activation (a key of ACTIVATIONS).
 
     vec: elements of a thread and row, at most 32 bytes (16 before sm_100).  rows: rows that a thread works on at once.
-    prefetch, lead, stream: as for Gated.
+    prefetch, prefetch_blocks, streaming: as for Gated.
     """
 
     act: str
@@ -37,8 +37,8 @@ class Pointwise(ChunkedRows, Specialisation):
     rows: int = 1
     pdl: bool = True
     prefetch: bool = False
-    stream: bool = True
-    lead: int = 0
+    streaming: bool = True
+    prefetch_blocks: int = 0
 
     @property
     def nbytes(self) -> int:
@@ -65,11 +65,11 @@ class Pointwise(ChunkedRows, Specialisation):
         inside = [(col < self.d) & (first + r < mX.shape[0]) for r in range(self.rows)]
         lib.pdl_launch_dependents()
         if cutlass.const_expr(self.prefetch):
-            wanted = lib.first_in_line(self.nbytes) & lib.leading(self.lead)
+            wanted = lib.first_in_cache_line(self.nbytes) & lib.in_first_blocks(self.prefetch_blocks)
             for r in cutlass.range_constexpr(self.rows):
                 lib.prefetch_line(mX[first + r, None].iterator + col, wanted & inside[r])
         lib.pdl_wait()
-        kind = lib.STREAM if self.stream else lib.CACHED
+        kind = lib.STREAMING if self.streaming else lib.CACHED
         tXrX = [
             lib.load_words(mX[first + r, None].iterator + col, self.nbytes, kind, self.nbytes, inside[r])
             for r in range(self.rows)

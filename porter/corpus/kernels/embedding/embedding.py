@@ -19,7 +19,7 @@ class Embedding(ChunkedRows, Specialisation):
     """Static choices of an embedding.
 
     vec: elements of a thread and token.  rows: tokens that a thread works on at once.
-    prefetch: rows are asked for in L2 before the previous kernel has finished; an index that it still writes costs
+    prefetch: rows are prefetched into L2 before the previous kernel has finished; an index that it still writes costs
     nothing but that.
     """
 
@@ -31,7 +31,7 @@ class Embedding(ChunkedRows, Specialisation):
     rows: int = 1
     pdl: bool = True
     prefetch: bool = False
-    lead: int = 0
+    prefetch_blocks: int = 0
 
     @property
     def nbytes(self) -> int:
@@ -64,9 +64,9 @@ class Embedding(ChunkedRows, Specialisation):
         column = cutlass.min(col, self.d - self.vec)
         lib.pdl_launch_dependents()
         if cutlass.const_expr(self.prefetch):
-            wanted = lib.first_in_line(self.nbytes) & inside & lib.leading(self.lead)
+            wanted = lib.first_in_cache_line(self.nbytes) & inside & lib.in_first_blocks(self.prefetch_blocks)
             for r in cutlass.range_constexpr(self.rows):
-                guess = lib.peek(mI.iterator + lib.clamped_row(token, r, mO), cutlass_type(self.index))
+                guess = lib.ld_relaxed(mI.iterator + lib.clamped_row(token, r, mO), cutlass_type(self.index))
                 gW, held = self.row(mW, first, count, guess)
                 lib.prefetch_line(gW + column, wanted & held)
         lib.pdl_wait()

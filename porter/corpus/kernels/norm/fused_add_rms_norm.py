@@ -20,7 +20,7 @@ class FusedAddRmsNorm(Specialisation):
     """Static choices of an RMS norm with a residual.
 
     sum: "rounded" normalises the sum as it is stored, in the tensors' type; "unrounded" the sum in float32.
-    rounding, prefetch, ahead, lead: as for RmsNorm.
+    rounding, prefetch, prefetch_distance, prefetch_blocks: as for RmsNorm.
     """
 
     dtype: str
@@ -31,8 +31,8 @@ class FusedAddRmsNorm(Specialisation):
     rounding: str = "single"
     pdl: bool = True
     prefetch: str = "none"
-    ahead: int = 0
-    lead: int = 0
+    prefetch_distance: int = 0
+    prefetch_blocks: int = 0
 
     @property
     def threads(self) -> int:
@@ -61,17 +61,17 @@ class FusedAddRmsNorm(Specialisation):
     def kernel(self, mX: cute.Tensor, mR: cute.Tensor, mW: cute.Tensor | None, eps: Float32):
         rows, T = self.rows, cutlass_type(self.dtype)
         scratch = rows.scratch()
-        row, lane, inside = rows.mine(mX.shape[0])
-        gX, gR = rows.of(mX, row), rows.of(mR, row)
+        row, lane, inside = rows.thread_row(mX.shape[0])
+        gX, gR = rows.row_slice(mX, row), rows.row_slice(mR, row)
         lib.pdl_launch_dependents()
-        rows.prefetch(self.prefetch, [gX, gR], mW, lane, inside, self.lead)
+        rows.prefetch(self.prefetch, [gX, gR], mW, lane, inside, self.prefetch_blocks)
         lib.pdl_wait()
 
         tXrX, tXrR = rows.load(gX, lane, inside), rows.load(gR, lane, inside)
         tXrW = rows.load_early(mW, lane, self.prefetch)
-        if cutlass.const_expr(self.ahead > 0):
-            rows.ask_ahead(mX, row + self.ahead, mX.shape[0], lane)
-            rows.ask_ahead(mR, row + self.ahead, mX.shape[0], lane)
+        if cutlass.const_expr(self.prefetch_distance > 0):
+            rows.prefetch_next_row(mX, row + self.prefetch_distance, mX.shape[0], lane)
+            rows.prefetch_next_row(mR, row + self.prefetch_distance, mX.shape[0], lane)
         h = add_residual(rows, tXrX, tXrR, gR, lane, inside, self.sum == "rounded", T)
         tXrW = rows.load_late(mW, lane, tXrW)
         y = h * inverse_rms(rows, h, eps, scratch)

@@ -20,7 +20,7 @@ class GatedRmsNorm(Specialisation):
     """Static choices. Everything is float32 until the result is rounded, once.
 
     gate: "after" gives norm(x) * act(z), "before" norm(x * act(z)), "self" act(norm(x)) without a z.
-    activation: "silu" or "sigmoid".  prefetch, lead: as for RmsNorm.
+    activation: "silu" or "sigmoid".  prefetch, prefetch_blocks: as for RmsNorm.
     """
 
     dtype: str
@@ -30,7 +30,7 @@ class GatedRmsNorm(Specialisation):
     activation: str = "silu"
     pdl: bool = True
     prefetch: str = "none"
-    lead: int = 0
+    prefetch_blocks: int = 0
 
     @property
     def threads(self) -> int:
@@ -60,11 +60,11 @@ class GatedRmsNorm(Specialisation):
     def kernel(self, mO: cute.Tensor, mX: cute.Tensor, mZ: cute.Tensor | None, mW: cute.Tensor, eps: Float32):
         rows = self.rows
         scratch = rows.scratch()
-        row, lane, inside = rows.mine(mX.shape[0])
-        gX, gO = rows.of(mX, row), rows.of(mO, row)
-        gZ = None if cutlass.const_expr(mZ is None) else rows.of(mZ, row)
+        row, lane, inside = rows.thread_row(mX.shape[0])
+        gX, gO = rows.row_slice(mX, row), rows.row_slice(mO, row)
+        gZ = None if cutlass.const_expr(mZ is None) else rows.row_slice(mZ, row)
         lib.pdl_launch_dependents()
-        rows.prefetch(self.prefetch, [gX, gZ], mW, lane, inside, self.lead)
+        rows.prefetch(self.prefetch, [gX, gZ], mW, lane, inside, self.prefetch_blocks)
         lib.pdl_wait()
 
         tXrX = rows.load(gX, lane, inside)

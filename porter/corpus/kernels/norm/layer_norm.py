@@ -17,7 +17,7 @@ from porter.corpus.runtime.specialisation import Specialisation
 @dataclass(frozen=True)
 class LayerNorm(Specialisation):
     """Static choices. The variance is the mean of the squared deviations, from the row in registers: two reductions,
-    one read. weight, bias: their dtype, or None where there is none. prefetch, lead: as for RmsNorm."""
+    one read. weight, bias: their dtype, or None where there is none. prefetch, prefetch_blocks: as for RmsNorm."""
 
     dtype: str
     rows: Rows
@@ -25,7 +25,7 @@ class LayerNorm(Specialisation):
     bias: str | None
     pdl: bool = True
     prefetch: str = "none"
-    lead: int = 0
+    prefetch_blocks: int = 0
 
     @property
     def threads(self) -> int:
@@ -58,10 +58,10 @@ class LayerNorm(Specialisation):
     def kernel(self, mO: cute.Tensor, mX: cute.Tensor, mW: cute.Tensor | None, mB: cute.Tensor | None, eps: Float32):
         rows = self.rows
         sums, squares = rows.scratch(), rows.scratch()
-        row, lane, inside = rows.mine(mX.shape[0])
-        gX, gO = rows.of(mX, row), rows.of(mO, row)
+        row, lane, inside = rows.thread_row(mX.shape[0])
+        gX, gO = rows.row_slice(mX, row), rows.row_slice(mO, row)
         lib.pdl_launch_dependents()
-        rows.prefetch(self.prefetch, [gX], mW, lane, inside, self.lead)
+        rows.prefetch(self.prefetch, [gX], mW, lane, inside, self.prefetch_blocks)
         lib.pdl_wait()
 
         tXrX = rows.load(gX, lane, inside)

@@ -21,8 +21,9 @@ class QkNorm(Specialisation):
 
     rows: a row takes part of a warp (half a warp at D = 128 in 16-bit types), so there is no barrier.
     batch: rows that a thread has in flight; its weights are loaded once.
-    ahead: a block asks for the rows of the block so many on in L2 while it waits for its own.
-    prefetch: rows are asked for in L2 before the previous kernel has finished, by the first `lead` blocks (0: all).
+    prefetch_distance: a block prefetches the rows of the block that many further on into L2 while it waits for its own.
+    prefetch: rows are prefetched into L2 before the previous kernel has finished, by the first `prefetch_blocks` blocks
+    (0: all).
     """
 
     dtype: str
@@ -34,9 +35,9 @@ class QkNorm(Specialisation):
     weight_bias: float = 0.0
     rounding: str = "single"
     pdl: bool = True
-    ahead: int = 0
+    prefetch_distance: int = 0
     prefetch: bool = False
-    lead: int = 0
+    prefetch_blocks: int = 0
 
     @property
     def threads(self) -> int:
@@ -67,20 +68,20 @@ class QkNorm(Specialisation):
     @cute.kernel
     def kernel(self, mQ: cute.Tensor, mK: cute.Tensor, mWq: cute.Tensor, mWk: cute.Tensor, eps: Float32):
         rows, T = self.rows, cutlass_type(self.dtype)
-        row_in_block, lane = rows.place()
+        row_in_block, lane = rows.thread_coord()
         first = cute.arch.block_idx()[0] * (self.batch * rows.rows) + row_in_block
         lib.pdl_launch_dependents()
         if cutlass.const_expr(self.prefetch):
-            self.ask(mQ, mK, first, lib.leading(self.lead))
+            self.prefetch_input(mQ, mK, first, lib.in_first_blocks(self.prefetch_blocks))
         lib.pdl_wait()
 
         loaded = []
         for i in cutlass.range_constexpr(self.batch):
-            gX, inside, is_q = self.place(mQ, mK, first + i * rows.rows)
+            gX, inside, is_q = self.head_row(mQ, mK, first + i * rows.rows)
             loaded.append((gX, rows.load(gX, lane, inside), inside, is_q))
         weights = self.weights(mWq, mWk, lane, [is_q for *_, is_q in loaded])
-        if cutlass.const_expr(self.ahead > 0):
-            self.ask(mQ, mK, first + self.ahead * self.batch * rows.rows, True)
+        if cutlass.const_expr(self.prefetch_distance > 0):
+            self.prefetch_input(mQ, mK, first + self.prefetch_distance * self.batch * rows.rows, True)
         for i in cutlass.range_constexpr(self.batch):
             gX, tXrX, inside, _ = loaded[i]
             x = tXrX.load().to(Float32)
@@ -88,14 +89,14 @@ class QkNorm(Specialisation):
             tXrX.store(weighted(y, weights[i], self.weight_bias, self.rounding, T))
             rows.store(gX, lane, tXrX, inside)
 
-    def ask(self, mQ, mK, first, wanted):
+    def prefetch_input(self, mQ, mK, first, wanted):
         """Prefetch what a thread whose first row is `first` will load, with its neighbours."""
-        _, lane = self.rows.place()
+        _, lane = self.rows.thread_coord()
         for i in range(self.batch):
-            gX, inside, _ = self.place(mQ, mK, first + i * self.rows.rows)
-            self.rows.ask(gX, lane, inside & wanted)
+            gX, inside, _ = self.head_row(mQ, mK, first + i * self.rows.rows)
+            self.rows.prefetch_row(gX, lane, inside & wanted)
 
-    def place(self, mQ, mK, row):
+    def head_row(self, mQ, mK, row):
         """(row `row` as a (D,) tensor, whether there is such a row, whether it is a head of q)."""
         heads = self.q_heads + self.k_heads
         token, head = Int32(Uint32(row) // heads), Int32(Uint32(row) % heads)

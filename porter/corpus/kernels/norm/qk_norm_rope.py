@@ -22,7 +22,7 @@ class QkNormRope(Specialisation):
     rows: spread so that a thread holds both elements of every pair. With neox (pairs i and i + rot/2) its accesses meet
     rot/2 exactly; else (pairs 2i, 2i + 1) an access holds whole pairs.  rot: rotated elements, the first of a head.
     batch: rows that a thread has in flight.  v_heads: heads behind q and k that stay as they are.
-    prefetch, lead: as for QkNorm; angles are not asked for.
+    prefetch, prefetch_blocks: as for QkNorm; angles are not prefetched.
     """
 
     dtype: str
@@ -36,7 +36,7 @@ class QkNormRope(Specialisation):
     batch: int = 1
     pdl: bool = True
     prefetch: bool = False
-    lead: int = 0
+    prefetch_blocks: int = 0
 
     @property
     def threads(self) -> int:
@@ -82,13 +82,13 @@ class QkNormRope(Specialisation):
         eps: Float32,
     ):
         rows, T = self.rows, cutlass_type(self.dtype)
-        row_in_block, lane = rows.place()
+        row_in_block, lane = rows.thread_coord()
         first = cute.arch.block_idx()[0] * (self.batch * rows.rows) + row_in_block
         lib.pdl_launch_dependents()
-        places = [self.place(mX, first + i * rows.rows) for i in range(self.batch)]
+        places = [self.head_row(mX, first + i * rows.rows) for i in range(self.batch)]
         if cutlass.const_expr(self.prefetch):
             for gX, inside, _, _ in places:
-                rows.ask(gX, lane, inside & lib.leading(self.lead))
+                rows.prefetch_row(gX, lane, inside & lib.in_first_blocks(self.prefetch_blocks))
         lib.pdl_wait()
 
         loaded = []
@@ -110,7 +110,7 @@ class QkNormRope(Specialisation):
                     tXrX[e, j] = T(rotated[j][e])
             rows.store(gX, lane, tXrX, inside)
 
-    def place(self, mX, row):
+    def head_row(self, mX, row):
         """(row `row` as a (D,) tensor, whether there is such a row, its head, its token: 0 if there is none)."""
         row, heads = Uint32(row), self.q_heads + self.k_heads
         token, head = Int32(row // heads), Int32(row % heads)
@@ -128,7 +128,7 @@ class QkNormRope(Specialisation):
         for half in (0, self.rot // 2):
             values = []
             for i in range(accesses):
-                at = rows.at(i, lane) if self.neox else rows.at(i, lane) // 2
+                at = rows.access_start(i, lane) if self.neox else rows.access_start(i, lane) // 2
                 at = lib.select(at < self.rot // 2, at, Int32(0))  # elements that stay need no angle
                 words = lib.load_words(
                     gC.iterator + half + at, count * C.width // 8, lib.CACHED, self.table_align(count)
@@ -154,7 +154,7 @@ class QkNormRope(Specialisation):
                     out[i + self.step][e] = lib.fma(y, c, lib.mul_rn(x, s))
             return out
         for i in range(rows.accesses):
-            turns = rows.at(i, lane) < self.rot
+            turns = rows.access_start(i, lane) < self.rot
             for e in range(0, rows.vec, 2):
                 x, y, c, s = accesses[i][e], accesses[i][e + 1], cos[i][e // 2], sin[i][e // 2]
                 out[i][e] = lib.select(turns, lib.fma(x, c, -lib.mul_rn(y, s)), x)

@@ -21,9 +21,11 @@ class RmsNorm(Specialisation):
 
     rounding: "single" rounds the product of x, 1/rms and weight once; "double" rounds before the weight and after it.
     inner: 1, or the length of a second leading dimension with a stride of its own (heads of packed tensors).
-    prefetch: what is asked for in L2 before the previous kernel has finished: "none", "weight", "rows" or "all".
-    lead: so many blocks, the first, ask for rows (0: all blocks); as many as start before that kernel has finished.
-    ahead: a block asks for the row so many rows on in L2 while it waits for its own: about as many as run at once.
+    prefetch: what is prefetched into L2 before the previous kernel has finished: "none", "weight", "rows" or "all".
+    prefetch_blocks: how many blocks, the first, prefetch rows (0: all); as many as start before that kernel has
+    finished.
+    prefetch_distance: a block prefetches the row that many rows further on into L2 while it waits for its own: about as
+    many as run at once.
     """
 
     dtype: str
@@ -34,8 +36,8 @@ class RmsNorm(Specialisation):
     inner: int = 1
     pdl: bool = True
     prefetch: str = "none"
-    ahead: int = 0
-    lead: int = 0
+    prefetch_distance: int = 0
+    prefetch_blocks: int = 0
 
     @property
     def threads(self) -> int:
@@ -65,18 +67,18 @@ class RmsNorm(Specialisation):
     def kernel(self, mO: cute.Tensor, mX: cute.Tensor, mW: cute.Tensor | None, eps: Float32):
         rows, total = self.rows, mX.shape[0] * self.inner
         scratch = rows.scratch()
-        row, lane, inside = rows.mine(total)
-        gX = rows.of(mX, row)
+        row, lane, inside = rows.thread_row(total)
+        gX = rows.row_slice(mX, row)
         lib.pdl_launch_dependents()
-        rows.prefetch(self.prefetch, [gX], mW, lane, inside, self.lead)
+        rows.prefetch(self.prefetch, [gX], mW, lane, inside, self.prefetch_blocks)
         lib.pdl_wait()
 
         tXrX = rows.load(gX, lane, inside)
         tXrW = rows.load_early(mW, lane, self.prefetch)
-        if cutlass.const_expr(self.ahead > 0):
-            rows.ask_ahead(mX, row + self.ahead, total, lane)
+        if cutlass.const_expr(self.prefetch_distance > 0):
+            rows.prefetch_next_row(mX, row + self.prefetch_distance, total, lane)
         x = tXrX.load().to(Float32)
         tXrW = rows.load_late(mW, lane, tXrW)
         y = x * inverse_rms(rows, x, eps, scratch)
         tXrX.store(weighted(y, tXrW, self.weight_bias, self.rounding, cutlass_type(self.dtype)))
-        rows.store(rows.of(mO, row), lane, tXrX, inside)
+        rows.store(rows.row_slice(mO, row), lane, tXrX, inside)

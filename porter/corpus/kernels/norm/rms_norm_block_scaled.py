@@ -21,7 +21,8 @@ class RmsNormBlockScaled(Specialisation):
     """Static choices. The norm is rounded to the dtype once, then quantised; an access has a part of a block, and the
     parts are in one warp. Rows that only fill up tiles of scales get zeros.
 
-    residual: the input is added to it, and what is normalised is the stored sum.  prefetch, lead: as for RmsNorm.
+    residual: the input is added to it, and what is normalised is the stored sum.  prefetch, prefetch_blocks: as for
+    RmsNorm.
     """
 
     dtype: str
@@ -31,7 +32,7 @@ class RmsNormBlockScaled(Specialisation):
     residual: bool = False
     pdl: bool = True
     prefetch: str = "none"
-    lead: int = 0
+    prefetch_blocks: int = 0
 
     @property
     def threads(self) -> int:
@@ -76,13 +77,13 @@ class RmsNormBlockScaled(Specialisation):
     ):
         rows, scales, T = self.rows, self.scales, cutlass_type(self.dtype)
         scratch = rows.scratch()
-        row, lane, inside = rows.mine(mX.shape[0])
+        row, lane, inside = rows.thread_row(mX.shape[0])
         if cutlass.const_expr(scales.layout != "linear"):
             inside = row < mX.shape[0]
-        gX = rows.of(mX, row)
-        gR = None if cutlass.const_expr(mR is None) else rows.of(mR, row)
+        gX = rows.row_slice(mX, row)
+        gR = None if cutlass.const_expr(mR is None) else rows.row_slice(mR, row)
         lib.pdl_launch_dependents()
-        rows.prefetch(self.prefetch, [gX, gR], mW, lane, inside, self.lead)
+        rows.prefetch(self.prefetch, [gX, gR], mW, lane, inside, self.prefetch_blocks)
         lib.pdl_wait()
 
         tXrX = rows.load(gX, lane, inside)
@@ -99,7 +100,7 @@ class RmsNormBlockScaled(Specialisation):
         for i, access in enumerate(rows.split(norm)):
             codes, code = scales.encode(access, given)
             code = code if cutlass.const_expr(inside is True) else lib.select(inside, code, Uint32(0))
-            at = rows.at(i, lane)
+            at = rows.access_start(i, lane)
             if (at % scales.group == 0) & (at < rows.length) & held:
                 scales.store(mS, row, at, code, 1)
             if (at < rows.length) & (row < mX.shape[0]):

@@ -20,7 +20,8 @@ class RmsNormPerBlock(Specialisation):
     """Static choices. codes: "e4m3" or "i8".  group: elements that share a scale; their threads are in one warp.
 
     As RmsNormPerToken, a scale for each group, and codes of both types are norm * (1 / scale).
-    transposed: the scales of one group, not of one row, are neighbours in memory.  prefetch, lead: as for RmsNorm.
+    transposed: the scales of one group, not of one row, are neighbours in memory.  prefetch, prefetch_blocks: as for
+    RmsNorm.
     """
 
     dtype: str
@@ -33,7 +34,7 @@ class RmsNormPerBlock(Specialisation):
     bounded: bool = False
     pdl: bool = True
     prefetch: str = "none"
-    lead: int = 0
+    prefetch_blocks: int = 0
 
     @property
     def threads(self) -> int:
@@ -77,11 +78,11 @@ class RmsNormPerBlock(Specialisation):
     ):
         rows, T = self.rows, cutlass_type(self.dtype)
         scratch = rows.scratch()
-        row, lane, inside = rows.mine(mX.shape[0])
-        gX, gQ = rows.of(mX, row), rows.of(mQ, row)
-        gR = None if cutlass.const_expr(mR is None) else rows.of(mR, row)
+        row, lane, inside = rows.thread_row(mX.shape[0])
+        gX, gQ = rows.row_slice(mX, row), rows.row_slice(mQ, row)
+        gR = None if cutlass.const_expr(mR is None) else rows.row_slice(mR, row)
         lib.pdl_launch_dependents()
-        rows.prefetch(self.prefetch, [gX, gR], mW, lane, inside, self.lead)
+        rows.prefetch(self.prefetch, [gX, gR], mW, lane, inside, self.prefetch_blocks)
         lib.pdl_wait()
 
         tXrX = rows.load(gX, lane, inside)
@@ -97,7 +98,7 @@ class RmsNormPerBlock(Specialisation):
             largest = largest if cutlass.const_expr(bound is None) else lib.fmin(largest, bound)
             scale = self.scale(largest)
             codes.append(self.encode(access, scale))
-            at = rows.at(i, lane)
+            at = rows.access_start(i, lane)
             if (at % self.group == 0) & (at < rows.length) & inside:
                 mS[row, at // self.group] = scale
         rows.store_words(gQ, lane, codes, inside)

@@ -22,7 +22,7 @@ class RmsNormPerToken(Specialisation):
     The norm is rounded to the input's type before the weight is applied and after. e4m3 codes are norm / scale with
     scale = max(min(max |norm|, bound) / 448, 1 / (448 * 512)); int8 codes norm * (1 / scale) with a scale of at least
     float32's epsilon. residual: the sum is normalised before it is rounded. bounded: there is a bound.
-    prefetch, lead: as for RmsNorm.
+    prefetch, prefetch_blocks: as for RmsNorm.
     """
 
     dtype: str
@@ -33,7 +33,7 @@ class RmsNormPerToken(Specialisation):
     bounded: bool = False
     pdl: bool = True
     prefetch: str = "none"
-    lead: int = 0
+    prefetch_blocks: int = 0
 
     @property
     def threads(self) -> int:
@@ -77,11 +77,11 @@ class RmsNormPerToken(Specialisation):
     ):
         rows, T = self.rows, cutlass_type(self.dtype)
         sums, maxima = rows.scratch(), rows.scratch()
-        row, lane, inside = rows.mine(mX.shape[0])
-        gX, gQ = rows.of(mX, row), rows.of(mQ, row)
-        gR = None if cutlass.const_expr(mR is None) else rows.of(mR, row)
+        row, lane, inside = rows.thread_row(mX.shape[0])
+        gX, gQ = rows.row_slice(mX, row), rows.row_slice(mQ, row)
+        gR = None if cutlass.const_expr(mR is None) else rows.row_slice(mR, row)
         lib.pdl_launch_dependents()
-        rows.prefetch(self.prefetch, [gX, gR], mW, lane, inside, self.lead)
+        rows.prefetch(self.prefetch, [gX, gR], mW, lane, inside, self.prefetch_blocks)
         lib.pdl_wait()
 
         tXrX = rows.load(gX, lane, inside)

@@ -20,7 +20,7 @@ class RmsNormStaticFp8(Specialisation):
     """Static choices.
 
     residual: None, or "rounded" or "unrounded" as the `sum` of FusedAddRmsNorm; the input is then left as it is.
-    prefetch, ahead, lead: as for RmsNorm.
+    prefetch, prefetch_distance, prefetch_blocks: as for RmsNorm.
     rounding: of the norm before it is multiplied by 1 / scale: "single" and "double" to the input's type, "none" not.
     """
 
@@ -31,8 +31,8 @@ class RmsNormStaticFp8(Specialisation):
     rounding: str = "single"
     pdl: bool = True
     prefetch: str = "none"
-    ahead: int = 0
-    lead: int = 0
+    prefetch_distance: int = 0
+    prefetch_blocks: int = 0
     codes: str = "e4m3"  # or "e5m2"
 
     @property
@@ -65,19 +65,19 @@ class RmsNormStaticFp8(Specialisation):
     def kernel(self, mQ, mX: cute.Tensor, mR: cute.Tensor | None, mW: cute.Tensor, mS: cute.Tensor, eps: Float32):
         rows, T = self.rows, cutlass_type(self.dtype)
         scratch = rows.scratch()
-        row, lane, inside = rows.mine(mX.shape[0])
-        gX, gR = rows.of(mX, row), None if cutlass.const_expr(mR is None) else rows.of(mR, row)
+        row, lane, inside = rows.thread_row(mX.shape[0])
+        gX, gR = rows.row_slice(mX, row), None if cutlass.const_expr(mR is None) else rows.row_slice(mR, row)
         lib.pdl_launch_dependents()
-        rows.prefetch(self.prefetch, [gX, gR], mW, lane, inside, self.lead)
+        rows.prefetch(self.prefetch, [gX, gR], mW, lane, inside, self.prefetch_blocks)
         lib.pdl_wait()
 
         tXrX = rows.load(gX, lane, inside)
         tXrR = None if cutlass.const_expr(mR is None) else rows.load(gR, lane, inside)
         tXrW = rows.load_early(mW, lane, self.prefetch)
-        if cutlass.const_expr(self.ahead > 0):
-            rows.ask_ahead(mX, row + self.ahead, mX.shape[0], lane)
+        if cutlass.const_expr(self.prefetch_distance > 0):
+            rows.prefetch_next_row(mX, row + self.prefetch_distance, mX.shape[0], lane)
             if cutlass.const_expr(mR is not None):
-                rows.ask_ahead(mR, row + self.ahead, mX.shape[0], lane)
+                rows.prefetch_next_row(mR, row + self.prefetch_distance, mX.shape[0], lane)
         (scale,) = lib.load_words(mS.iterator, 4, lib.CACHED)
         h = add_residual(rows, tXrX, tXrR, gR, lane, inside, self.residual == "rounded", T)
         tXrW = rows.load_late(mW, lane, tXrW)
@@ -86,4 +86,4 @@ class RmsNormStaticFp8(Specialisation):
         N = Float32 if cutlass.const_expr(self.rounding == "none") else T
         norms = [lib.round_each(access, N) for access in rows.split(weighted(y, tXrW, 0, self.rounding, T, Float32))]
         codes = [lib.pack_fp8([v * inverse for v in access], self.codes) for access in norms]
-        rows.store_words(rows.of(mQ, row), lane, codes, inside)
+        rows.store_words(rows.row_slice(mQ, row), lane, codes, inside)

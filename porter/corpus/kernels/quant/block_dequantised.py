@@ -18,8 +18,8 @@ from porter.corpus.runtime.specialisation import Specialisation
 @dataclass(frozen=True)
 class BlockDequantised(ChunkedRows, Specialisation):
     """Static choices. d: numbers of a row; those of codes, which `scales` knows, may be longer.  vec: numbers of a
-    thread and row.  align: bytes of an access to codes at most, out_align to numbers.  prefetch, lead, stream: as for
-    Gated.
+    thread and row.  align: bytes of an access to codes at most, out_align to numbers.  prefetch, prefetch_blocks,
+    streaming: as for Gated.
     """
 
     dtype: str
@@ -32,8 +32,8 @@ class BlockDequantised(ChunkedRows, Specialisation):
     out_align: int = 16
     pdl: bool = True
     prefetch: bool = False
-    stream: bool = True
-    lead: int = 0
+    streaming: bool = True
+    prefetch_blocks: int = 0
 
     def arguments(self):
         scales, size = self.scales, scalar(self.dtype).bytes
@@ -66,12 +66,12 @@ class BlockDequantised(ChunkedRows, Specialisation):
         column = cutlass.min(col, self.d - self.vec)
         lib.pdl_launch_dependents()
         if cutlass.const_expr(self.prefetch):
-            wanted = lib.first_in_line(nbytes) & (col < self.d) & lib.leading(self.lead)
+            wanted = lib.first_in_cache_line(nbytes) & (col < self.d) & lib.in_first_blocks(self.prefetch_blocks)
             for r in cutlass.range_constexpr(self.rows):
                 lib.prefetch_line(mQ[lib.clamped_row(first, r, mQ), None].iterator + scales.code_bytes(column), wanted)
         lib.pdl_wait()
 
-        tXrQ, tXrS, kind = [], [], lib.STREAM if self.stream else lib.CACHED
+        tXrQ, tXrS, kind = [], [], lib.STREAMING if self.streaming else lib.CACHED
         for r in cutlass.range_constexpr(self.rows):
             row = lib.clamped_row(first, r, mQ)
             gQ = mQ[row, None].iterator + scales.code_bytes(column)

@@ -53,7 +53,7 @@ class BlockLayout(ChunkedRows, Specialisation):
         lib.pdl_launch_dependents()
         lib.pdl_wait()
         if (col < self.scales.columns) & (row < mS.shape[0]):
-            place = self.scales.place(mS, row, col)
+            place = self.scales.scale_ptr(mS, row, col)
             if cutlass.const_expr(self.back):
                 (word,) = lib.load_words(place, 4, lib.CACHED)
                 for j in cutlass.range_constexpr(4):

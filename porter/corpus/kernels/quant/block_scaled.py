@@ -22,7 +22,7 @@ class BlockScaled(ChunkedRows, Specialisation):
     d: numbers of a row of the input.  scales: of rows of the output, which may be longer: zeros follow.
     act: "" or the activation of a gate, "silu" or "gelu_tanh": the input is (T, 2 d), and what is quantised is the
     product, rounded to the dtype once.  guard: rows that are none are not read, else the last one stands for them.
-    align, out_align: bytes of an access at most.  prefetch, lead, stream: as for Gated.
+    align, out_align: bytes of an access at most.  prefetch, prefetch_blocks, streaming: as for Gated.
     """
 
     dtype: str
@@ -37,8 +37,8 @@ class BlockScaled(ChunkedRows, Specialisation):
     out_align: int = 16
     pdl: bool = True
     prefetch: bool = False
-    stream: bool = True
-    lead: int = 0
+    streaming: bool = True
+    prefetch_blocks: int = 0
 
     @property
     def chunks(self) -> int:
@@ -81,7 +81,7 @@ class BlockScaled(ChunkedRows, Specialisation):
         column = cutlass.min(col, self.d - self.vec)  # all lanes take part in the shuffles
         lib.pdl_launch_dependents()
         if cutlass.const_expr(self.prefetch):
-            wanted = lib.first_in_line(nbytes) & (col < self.d) & lib.leading(self.lead)
+            wanted = lib.first_in_cache_line(nbytes) & (col < self.d) & lib.in_first_blocks(self.prefetch_blocks)
             for r in cutlass.range_constexpr(self.rows):
                 there = wanted & (first + r < total)
                 gX = mX[cutlass.min(first + r, total - 1), None].iterator + column
@@ -89,7 +89,7 @@ class BlockScaled(ChunkedRows, Specialisation):
                     lib.prefetch_line(gX + part * self.d, there)
         lib.pdl_wait()
 
-        tXrX, kind = [], lib.STREAM if self.stream else lib.CACHED
+        tXrX, kind = [], lib.STREAMING if self.streaming else lib.CACHED
         for r in cutlass.range_constexpr(self.rows):
             inside = (col < self.d) & (first + r < total) if cutlass.const_expr(self.guard) else True
             gX = mX[cutlass.min(first + r, total - 1), None].iterator + column
@@ -128,4 +128,3 @@ class BlockScaled(ChunkedRows, Specialisation):
             there = there & (col % scales.group == 0)
         if there:
             scales.store(mS, row, col, code, max(1, self.vec // scales.group))
-

@@ -139,7 +139,7 @@ class PerTensor(Specialisation):
             mS[0] = scale
         inverse = lib.rcp_rn(scale)
         for k in cutlass.range_constexpr(self.kept):
-            self.encode(mQ, mX, Int32(k), lib.forget_words(held[k]), inverse)
+            self.encode(mQ, mX, Int32(k), lib.opaque_words(held[k]), inverse)
         self.encode_rest(mQ, mX, Int32(self.kept), self.steps(mX), inverse)
 
     def vectors(self, mX):
@@ -151,7 +151,7 @@ class PerTensor(Specialisation):
         every = cute.arch.grid_dim()[0] * self.threads
         return (self.vectors(mX) + every - 1) // every
 
-    def place(self, mX, step):
+    def vector_coord(self, mX, step):
         """(row, column, whether there is such a vector) of this thread's vector `step`."""
         block, blocks = cute.arch.block_idx()[0], cute.arch.grid_dim()[0]
         at = (step * blocks + block) * self.threads + cute.arch.thread_idx()[0]
@@ -162,7 +162,7 @@ class PerTensor(Specialisation):
 
     def load(self, mX, step):
         """Words of this thread's vector `step`; zeros where there is none."""
-        row, column, there = self.place(mX, step)
+        row, column, there = self.vector_coord(mX, step)
         nbytes = self.vec * cutlass_type(self.dtype).width // 8
         return lib.load_words(mX[row, None].iterator + column, nbytes, lib.CACHED, self.align, there)
 
@@ -186,11 +186,11 @@ class PerTensor(Specialisation):
 
     def found(self, mS):
         """The scale that all blocks have raised."""
-        return lib.peek(mS.iterator, Uint32).bitcast(Float32)
+        return lib.ld_relaxed(mS.iterator, Uint32).bitcast(Float32)
 
     @cute.jit
     def encode(self, mQ: cute.Tensor, mX: cute.Tensor, step: Int32, words, inverse: Float32):
-        row, column, there = self.place(mX, step)
+        row, column, there = self.vector_coord(mX, step)
         if there:
             x = lib.unpack(words, self.vec, cutlass_type(self.dtype))
             codes = lib.pack_e4m3([v * inverse for v in x])

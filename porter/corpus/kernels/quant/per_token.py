@@ -21,7 +21,7 @@ class PerToken(Specialisation):
 
     codes "e4m3": x / scale with scale = max(min(max |x|, bound) / 448, 1 / (448 * 512)). "i8": x * (127 / max |x|) with
     scale = max |x| / 127. "i8" and shifted: x * (1 / scale) + zero with scale = (max - min) / 255 and
-    zero = rint(-128 - min / scale).  bounded: there is a bound.  prefetch, lead: as for RmsNorm.
+    zero = rint(-128 - min / scale).  bounded: there is a bound.  prefetch, prefetch_blocks: as for RmsNorm.
     """
 
     dtype: str
@@ -31,7 +31,7 @@ class PerToken(Specialisation):
     bounded: bool = False
     pdl: bool = True
     prefetch: str = "none"
-    lead: int = 0
+    prefetch_blocks: int = 0
 
     @property
     def threads(self) -> int:
@@ -69,10 +69,10 @@ class PerToken(Specialisation):
     ):
         rows = self.rows
         maxima, minima = rows.scratch(), rows.scratch()
-        row, lane, inside = rows.mine(mX.shape[0])
-        gX, gQ = rows.of(mX, row), rows.of(mQ, row)
+        row, lane, inside = rows.thread_row(mX.shape[0])
+        gX, gQ = rows.row_slice(mX, row), rows.row_slice(mQ, row)
         lib.pdl_launch_dependents()
-        rows.prefetch(self.prefetch, [gX], None, lane, inside, self.lead)
+        rows.prefetch(self.prefetch, [gX], None, lane, inside, self.prefetch_blocks)
         lib.pdl_wait()
 
         x = rows.load(gX, lane, inside).load().to(Float32)

@@ -22,7 +22,7 @@ class PerTokenGroup(ChunkedRows, Specialisation):
     codes: "e4m3" or "i8" (rounded towards zero).  scales: "rows" (those of a row are neighbours in memory), "columns"
     (those of a group), or "packed": ue8m0 codes of four groups in an Int32, columns of them, zeros for groups and, in
     all columns but the last, up to `rounded` rows that there are none of.  power: scales are powers of two.
-    align, out_align: bytes of an access at most.  prefetch, lead, stream: as for Gated.
+    align, out_align: bytes of an access at most.  prefetch, prefetch_blocks, streaming: as for Gated.
     """
 
     dtype: str
@@ -38,8 +38,8 @@ class PerTokenGroup(ChunkedRows, Specialisation):
     out_align: int = 16
     pdl: bool = True
     prefetch: bool = False
-    stream: bool = True
-    lead: int = 0
+    streaming: bool = True
+    prefetch_blocks: int = 0
 
     @property
     def groups(self) -> int:
@@ -86,12 +86,12 @@ class PerTokenGroup(ChunkedRows, Specialisation):
         column = cutlass.min(col, self.d - self.vec)  # all lanes take part in the shuffles
         lib.pdl_launch_dependents()
         if cutlass.const_expr(self.prefetch):
-            wanted = lib.first_in_line(nbytes) & inside & lib.leading(self.lead)
+            wanted = lib.first_in_cache_line(nbytes) & inside & lib.in_first_blocks(self.prefetch_blocks)
             for r in cutlass.range_constexpr(self.rows):
                 lib.prefetch_line(mX[self.readable(first, r, total), None].iterator + column, wanted)
         lib.pdl_wait()
 
-        tXrX, kind = [], lib.STREAM if self.stream else lib.CACHED
+        tXrX, kind = [], lib.STREAMING if self.streaming else lib.CACHED
         for r in cutlass.range_constexpr(self.rows):
             gX = mX[self.readable(first, r, total), None].iterator + column
             tXrX.append(lib.load_words(gX, nbytes, kind, self.align))

@@ -24,7 +24,8 @@ class StaticQuant(ChunkedRows, Specialisation):
 
     across: neighbouring columns that share a scale.  down: "all" rows share scales, "each" row has its own, or
     "some": a number of rows known at the launch.  wide: the scales of neighbouring columns are neighbours in memory,
-    at multiples of 16 bytes.  align, out_align: bytes of an access at most.  prefetch, lead, stream: as for Gated.
+    at multiples of 16 bytes.  align, out_align: bytes of an access at most.  prefetch, prefetch_blocks, streaming: as
+    for Gated.
     """
 
     dtype: str
@@ -41,8 +42,8 @@ class StaticQuant(ChunkedRows, Specialisation):
     out_align: int = 16
     pdl: bool = True
     prefetch: bool = False
-    stream: bool = True
-    lead: int = 0
+    streaming: bool = True
+    prefetch_blocks: int = 0
 
     @property
     def one(self) -> bool:
@@ -85,12 +86,12 @@ class StaticQuant(ChunkedRows, Specialisation):
         column = cutlass.min(col, self.d - self.vec)
         lib.pdl_launch_dependents()
         if cutlass.const_expr(self.prefetch):
-            wanted = lib.first_in_line(nbytes) & inside & lib.leading(self.lead)
+            wanted = lib.first_in_cache_line(nbytes) & inside & lib.in_first_blocks(self.prefetch_blocks)
             for r in cutlass.range_constexpr(self.rows):
                 lib.prefetch_line(mX[lib.clamped_row(first, r, mX), None].iterator + column, wanted)
         lib.pdl_wait()
 
-        tXrX, kind = [], lib.STREAM if self.stream else lib.CACHED
+        tXrX, kind = [], lib.STREAMING if self.streaming else lib.CACHED
         for r in cutlass.range_constexpr(self.rows):
             gX = mX[lib.clamped_row(first, r, mX), None].iterator + column
             tXrX.append(lib.load_words(gX, nbytes, kind, self.align))

@@ -20,8 +20,8 @@ class TurningHeads(Specialisation):
     pairs: pairs of a thread and head.  lanes: threads that share the heads of a token for the same pairs, in each of
     `splits` blocks.  tokens: tokens of a block.  A thread reads its cosines and sines once for all its heads.
     align: bytes that every access may be wide.  flat: the heads of a token are one dimension.
-    prefetch: heads and angles are asked for in L2 before the previous kernel has finished, by the first `lead` blocks
-    (0: all); a position that it still writes costs nothing but that.
+    prefetch: heads and angles are prefetched into L2 before the previous kernel has finished, by the first
+    `prefetch_blocks` blocks (0: all); a position that it still writes costs nothing but that.
     """
 
     dtype: str
@@ -43,7 +43,7 @@ class TurningHeads(Specialisation):
     flat: bool = False
     pdl: bool = True
     prefetch: bool = False
-    lead: int = 0
+    prefetch_blocks: int = 0
 
     @property
     def slots(self) -> int:
@@ -75,7 +75,7 @@ class TurningHeads(Specialisation):
             return Tensor(dtype, ("T", count * self.head_size), (None, 1), align, multiple)
         return Tensor(dtype, ("T", count, self.head_size), (None, stride, 1), align, multiple)
 
-    def place(self):
+    def thread_coord(self):
         """(token, first head, first pair) of this thread, Int32."""
         block, thread = Uint32(cute.arch.block_idx()[0]), Uint32(cute.arch.thread_idx()[0])
         lane = thread // self.slots
@@ -83,7 +83,7 @@ class TurningHeads(Specialisation):
         head = Int32(block % self.splits * self.lanes + lane % self.lanes)
         return token, head, Int32(thread % self.slots) * self.pairs
 
-    def mine(self, head, h):
+    def clamped_head(self, head, h):
         """The head h steps after a thread's first, or its first where that is none: one that it may read."""
         whole = h + self.lanes * self.splits <= self.heads
         return head + h if whole else lib.select(head + h < self.heads, head + h, head)
@@ -114,8 +114,8 @@ class TurningHeads(Specialisation):
         """The two halves of a thread's pairs: two vectors (neox), or one of interleaved pairs."""
         nbytes = self.pairs * scalar(self.dtype).bytes
         if not self.neox:
-            return (lib.load_words(spot, 2 * nbytes, lib.STREAM, self.align),)
-        return tuple(lib.load_words(spot + i, nbytes, lib.STREAM, self.align) for i in (0, self.rot // 2))
+            return (lib.load_words(spot, 2 * nbytes, lib.STREAMING, self.align),)
+        return tuple(lib.load_words(spot + i, nbytes, lib.STREAMING, self.align) for i in (0, self.rot // 2))
 
     def store(self, spot, halves):
         nbytes = self.pairs * scalar(self.dtype).bytes
@@ -131,21 +131,21 @@ class TurningHeads(Specialisation):
         words = lib.load_words(gC, nbytes, lib.CACHED, self.table_align)
         return lib.unpack(words, self.pairs, cutlass_type(self.cache))
 
-    def ask(self, mPos, mQ, mK, mCS, token, head, first):
+    def prefetch_input(self, mPos, mQ, mK, mCS, token, head, first):
         """Prefetch what this thread and its neighbours will load."""
-        wanted = self.first_in_line(first, scalar(self.dtype).bytes * (1 if self.neox else 2))
+        wanted = self.first_in_cache_line(first, scalar(self.dtype).bytes * (1 if self.neox else 2))
         for h in range(0, self.heads, self.lanes * self.splits):
-            spot = self.spot(mQ, mK, token, self.mine(head, h), self.element(first))
+            spot = self.spot(mQ, mK, token, self.clamped_head(head, h), self.element(first))
             lib.prefetch_line(spot, wanted)
             if self.neox:
                 lib.prefetch_line(spot + self.rot // 2, wanted)
         # the position may be of an earlier step, or anything: it is read again after the wait
-        position = Int32(lib.peek(mPos.iterator + token, Int64))
+        position = Int32(lib.ld_relaxed(mPos.iterator + token, Int64))
         position = lib.imax(lib.imin(position, mCS.shape[0] - 1), Int32(0))
-        gC, wanted = mCS[position, None].iterator, self.first_in_line(first, scalar(self.cache).bytes)
+        gC, wanted = mCS[position, None].iterator, self.first_in_cache_line(first, scalar(self.cache).bytes)
         lib.prefetch_line(gC + first, wanted)
         lib.prefetch_line(gC + self.rot // 2 + first, wanted)
 
-    def first_in_line(self, pair, size):
+    def first_in_cache_line(self, pair, size):
         """Whether a thread's pairs, of `size` bytes each, are the first in their 128 bytes."""
         return pair % max(self.pairs, 128 // size) == 0

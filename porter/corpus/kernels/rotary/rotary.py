@@ -44,19 +44,19 @@ class Rotary(TurningHeads):
 
     @cute.kernel
     def kernel(self, mPos: cute.Tensor, mQ: cute.Tensor, mK: cute.Tensor | None, mCS: cute.Tensor):
-        token, head, first = self.place()
+        token, head, first = self.thread_coord()
         step = self.lanes * self.splits
         there = (token < mQ.shape[0]) & (head < self.heads)
         lib.pdl_launch_dependents()
         if cutlass.const_expr(self.prefetch):  # noqa: SIM102 (only the second is dynamic)
-            if there & lib.leading(self.lead):
-                self.ask(mPos, mQ, mK, mCS, token, head, first)
+            if there & lib.in_first_blocks(self.prefetch_blocks):
+                self.prefetch_input(mPos, mQ, mK, mCS, token, head, first)
         lib.pdl_wait()
         if there:
             position = mPos[token]
             spots, loaded = [], []
             for h in cutlass.range_constexpr(0, self.heads, step):
-                spots.append(self.spot(mQ, mK, token, self.mine(head, h), self.element(first)))
+                spots.append(self.spot(mQ, mK, token, self.clamped_head(head, h), self.element(first)))
                 loaded.append(self.load(spots[-1]))
             gC = mCS[position, None].iterator + first
             cos, sin = self.table(gC), self.table(gC + self.rot // 2)

@@ -71,17 +71,17 @@ class RotaryFp8(Rotary):
     @cute.jit
     def work(self, mQO, mKO, mPos, mQ, mK, mCS, others: tuple, q_scale, k_scale):
         """The whole kernel. `others`: results and inputs, of q and k, that hold the elements which do not turn."""
-        token, head, first = self.place()
+        token, head, first = self.thread_coord()
         there = (token < mQ.shape[0]) & (head < self.heads)
         lib.pdl_launch_dependents()
         if cutlass.const_expr(self.prefetch):  # noqa: SIM102 (only the second is dynamic)
-            if there & lib.leading(self.lead):
-                self.ask(mPos, mQ, mK, mCS, token, head, first)
+            if there & lib.in_first_blocks(self.prefetch_blocks):
+                self.prefetch_input(mPos, mQ, mK, mCS, token, head, first)
         lib.pdl_wait()
         if there:
             position = mPos[token]
             steps = range(0, self.heads, self.lanes * self.splits)
-            heads = [self.mine(head, h) for h in steps]
+            heads = [self.clamped_head(head, h) for h in steps]
             loaded = [self.load(self.spot(mQ, mK, token, h, self.element(first))) for h in heads]
             gC = mCS[position, None].iterator + first
             cos, sin = self.table(gC), self.table(gC + self.rot // 2)

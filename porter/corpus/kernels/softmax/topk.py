@@ -54,7 +54,7 @@ class TopK(Specialisation):
     @cute.kernel
     def kernel(self, mV: cute.Tensor, mI: cute.Tensor, mX: cute.Tensor):
         rows = self.rows
-        row, lane, there = rows.mine(mX.shape[0])
+        row, lane, there = rows.thread_row(mX.shape[0])
         codes = cute.make_rmem_tensor(rows.accesses * rows.vec, Uint32)
         warps = (lib.shared(Uint32, 2 * rows.warps), lib.shared(Uint32, 2 * rows.warps))
         scratch = rows.scratch()
@@ -93,10 +93,10 @@ class TopK(Specialisation):
         rows, T = self.rows, cutlass_type(self.dtype)
         accesses = []
         for i in range(rows.accesses):
-            inside = rows._reached(i, lane, there)
-            accesses.append(lib.load_words(gX + rows.at(i, lane), rows.vec * T.width // 8, inside=inside))
+            inside = rows.access_predicate(i, lane, there)
+            accesses.append(lib.load_words(gX + rows.access_start(i, lane), rows.vec * T.width // 8, inside=inside))
         for i, words in enumerate(accesses):
-            inside = rows._reached(i, lane, there)
+            inside = rows.access_predicate(i, lane, there)
             for j, x in enumerate(lib.unpack(words, rows.vec, T)):
                 code = lib.ordered(x)
                 kept = code if inside is True else lib.select(inside, code, Uint32(lib.NOTHING))

@@ -116,10 +116,10 @@ class BlockScales:
     def load(self, mS, row, col, count):
         """The scales of `count` blocks from column `col` of a row on, a word (one access)."""
         if count == 1:
-            return Uint32(Uint8(self.place(mS, row, col).load()))
-        return load_words(self.place(mS, row, col), count, CACHED)[0]
+            return Uint32(Uint8(self.scale_ptr(mS, row, col).load()))
+        return load_words(self.scale_ptr(mS, row, col), count, CACHED)[0]
 
-    def place(self, mS, row, col):
+    def scale_ptr(self, mS, row, col):
         """Pointer to the byte of the scale of column `col` of a row."""
         m, k = Uint32(row), Uint32(col) // self.group
         tile_bytes, tiles = 4 * TILE_ROWS[self.layout], self.columns // 4
@@ -133,4 +133,4 @@ class BlockScales:
 
     def store(self, mS, row, col, word, count):
         """Write the scales of `count` blocks from column `col` of a row on (one access)."""
-        store_words(self.place(mS, row, col), (word,), count)
+        store_words(self.scale_ptr(mS, row, col), (word,), count)

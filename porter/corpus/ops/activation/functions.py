@@ -9,7 +9,7 @@ from porter.corpus.ops.activation import reference
 from porter.corpus.ops.rows import access_width, as_rows, check_dtype, row_dimensions, widest_access
 from porter.corpus.ops.spread import spread_elements
 from porter.corpus.runtime.device import Device
-from porter.corpus.runtime.ops import Plan, Unsupported, op, usually
+from porter.corpus.runtime.ops import Plan, Unsupported, compact_key, op
 
 FLOATS = ("bf16", "f16", "f32")
 
@@ -47,8 +47,8 @@ def _gated(device: Device, result: Any, input: Any, **choices: Any) -> Plan:
             raise Unsupported("input is not aligned to a pair of gate and up")
     spread = spread_elements(device, "silu_and_mul", dtype, rows, d, vec)
     kernel = Gated(
-        dtype, d, vec, spread.threads, spread.rows, pdl=device.pdl, prefetch=spread.prefetch, stream=spread.stream,
-        lead=spread.lead, **choices,
+        dtype, d, vec, spread.threads, spread.rows, pdl=device.pdl, prefetch=spread.prefetch, streaming=spread.streaming,
+        prefetch_blocks=spread.prefetch_blocks, **choices,
     )  # fmt: skip
     blocks = kernel.blocks(rows)
     direct = input.dim() == 2
@@ -123,7 +123,7 @@ def fatrelu_and_mul(device: Device, out: Any, input: Any, threshold: float) -> P
 
 @op(
     "silu_and_mul_with_clamp(Tensor(a!) result, Tensor input, float limit, float alpha=1.0, float beta=0.0) -> ()",
-    key=usually("input.nbytes", {"limit": 7.0, "alpha": 1.0, "beta": 0.0}),
+    key=compact_key("input.nbytes", {"limit": 7.0, "alpha": 1.0, "beta": 0.0}),
     fallback=reference.silu_and_mul_with_clamp,
 )  # fmt: skip
 def silu_and_mul_with_clamp(device: Device, result: Any, input: Any, limit: float, alpha: float, beta: float) -> Plan:
@@ -137,7 +137,7 @@ def silu_and_mul_with_clamp(device: Device, result: Any, input: Any, limit: floa
 
 @op(
     "swigluoai_and_mul(Tensor(a!) out, Tensor input, float alpha=1.702, float limit=7.0) -> ()",
-    key=usually("input.nbytes", {"alpha": 1.702, "limit": 7.0}),
+    key=compact_key("input.nbytes", {"alpha": 1.702, "limit": 7.0}),
     fallback=reference.swigluoai_and_mul,
 )  # fmt: skip
 def swigluoai_and_mul(device: Device, out: Any, input: Any, alpha: float, limit: float) -> Plan:
@@ -162,7 +162,16 @@ def _pointwise(device: Device, act: str, out: Any, input: Any) -> Plan:
     vec = access_width(d, [out, input], most=widest_access(device, rows))
     spread = spread_elements(device, "relu_squared", dtype, rows, d, vec)
     kernel = Pointwise(
-        act, dtype, d, vec, spread.threads, spread.rows, device.pdl, spread.prefetch, spread.stream, spread.lead
+        act,
+        dtype,
+        d,
+        vec,
+        spread.threads,
+        spread.rows,
+        device.pdl,
+        spread.prefetch,
+        spread.streaming,
+        spread.prefetch_blocks,
     )
     blocks, direct = kernel.blocks(rows), input.dim() == 2
 

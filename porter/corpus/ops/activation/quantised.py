@@ -10,7 +10,7 @@ from porter.corpus.ops.activation.functions import FLOATS, halves
 from porter.corpus.ops.rows import access_width, as_rows, check_dtype, check_scalar, flat_scalar
 from porter.corpus.ops.spread import spread_elements
 from porter.corpus.runtime.device import Device
-from porter.corpus.runtime.ops import Plan, op, usually
+from porter.corpus.runtime.ops import Plan, compact_key, op
 
 
 @op(
@@ -41,7 +41,7 @@ def silu_and_mul_quant(device: Device, result: Any, input: Any, scale: Any) -> P
 @op(
     "silu_and_mul_per_block_quant(Tensor(a!) out, Tensor input, Tensor(b!) scales, int group_size, "
     "Tensor? scale_ub=None, bool is_scale_transposed=False) -> ()",
-    key=usually("input.nbytes", {"group_size": 128, "scale_ub is None": True, "is_scale_transposed": False}),
+    key=compact_key("input.nbytes", {"group_size": 128, "scale_ub is None": True, "is_scale_transposed": False}),
     fallback=reference.silu_and_mul_per_block_quant,
 )  # fmt: skip
 def silu_and_mul_per_block_quant(
@@ -107,6 +107,6 @@ def _quantised(
     spread = spread_elements(device, name, dtype, rows, d, vec)
     kernel = GatedQuant(
         dtype, d, vec, spread.threads, spread.rows, group, codes, transposed, bounded, *aligned, device.pdl,
-        spread.prefetch, spread.stream, spread.lead,
+        spread.prefetch, spread.streaming, spread.prefetch_blocks,
     )  # fmt: skip
     return kernel, kernel.blocks(rows)

@@ -49,7 +49,9 @@ def embedding(device: Device, out: Any, indices: Any, weight: Any, vocab_start: 
         raise Unsupported("weight has no rows")
     vec = access_width(d, [out, weight])
     spread = spread_elements(device, "embedding", dtype, rows, d, vec)
-    kernel = Embedding(dtype, index, d, vec, spread.threads, spread.rows, device.pdl, spread.prefetch, spread.lead)
+    kernel = Embedding(
+        dtype, index, d, vec, spread.threads, spread.rows, device.pdl, spread.prefetch, spread.prefetch_blocks
+    )
     blocks, direct = kernel.blocks(rows), out.dim() == 2
     count = -1 if vocab_end == -1 else count  # the table may have another length in the next call
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from porter.corpus.ops.norm import reference
 from porter.corpus.ops.rows import (
-    Spread,
+    RowSpread,
     access_width,
     as_rows,
     check_dtype,
@@ -17,7 +17,7 @@ from porter.corpus.ops.rows import (
     spread_rows,
 )
 from porter.corpus.runtime.device import Device
-from porter.corpus.runtime.ops import Plan, Unsupported, op, usually
+from porter.corpus.runtime.ops import Plan, Unsupported, compact_key, op
 
 FLOATS = ("bf16", "f16", "f32")
 # Where the rounding steps of engines differ; "vllm" is the default everywhere.
@@ -42,7 +42,7 @@ def weight_dtype(weight: Any, dtype: str, length: int) -> str | None:
 @op(
     "rms_norm(Tensor(a!) result, Tensor input, Tensor? weight, float epsilon, float weight_bias=0.0, "
     "str profile='vllm') -> ()",
-    key=usually("input.nbytes", {"weight is None": False, "weight_bias": 0.0, "profile": "vllm"}),
+    key=compact_key("input.nbytes", {"weight is None": False, "weight_bias": 0.0, "profile": "vllm"}),
     fallback=reference.rms_norm,
 )  # fmt: skip
 def rms_norm(
@@ -66,11 +66,11 @@ def rms_norm(
     if rows == 0 or length == 0:
         return None
     vec = access_width(length, [input, result], [weight])
-    spread = spread_rows(device, "rms_norm", dtype, rows, length, vec, ahead=True)
+    spread = spread_rows(device, "rms_norm", dtype, rows, length, vec, prefetches_ahead=True)
     kernel = RmsNorm(
         dtype, Rows(length, vec, spread.threads, spread.rows), weights,
         weight_bias, rounding(profile), inner, device.pdl, prefetch=spread.prefetch,
-        ahead=spread.ahead, lead=spread.lead,
+        prefetch_distance=spread.prefetch_distance, prefetch_blocks=spread.prefetch_blocks,
     )  # fmt: skip
     blocks = -(-rows // spread.rows)
 
@@ -89,7 +89,7 @@ def rms_norm(
 @op(
     "fused_add_rms_norm(Tensor(a!) input, Tensor(b!) residual, Tensor? weight, float epsilon, float weight_bias=0.0, "
     "str profile='vllm') -> ()",
-    key=usually("input.nbytes", {"weight is None": False, "weight_bias": 0.0, "profile": "vllm"}),
+    key=compact_key("input.nbytes", {"weight is None": False, "weight_bias": 0.0, "profile": "vllm"}),
     fallback=reference.fused_add_rms_norm,
 )  # fmt: skip
 def fused_add_rms_norm(
@@ -113,11 +113,13 @@ def fused_add_rms_norm(
     if rows == 0 or length == 0:
         return None
     vec = access_width(length, [input, residual], [weight])
-    spread = spread_rows(device, "fused_add_rms_norm", dtype, rows, length, vec, ahead=True, wanted=1024, most=1)
+    spread = spread_rows(
+        device, "fused_add_rms_norm", dtype, rows, length, vec, prefetches_ahead=True, wanted=1024, most=1
+    )
     kernel = FusedAddRmsNorm(
         dtype, Rows(length, vec, spread.threads, spread.rows), weights,
         weight_bias, "unrounded" if profile == "flashinfer" else "rounded", rounding(profile), device.pdl,
-        prefetch=spread.prefetch, ahead=spread.ahead, lead=spread.lead,
+        prefetch=spread.prefetch, prefetch_distance=spread.prefetch_distance, prefetch_blocks=spread.prefetch_blocks,
     )  # fmt: skip
     blocks, direct = -(-rows // spread.rows), input.dim() == 2
 
@@ -135,7 +137,7 @@ def fused_add_rms_norm(
 
 @op(
     "layer_norm(Tensor(a!) result, Tensor input, Tensor? weight, Tensor? bias, float epsilon) -> ()",
-    key=usually("input.nbytes", {"weight is None": False, "bias is None": False}),
+    key=compact_key("input.nbytes", {"weight is None": False, "bias is None": False}),
     fallback=reference.layer_norm,
 )  # fmt: skip
 def layer_norm(device: Device, result: Any, input: Any, weight: Any, bias: Any, epsilon: float) -> Plan:
@@ -154,7 +156,7 @@ def layer_norm(device: Device, result: Any, input: Any, weight: Any, bias: Any, 
     spread, blocks = shape.spread, shape.blocks
     kernel = LayerNorm(
         shape.dtype, Rows(shape.length, shape.vec, spread.threads, spread.rows), weights, biases, device.pdl,
-        spread.prefetch, spread.lead,
+        spread.prefetch, spread.prefetch_blocks,
     )  # fmt: skip
 
     def bind(launch: Callable[..., None]) -> Callable[..., None]:
@@ -170,7 +172,7 @@ def layer_norm(device: Device, result: Any, input: Any, weight: Any, bias: Any, 
 @op(
     "rms_norm_gated(Tensor(a!) result, Tensor input, Tensor gate, Tensor weight, float epsilon, "
     "bool norm_before_gate=True, str activation='silu') -> ()",
-    key=usually("input.nbytes", {"norm_before_gate": True, "activation": "silu"}),
+    key=compact_key("input.nbytes", {"norm_before_gate": True, "activation": "silu"}),
     fallback=reference.rms_norm_gated,
 )  # fmt: skip
 def rms_norm_gated(
@@ -198,7 +200,7 @@ def rms_norm_gated(
     kernel = GatedRmsNorm(
         shape.dtype, Rows(shape.length, shape.vec, spread.threads, spread.rows), weights,
         "after" if norm_before_gate else "before", activations[activation], device.pdl, spread.prefetch,
-        spread.lead,
+        spread.prefetch_blocks,
     )  # fmt: skip
 
     def bind(launch: Callable[..., None]) -> Callable[..., None]:
@@ -232,7 +234,7 @@ def rms_norm_silu(device: Device, result: Any, input: Any, weight: Any, epsilon:
     spread, blocks = shape.spread, shape.blocks
     kernel = GatedRmsNorm(
         shape.dtype, Rows(shape.length, shape.vec, spread.threads, spread.rows), weights, "self", "silu", device.pdl,
-        spread.prefetch, spread.lead,
+        spread.prefetch, spread.prefetch_blocks,
     )  # fmt: skip
 
     def bind(launch: Callable[..., None]) -> Callable[..., None]:
@@ -253,7 +255,7 @@ class PlainRows:
     rows: int
     length: int
     vec: int
-    spread: Spread
+    spread: RowSpread
     direct: bool  # they are (rows, length) as they are
 
     @property

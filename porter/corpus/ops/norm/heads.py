@@ -9,14 +9,14 @@ from porter.corpus.ops.norm import reference
 from porter.corpus.ops.norm.functions import FLOATS, rounding
 from porter.corpus.ops.rows import access_width, as_heads, check_dtype, check_vector
 from porter.corpus.runtime.device import Device
-from porter.corpus.runtime.ops import Plan, Unsupported, op, usually
+from porter.corpus.runtime.ops import Plan, Unsupported, compact_key, op
 from porter.corpus.runtime.tuning import Choice, choose
 
 
 @op(
     "qk_norm(Tensor(a!) q, Tensor(b!) k, Tensor q_weight, Tensor k_weight, float epsilon, float weight_bias=0.0, "
     "str profile='vllm') -> ()",
-    key=usually("q.nbytes", {"weight_bias": 0.0, "profile": "vllm"}),
+    key=compact_key("q.nbytes", {"weight_bias": 0.0, "profile": "vllm"}),
     fallback=reference.qk_norm,
 )  # fmt: skip
 def qk_norm(
@@ -49,7 +49,7 @@ def qk_norm(
     spread = spread_heads(device, dtype, tokens * (q_heads + k_heads), length, vec)
     kernel = QkNorm(
         dtype, q_heads, k_heads, Rows(length, vec, spread["threads"], spread["rows"]), weight, spread["batch"],
-        weight_bias, rounding(profile), device.pdl, spread["ahead"], spread["prefetch"], spread["lead"],
+        weight_bias, rounding(profile), device.pdl, spread["prefetch_distance"], spread["prefetch"], spread["prefetch_blocks"],
     )  # fmt: skip
     blocks = -(-tokens * (q_heads + k_heads) // (spread["rows"] * spread["batch"]))
     direct = q.dim() == 3 and k.dim() == 3
@@ -68,7 +68,8 @@ def qk_norm(
 
 def spread_heads(device: Device, dtype: str, rows: int, length: int, vec: int) -> Choice:
     """The tuning table's choice or a rule, a row within a warp: threads of a row ("threads"), rows of a block at once
-    ("rows"), rows that a thread has in flight ("batch"); "ahead", "prefetch", "lead" as QkNorm."""
+    ("rows"), rows that a thread has in flight ("batch"); "prefetch_distance", "prefetch", "prefetch_blocks" as
+    QkNorm."""
     vectors = -(-length // vec)
     threads = min(32, vectors & -vectors)  # no idle lanes: the largest power of two that divides the row
     if -(-vectors // threads) > 8:
@@ -77,10 +78,15 @@ def spread_heads(device: Device, dtype: str, rows: int, length: int, vec: int) -
     if accesses > 8:
         raise Unsupported(f"heads of {length} elements in accesses of {vec} do not fit into a warp's registers")
     per_warp = 32 // threads
-    default: dict[str, Any] = {"threads": threads, "rows": 8 * per_warp, "batch": max(1, 4 // accesses), "ahead": 0}
+    default: dict[str, Any] = {
+        "threads": threads,
+        "rows": 8 * per_warp,
+        "batch": max(1, 4 // accesses),
+        "prefetch_distance": 0,
+    }
     if rows <= 64 * per_warp * device.sm_count:
         default |= {"rows": per_warp if rows <= 4 * per_warp * device.sm_count else 4 * per_warp, "batch": 1}
-    default = asking_early(device, rows, threads, default)
+    default = with_early_prefetch(device, rows, threads, default)
 
     def candidates() -> list[dict[str, Any]]:
         lanes = [t for t in (threads // 2, threads, 2 * threads) if 1 <= t <= 32 and vectors <= 8 * t]
@@ -90,18 +96,20 @@ def spread_heads(device: Device, dtype: str, rows: int, length: int, vec: int) -
             for warps in (1, 2, 4, 8)
             for b in (1, 2, 4)
         ]
-        asked = [asking_early(device, rows, c["threads"], c) for c in found]
-        at_once = [(c, device.blocks_at_once(c["threads"] * c["rows"])) for c in asked if c["batch"] == 1]
-        ahead = [c | {"ahead": n // part} for c, n in at_once if rows > 4 * n * c["rows"] for part in (1, 2)]
-        return [c | {"prefetch": False, "lead": 0} for c in found] + asked + ahead
+        asked = [with_early_prefetch(device, rows, c["threads"], c) for c in found]
+        at_once = [(c, device.max_resident_blocks(c["threads"] * c["rows"])) for c in asked if c["batch"] == 1]
+        ahead = [
+            c | {"prefetch_distance": n // part} for c, n in at_once if rows > 4 * n * c["rows"] for part in (1, 2)
+        ]
+        return [c | {"prefetch": False, "prefetch_blocks": 0} for c in found] + asked + ahead
 
     return choose(device, "qk_norm", f"{dtype}x{vec} {length}", rows, default, candidates)
 
 
-def asking_early(device: Device, rows: int, threads: int, choice: dict[str, Any]) -> dict[str, Any]:
+def with_early_prefetch(device: Device, rows: int, threads: int, choice: dict[str, Any]) -> dict[str, Any]:
     """The choice, for so many rows of `threads` threads, with the first blocks asking for theirs in L2."""
     blocks = -(-rows // (choice["rows"] * choice["batch"]))
-    return choice | {"prefetch": True, "lead": device.lead(blocks, threads * choice["rows"])}
+    return choice | {"prefetch": True, "prefetch_blocks": device.prefetch_blocks(blocks, threads * choice["rows"])}
 
 
 def _qk_norm_rope(
@@ -139,18 +147,18 @@ def _qk_norm_rope(
     default: dict[str, Any] = {"rows": 8 * per_warp, "batch": 2 if accesses <= 2 else 1}
     if rows <= 64 * per_warp * device.sm_count:
         default = {"rows": per_warp if rows <= 4 * per_warp * device.sm_count else 4 * per_warp, "batch": 1}
-    default = asking_early(device, rows, threads, default)
+    default = with_early_prefetch(device, rows, threads, default)
 
     def candidates() -> list[dict[str, Any]]:
         found = [{"rows": w * per_warp, "batch": b} for w in (1, 2, 4, 8) for b in (1, 2, 4) if b * accesses <= 8]
-        plain = [c | {"prefetch": p, "lead": 0} for c in found for p in (False, True)]
-        asked = [asking_early(device, rows, threads, c) for c in found]
-        return plain + [c for c in asked if c["lead"]]
+        plain = [c | {"prefetch": p, "prefetch_blocks": 0} for c in found for p in (False, True)]
+        asked = [with_early_prefetch(device, rows, threads, c) for c in found]
+        return plain + [c for c in asked if c["prefetch_blocks"]]
 
     found = choose(device, "qk_norm_rope", f"{dtype}x{vec} {head_dim} {rot}", rows, default, candidates)
     kernel = QkNormRope(
         dtype, cache, num_heads_q, num_heads_k, num_heads_v, Rows(head_dim, vec, threads, found["rows"]), rot, is_neox,
-        found["batch"], device.pdl, found["prefetch"], found["lead"],
+        found["batch"], device.pdl, found["prefetch"], found["prefetch_blocks"],
     )  # fmt: skip
     blocks = -(-rows // (found["rows"] * found["batch"]))
     return (
@@ -182,7 +190,7 @@ _QK_NORM_ROPE = (
 )
 
 
-_ROPE_KEY = usually("(qkv.nbytes, num_heads_q, num_heads_k, head_dim)", {"is_neox": True})
+_ROPE_KEY = compact_key("(qkv.nbytes, num_heads_q, num_heads_k, head_dim)", {"is_neox": True})
 
 
 @op("qk_norm_rope" + _QK_NORM_ROPE, key=_ROPE_KEY, fallback=reference.qk_norm_rope)

@@ -9,7 +9,7 @@ from typing import Any
 from porter.corpus.ops.norm import reference
 from porter.corpus.ops.norm.functions import FLOATS, weight_dtype
 from porter.corpus.ops.rows import (
-    Spread,
+    RowSpread,
     access_width,
     as_rows,
     check_dtype,
@@ -19,7 +19,7 @@ from porter.corpus.ops.rows import (
     spread_rows,
 )
 from porter.corpus.runtime.device import Device
-from porter.corpus.runtime.ops import Plan, Unsupported, op, usually
+from porter.corpus.runtime.ops import Plan, Unsupported, compact_key, op
 
 
 def quantised_rows(
@@ -30,8 +30,8 @@ def quantised_rows(
     weight: Any,
     residual: Any,
     codes: str,
-    ahead: bool = False,
-) -> tuple[str, str, int, int, Spread]:
+    prefetches_ahead: bool = False,
+) -> tuple[str, str, int, int, RowSpread]:
     """What the plans share: (dtype, weight's dtype, rows, elements of an access, spread). Raises ValueError for
     operands that do not fit together."""
     dtype = check_dtype("input", input, *FLOATS)
@@ -49,7 +49,9 @@ def quantised_rows(
     if weights is None:
         raise ValueError("weight is None")
     vec = access_width(length, [t for _, t in operands], [weight])
-    spread = spread_rows(device, f"{name} {codes}", dtype, max(rows, 1), max(length, 1), vec, ahead, wanted=128, most=8)
+    spread = spread_rows(
+        device, f"{name} {codes}", dtype, max(rows, 1), max(length, 1), vec, prefetches_ahead, wanted=128, most=8
+    )
     return dtype, weights, rows, vec, spread
 
 
@@ -64,7 +66,7 @@ def _static_plan(
     codes = check_dtype("result", result, "e4m3", "e5m2")
     check_scalar("scale", scale)
     dtype, weights, rows, vec, spread = quantised_rows(
-        device, name, result, input, weight, residual, "e4m3", ahead=True
+        device, name, result, input, weight, residual, "e4m3", prefetches_ahead=True
     )
     if rows == 0 or input.shape[-1] == 0:
         return None
@@ -72,7 +74,7 @@ def _static_plan(
     kernel = RmsNormStaticFp8(
         dtype, Rows(input.shape[-1], vec, spread.threads, spread.rows), weights,
         None if residual is None else "unrounded" if exact else "rounded", "none" if exact else "single", device.pdl,
-        spread.prefetch, spread.ahead, spread.lead, codes,
+        spread.prefetch, spread.prefetch_distance, spread.prefetch_blocks, codes,
     )  # fmt: skip
     return kernel, -(-rows // spread.rows)
 
@@ -80,7 +82,7 @@ def _static_plan(
 @op(
     "rms_norm_static_fp8_quant(Tensor(a!) result, Tensor input, Tensor weight, Tensor scale, float epsilon, "
     "str profile='vllm') -> ()",
-    key=usually("input.nbytes", {"profile": "vllm"}),
+    key=compact_key("input.nbytes", {"profile": "vllm"}),
     fallback=reference.rms_norm_static_fp8_quant,
 )  # fmt: skip
 def rms_norm_static_fp8_quant(
@@ -111,7 +113,7 @@ def rms_norm_static_fp8_quant(
 @op(
     "fused_add_rms_norm_static_fp8_quant(Tensor(a!) result, Tensor input, Tensor(b!) residual, Tensor weight, "
     "Tensor scale, float epsilon, str profile='vllm') -> ()",
-    key=usually("input.nbytes", {"profile": "vllm"}),
+    key=compact_key("input.nbytes", {"profile": "vllm"}),
     fallback=reference.fused_add_rms_norm_static_fp8_quant,
 )  # fmt: skip
 def fused_add_rms_norm_static_fp8_quant(
@@ -142,7 +144,7 @@ def fused_add_rms_norm_static_fp8_quant(
 @op(
     "rms_norm_dynamic_per_token_quant(Tensor(a!) result, Tensor input, Tensor weight, Tensor(b!) scale, "
     "float epsilon, Tensor? scale_ub=None, Tensor(c!)? residual=None) -> ()",
-    key=usually("input.nbytes", {"scale_ub is None": True, "residual is None": True}),
+    key=compact_key("input.nbytes", {"scale_ub is None": True, "residual is None": True}),
     fallback=reference.rms_norm_dynamic_per_token_quant,
 )  # fmt: skip
 def rms_norm_dynamic_per_token_quant(
@@ -170,7 +172,7 @@ def rms_norm_dynamic_per_token_quant(
         return None
     kernel = RmsNormPerToken(
         dtype, Rows(input.shape[-1], vec, spread.threads, spread.rows), weights, codes, residual is not None,
-        scale_ub is not None, device.pdl, spread.prefetch, spread.lead,
+        scale_ub is not None, device.pdl, spread.prefetch, spread.prefetch_blocks,
     )  # fmt: skip
     blocks = -(-rows // spread.rows)
     direct = input.dim() == 2 and scale.dim() == 2 and scale_ub is None
@@ -191,7 +193,7 @@ def rms_norm_dynamic_per_token_quant(
 @op(
     "rms_norm_per_block_quant(Tensor(a!) result, Tensor input, Tensor weight, Tensor(b!) scale, float epsilon, "
     "Tensor? scale_ub, Tensor(c!)? residual, int group_size, bool is_scale_transposed) -> ()",
-    key=usually(
+    key=compact_key(
         "input.nbytes",
         {"scale_ub is None": True, "residual is None": True, "group_size": 128, "is_scale_transposed": False},
     ),
@@ -234,7 +236,7 @@ def rms_norm_per_block_quant(
         spread = replace(spread, threads=lanes, rows=max(1, spread.rows * spread.threads // lanes))
     kernel = RmsNormPerBlock(
         dtype, Rows(length, vec, spread.threads, spread.rows), weights, group_size, codes, is_scale_transposed,
-        residual is not None, scale_ub is not None, device.pdl, spread.prefetch, spread.lead,
+        residual is not None, scale_ub is not None, device.pdl, spread.prefetch, spread.prefetch_blocks,
     )  # fmt: skip
     blocks = -(-rows // spread.rows)
     direct = input.dim() == 2 and by_row is scale and scale_ub is None

@@ -24,7 +24,7 @@ from porter.corpus.ops.quant.operands import FLOATS
 from porter.corpus.ops.rows import access_width, as_rows, check_dtype, check_scalar
 from porter.corpus.ops.spread import spread_elements
 from porter.corpus.runtime.device import Device
-from porter.corpus.runtime.ops import Plan, op, usually
+from porter.corpus.runtime.ops import Plan, compact_key, op
 
 _USUAL = {"is_sf_swizzled_layout": True, "is_sf_8x4_layout": False}
 
@@ -32,7 +32,7 @@ _USUAL = {"is_sf_swizzled_layout": True, "is_sf_8x4_layout": False}
 @op(
     "nvfp4_dequantize(Tensor(a!) output, Tensor input, Tensor input_scale, Tensor global_scale, "
     "bool is_sf_swizzled_layout=True, bool is_sf_8x4_layout=False) -> ()",
-    key=usually("(output.nbytes, input_scale.nbytes)", _USUAL),
+    key=compact_key("(output.nbytes, input_scale.nbytes)", _USUAL),
     fallback=reference.nvfp4_dequantize,
 )
 def nvfp4_dequantize(
@@ -67,7 +67,7 @@ def nvfp4_dequantize(
 @op(
     "mxfp4_dequantize(Tensor(a!) output, Tensor input, Tensor input_scale, bool is_sf_swizzled_layout=True, "
     "bool is_sf_8x4_layout=False) -> ()",
-    key=usually("(output.nbytes, input_scale.nbytes)", _USUAL),
+    key=compact_key("(output.nbytes, input_scale.nbytes)", _USUAL),
     fallback=reference.mxfp4_dequantize,
 )
 def mxfp4_dequantize(
@@ -82,7 +82,7 @@ def mxfp4_dequantize(
 @op(
     "mxfp8_dequantize(Tensor(a!) output, Tensor input, Tensor input_scale, bool is_sf_swizzled_layout=True, "
     "bool is_sf_8x4_layout=False) -> ()",
-    key=usually("(output.nbytes, input_scale.nbytes)", _USUAL),
+    key=compact_key("(output.nbytes, input_scale.nbytes)", _USUAL),
     fallback=reference.mxfp8_dequantize,
 )
 def mxfp8_dequantize(
@@ -130,6 +130,6 @@ def _planned(
     scales = block_scales(format, layout, RULES[format.scales][0], device, length, held)
     kernel = BlockDequantised(
         dtype, d, spread.vec or 8, spread.threads, spread.rows, scales, *aligned, device.pdl, spread.prefetch,
-        spread.stream, spread.lead,
+        spread.streaming, spread.prefetch_blocks,
     )  # fmt: skip
     return kernel, kernel.blocks(rows), output.dim() == 2 and is_plain(input, scale, held)

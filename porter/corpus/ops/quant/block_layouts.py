@@ -8,14 +8,14 @@ from porter.corpus.ops.quant import block_scaled_reference as reference
 from porter.corpus.ops.quant.block_scaled_reference import TILE_ROWS, as_bytes, layout_of
 from porter.corpus.ops.rows import check_dtype
 from porter.corpus.runtime.device import Device
-from porter.corpus.runtime.ops import Plan, Unsupported, op, usually
+from porter.corpus.runtime.ops import Plan, Unsupported, compact_key, op
 
 _BYTES = ("u8", "e4m3", "e8m0")
 
 
 @op(
     "block_scale_interleave(Tensor(a!) output, Tensor input, bool is_sf_8x4_layout=False) -> ()",
-    key=usually("(input.nbytes, input.shape[0])", {"is_sf_8x4_layout": False}),
+    key=compact_key("(input.nbytes, input.shape[0])", {"is_sf_8x4_layout": False}),
     fallback=reference.block_scale_interleave,
 )
 def block_scale_interleave(device: Device, output: Any, input: Any, is_sf_8x4_layout: bool) -> Plan:
@@ -30,7 +30,7 @@ def block_scale_interleave(device: Device, output: Any, input: Any, is_sf_8x4_la
 
 @op(
     "block_scale_deinterleave(Tensor(a!) output, Tensor input, bool is_sf_8x4_layout=False) -> ()",
-    key=usually("(output.nbytes, output.shape[0])", {"is_sf_8x4_layout": False}),
+    key=compact_key("(output.nbytes, output.shape[0])", {"is_sf_8x4_layout": False}),
     fallback=reference.block_scale_deinterleave,
 )
 def block_scale_deinterleave(device: Device, output: Any, input: Any, is_sf_8x4_layout: bool) -> Plan:

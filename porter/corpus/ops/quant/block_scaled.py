@@ -24,7 +24,7 @@ from porter.corpus.ops.quant.operands import FLOATS
 from porter.corpus.ops.rows import access_width, as_rows, check_dtype, check_scalar
 from porter.corpus.ops.spread import spread_elements
 from porter.corpus.runtime.device import Device
-from porter.corpus.runtime.ops import Plan, op, usually
+from porter.corpus.runtime.ops import Plan, compact_key, op
 
 _LAYOUT = {"is_sf_swizzled_layout": True, "is_sf_8x4_layout": False}
 
@@ -32,7 +32,7 @@ _LAYOUT = {"is_sf_swizzled_layout": True, "is_sf_8x4_layout": False}
 @op(
     "scaled_fp4_quant(Tensor(a!) output, Tensor input, Tensor(b!) output_scale, Tensor input_scale, "
     "bool is_sf_swizzled_layout=True, bool is_sf_8x4_layout=False, str recipe='fast') -> ()",
-    key=usually("(input.nbytes, output_scale.nbytes)", {**_LAYOUT, "recipe": "fast"}),
+    key=compact_key("(input.nbytes, output_scale.nbytes)", {**_LAYOUT, "recipe": "fast"}),
     fallback=reference.scaled_fp4_quant,
 )
 def scaled_fp4_quant(
@@ -78,7 +78,7 @@ def scaled_fp4_quant(
 @op(
     "mxfp4_quantize(Tensor(a!) output, Tensor input, Tensor(b!) output_scale, bool is_sf_swizzled_layout=True, "
     "bool is_sf_8x4_layout=False, str sf_rounding='ceil') -> ()",
-    key=usually("(input.nbytes, output_scale.nbytes)", {**_LAYOUT, "sf_rounding": "ceil"}),
+    key=compact_key("(input.nbytes, output_scale.nbytes)", {**_LAYOUT, "sf_rounding": "ceil"}),
     fallback=reference.mxfp4_quantize,
 )
 def mxfp4_quantize(
@@ -104,7 +104,7 @@ def mxfp4_quantize(
 @op(
     "mxfp8_quantize(Tensor(a!) output, Tensor input, Tensor(b!) output_scale, bool is_sf_swizzled_layout=True, "
     "bool is_sf_8x4_layout=False, str sf_rounding='ceil') -> ()",
-    key=usually("(input.nbytes, output_scale.nbytes)", {**_LAYOUT, "sf_rounding": "ceil"}),
+    key=compact_key("(input.nbytes, output_scale.nbytes)", {**_LAYOUT, "sf_rounding": "ceil"}),
     fallback=reference.mxfp8_quantize,
 )
 def mxfp8_quantize(
@@ -193,5 +193,5 @@ def _kernel(
     written = -(-rows // reference.TILE_ROWS[scales.layout]) * reference.TILE_ROWS[scales.layout]
     return BlockScaled(
         dtype, d, spread.vec or vec, spread.threads, spread.rows, scales, act, 4 * written > 5 * rows, *aligned,
-        device.pdl, spread.prefetch, spread.stream, spread.lead,
+        device.pdl, spread.prefetch, spread.streaming, spread.prefetch_blocks,
     )  # fmt: skip

@@ -10,7 +10,7 @@ from porter.corpus.ops.quant.block_operands import MXFP4, MXFP8, NVFP4, Format, 
 from porter.corpus.ops.quant.block_scaled import planned
 from porter.corpus.ops.rows import as_rows, check_scalar
 from porter.corpus.runtime.device import Device
-from porter.corpus.runtime.ops import Plan, op, usually
+from porter.corpus.runtime.ops import Plan, compact_key, op
 
 _SIZES = "(input.nbytes, result_block_scale.nbytes)"
 _USUAL = {"is_sf_swizzled_layout": True, "is_sf_8x4_layout": False}
@@ -51,7 +51,7 @@ def _gelu_tanh_mxfp8(
 @op(
     "silu_and_mul_nvfp4_quant(Tensor(a!) result, Tensor(b!) result_block_scale, Tensor input, "
     "Tensor input_global_scale, bool is_sf_swizzled_layout=True, bool is_sf_8x4_layout=False, str recipe='fast') -> ()",
-    key=usually(_SIZES, {**_USUAL, "recipe": "fast"}),
+    key=compact_key(_SIZES, {**_USUAL, "recipe": "fast"}),
     fallback=_silu_nvfp4,
 )
 def silu_and_mul_nvfp4_quant(
@@ -74,7 +74,7 @@ def silu_and_mul_nvfp4_quant(
 @op(
     "silu_and_mul_mxfp4_quant(Tensor(a!) result, Tensor(b!) result_block_scale, Tensor input, "
     "bool is_sf_swizzled_layout=True, bool is_sf_8x4_layout=False, str sf_rounding='ceil') -> ()",
-    key=usually(_SIZES, {**_USUAL, "sf_rounding": "ceil"}),
+    key=compact_key(_SIZES, {**_USUAL, "sf_rounding": "ceil"}),
     fallback=_silu_mxfp4,
 )
 def silu_and_mul_mxfp4_quant(
@@ -91,7 +91,7 @@ def silu_and_mul_mxfp4_quant(
 @op(
     "silu_and_mul_mxfp8_quant(Tensor(a!) result, Tensor(b!) result_block_scale, Tensor input, "
     "bool is_sf_swizzled_layout=True, bool is_sf_8x4_layout=False, str sf_rounding='ceil') -> ()",
-    key=usually(_SIZES, {**_USUAL, "sf_rounding": "ceil"}),
+    key=compact_key(_SIZES, {**_USUAL, "sf_rounding": "ceil"}),
     fallback=_silu_mxfp8,
 )
 def silu_and_mul_mxfp8_quant(
@@ -108,7 +108,7 @@ def silu_and_mul_mxfp8_quant(
 @op(
     "gelu_tanh_and_mul_nvfp4_quant(Tensor(a!) result, Tensor(b!) result_block_scale, Tensor input, "
     "Tensor input_global_scale, bool is_sf_swizzled_layout=True, bool is_sf_8x4_layout=False, str recipe='fast') -> ()",
-    key=usually(_SIZES, {**_USUAL, "recipe": "fast"}),
+    key=compact_key(_SIZES, {**_USUAL, "recipe": "fast"}),
     fallback=_gelu_tanh_nvfp4,
 )
 def gelu_tanh_and_mul_nvfp4_quant(
@@ -125,7 +125,7 @@ def gelu_tanh_and_mul_nvfp4_quant(
 @op(
     "gelu_tanh_and_mul_mxfp8_quant(Tensor(a!) result, Tensor(b!) result_block_scale, Tensor input, "
     "bool is_sf_swizzled_layout=True, bool is_sf_8x4_layout=False, str sf_rounding='ceil') -> ()",
-    key=usually(_SIZES, {**_USUAL, "sf_rounding": "ceil"}),
+    key=compact_key(_SIZES, {**_USUAL, "sf_rounding": "ceil"}),
     fallback=_gelu_tanh_mxfp8,
 )
 def gelu_tanh_and_mul_mxfp8_quant(

@@ -24,7 +24,7 @@ from porter.corpus.ops.quant.block_operands import (
 from porter.corpus.ops.quant.operands import FLOATS
 from porter.corpus.ops.rows import access_width, as_rows, check_dtype, check_scalar, row_dimensions, spread_rows
 from porter.corpus.runtime.device import Device
-from porter.corpus.runtime.ops import Plan, Unsupported, op, usually
+from porter.corpus.runtime.ops import Plan, Unsupported, compact_key, op
 
 _USUAL = {"residual is None": True, "is_sf_swizzled_layout": True, "is_sf_8x4_layout": False}
 _VEC = 8  # elements of an access: a word of e2m1 codes
@@ -49,7 +49,7 @@ def _power_fallback(
     "rms_norm_nvfp4_quant(Tensor(a!) result, Tensor(b!) result_block_scale, Tensor input, Tensor weight, "
     "Tensor input_global_scale, float epsilon, Tensor(c!)? residual=None, bool is_sf_swizzled_layout=True, "
     "bool is_sf_8x4_layout=False, str recipe='fast') -> ()",
-    key=usually("(input.nbytes, result_block_scale.nbytes)", {**_USUAL, "recipe": "fast"}),
+    key=compact_key("(input.nbytes, result_block_scale.nbytes)", {**_USUAL, "recipe": "fast"}),
     fallback=_shared_fallback,
 )
 def rms_norm_nvfp4_quant(
@@ -89,7 +89,7 @@ def rms_norm_nvfp4_quant(
     "rms_norm_mxfp8_quant(Tensor(a!) result, Tensor(b!) result_block_scale, Tensor input, Tensor weight, "
     "float epsilon, Tensor(c!)? residual=None, bool is_sf_swizzled_layout=True, bool is_sf_8x4_layout=False, "
     "str sf_rounding='ceil') -> ()",
-    key=usually("(input.nbytes, result_block_scale.nbytes)", {**_USUAL, "sf_rounding": "ceil"}),
+    key=compact_key("(input.nbytes, result_block_scale.nbytes)", {**_USUAL, "sf_rounding": "ceil"}),
     fallback=_power_fallback,
 )
 def rms_norm_mxfp8_quant(
@@ -154,7 +154,7 @@ def _planned(
         spread = replace(spread, threads=lanes, rows=max(1, spread.rows * spread.threads // lanes))
     kernel = RmsNormBlockScaled(
         dtype, Rows(d, _VEC, spread.threads, spread.rows), weights, scales, residual is not None, device.pdl,
-        spread.prefetch, spread.lead,
+        spread.prefetch, spread.prefetch_blocks,
     )  # fmt: skip
     written = scale.numel() * scale.element_size() // scales.columns
     plain = input.dim() == 2 and is_plain(result, scale, held)

@@ -10,13 +10,13 @@ from porter.corpus.ops.quant.operands import element_accesses, element_widths, i
 from porter.corpus.ops.rows import access_width, as_rows, check_dtype, check_scalar, flat_scalar, spread_rows
 from porter.corpus.ops.spread import spread_elements
 from porter.corpus.runtime.device import Device
-from porter.corpus.runtime.ops import Plan, op, usually
+from porter.corpus.runtime.ops import Plan, compact_key, op
 
 
 @op(
     "dynamic_per_token_scaled_fp8_quant(Tensor(a!) result, Tensor input, Tensor(b!) scale, "
     "Tensor? scale_ub=None) -> ()",
-    key=usually("input.nbytes", {"scale_ub is None": True}),
+    key=compact_key("input.nbytes", {"scale_ub is None": True}),
     fallback=reference.dynamic_per_token_scaled_fp8_quant,
 )
 def dynamic_per_token_scaled_fp8_quant(device: Device, result: Any, input: Any, scale: Any, scale_ub: Any) -> Plan:
@@ -47,7 +47,7 @@ def dynamic_per_token_scaled_fp8_quant(device: Device, result: Any, input: Any, 
 
 @op(
     "dynamic_scaled_int8_quant(Tensor(a!) result, Tensor input, Tensor(b!) scale, Tensor(c!)? azp=None) -> ()",
-    key=usually("input.nbytes", {"azp is None": True}),
+    key=compact_key("input.nbytes", {"azp is None": True}),
     fallback=reference.dynamic_scaled_int8_quant,
 )
 def dynamic_scaled_int8_quant(device: Device, result: Any, input: Any, scale: Any, azp: Any) -> Plan:
@@ -81,7 +81,7 @@ def dynamic_scaled_int8_quant(device: Device, result: Any, input: Any, scale: An
 
 @op(
     "static_scaled_int8_quant(Tensor(a!) result, Tensor input, Tensor scale, Tensor? azp=None) -> ()",
-    key=usually("input.nbytes", {"azp is None": True}),
+    key=compact_key("input.nbytes", {"azp is None": True}),
     fallback=reference.static_scaled_int8_quant,
 )
 def static_scaled_int8_quant(device: Device, result: Any, input: Any, scale: Any, azp: Any) -> Plan:
@@ -107,7 +107,7 @@ def static_scaled_int8_quant(device: Device, result: Any, input: Any, scale: Any
     spread = spread_elements(device, "static_scaled_int8_quant", dtype, rows, length, vec, vecs)
     kernel = StaticQuant(
         dtype, length, spread.vec, spread.threads, spread.rows, "i8", length, "all", azp is not None, False,
-        *element_accesses(input, result), device.pdl, spread.prefetch, spread.stream, spread.lead,
+        *element_accesses(input, result), device.pdl, spread.prefetch, spread.streaming, spread.prefetch_blocks,
     )  # fmt: skip
     blocks, direct = kernel.blocks(rows), input.dim() == 2 and scale.dim() == 1 and (azp is None or azp.dim() == 1)
 
@@ -140,6 +140,6 @@ def _rows_plan(
     prefetch = {"all": "rows", "weight": "none"}.get(spread.prefetch, spread.prefetch)  # there is no weight
     kernel = PerToken(
         dtype, Rows(length, vec, spread.threads, spread.rows), codes, shifted, bounded, device.pdl, prefetch,
-        spread.lead,
+        spread.prefetch_blocks,
     )  # fmt: skip
     return kernel, -(-rows // spread.rows)

@@ -10,7 +10,7 @@ from porter.corpus.ops.quant.operands import FLOATS, element_accesses, input_and
 from porter.corpus.ops.rows import as_rows, check_dtype, row_dimensions
 from porter.corpus.ops.spread import spread_elements
 from porter.corpus.runtime.device import Device
-from porter.corpus.runtime.ops import Plan, Unsupported, op, usually
+from porter.corpus.runtime.ops import Plan, Unsupported, compact_key, op
 
 _LEAST_SCALE, _LEAST_HIGH = 2.0**-100, 8.0  # what the kernel divides by, and scales stay below 2^125
 
@@ -19,7 +19,7 @@ _LEAST_SCALE, _LEAST_HIGH = 2.0**-100, 8.0  # what the kernel divides by, and sc
     "per_token_group_fp8_quant(Tensor input, Tensor(a!) output_q, Tensor(b!) output_s, int group_size, float eps, "
     "float fp8_min, float fp8_max, bool scale_ue8m0, bool dummy_is_scale_transposed=False, "
     "bool dummy_is_tma_aligned=False) -> ()",
-    key=usually("input.nbytes", {"group_size": 128, "scale_ue8m0": False, "eps": 1e-10, "fp8_max": 448.0}),
+    key=compact_key("input.nbytes", {"group_size": 128, "scale_ue8m0": False, "eps": 1e-10, "fp8_max": 448.0}),
     fallback=reference.per_token_group_fp8_quant,
 )
 def per_token_group_fp8_quant(
@@ -59,7 +59,7 @@ def per_token_group_fp8_quant(
 @op(
     "per_token_group_quant_int8(Tensor input, Tensor(a!) output_q, Tensor(b!) output_s, int group_size, float eps, "
     "float int8_min, float int8_max) -> ()",
-    key=usually("input.nbytes", {"group_size": 128, "eps": 1e-10, "int8_max": 127.0}),
+    key=compact_key("input.nbytes", {"group_size": 128, "eps": 1e-10, "int8_max": 127.0}),
     fallback=reference.per_token_group_quant_int8,
 )
 def per_token_group_quant_int8(
@@ -93,7 +93,7 @@ def per_token_group_quant_int8(
 @op(
     "per_token_group_fp8_quant_packed(Tensor input, Tensor(a!) output_q, Tensor(b!) output_s_packed, int group_size, "
     "float eps, float min_8bit, float max_8bit) -> ()",
-    key=usually("input.nbytes", {"group_size": 128, "eps": 1e-10, "max_8bit": 448.0}),
+    key=compact_key("input.nbytes", {"group_size": 128, "eps": 1e-10, "max_8bit": 448.0}),
     fallback=reference.per_token_group_fp8_quant_packed,
 )
 def per_token_group_fp8_quant_packed(
@@ -163,7 +163,7 @@ def _plan(
 
 
 def _layout(output_s: Any, rows: int, groups: int) -> str:
-    """"rows" or "columns": what is contiguous in the scales, as the kernel calls it."""
+    """ "rows" or "columns": what is contiguous in the scales, as the kernel calls it."""
     if output_s.dim() != 2 and not output_s.is_contiguous():
         raise ValueError(f"output_s has shape {tuple(output_s.shape)} and must be contiguous or two-dimensional")
     if output_s.stride(-1) == 1 or groups == 1:
@@ -184,7 +184,7 @@ def _kernel(
     spread = spread_elements(device, name, dtype, rows, input.shape[-1], vecs[0], vecs)
     return PerTokenGroup(
         dtype, input.shape[-1], spread.vec, spread.threads, spread.rows, group, codes, layout, power,
-        *element_accesses(input, output_q), device.pdl, spread.prefetch, spread.stream, spread.lead,
+        *element_accesses(input, output_q), device.pdl, spread.prefetch, spread.streaming, spread.prefetch_blocks,
     )  # fmt: skip
 
 

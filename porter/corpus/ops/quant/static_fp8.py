@@ -43,7 +43,7 @@ def static_scaled_fp8_quant(
     spread = spread_elements(device, "static_scaled_fp8_quant", dtype, rows, length, vec, vecs)
     kernel = _kernel()(
         dtype, length, spread.vec, spread.threads, spread.rows, codes, across, down, False, wide,
-        *element_accesses(input, result), device.pdl, spread.prefetch, spread.stream, spread.lead,
+        *element_accesses(input, result), device.pdl, spread.prefetch, spread.streaming, spread.prefetch_blocks,
     )  # fmt: skip
     blocks = kernel.blocks(rows)
     one, direct = kernel.one, input.dim() == 2 and scale.dim() == 1

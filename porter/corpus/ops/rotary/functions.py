@@ -10,13 +10,13 @@ from typing import Any
 from porter.corpus.ops.rotary import reference
 from porter.corpus.ops.rows import check_dtype
 from porter.corpus.runtime.device import Device
-from porter.corpus.runtime.ops import Plan, Unsupported, op, usually
+from porter.corpus.runtime.ops import Plan, Unsupported, compact_key, op
 from porter.corpus.runtime.tuning import Choice, choose
 
 FLOATS = ("bf16", "f16", "f32")
 
 
-_KEY = usually(
+_KEY = compact_key(
     "(query.nbytes, head_size)", {"key is None": False, "is_neox": True, "rope_dim_offset": 0, "inverse": False}
 )
 
@@ -219,7 +219,7 @@ def aligned_elements(views: Sequence[Any], offsets: Sequence[int]) -> int:
 
 def spread_heads(device: Device, dtype: str, tokens: int, heads: int, slots: int) -> Choice:
     """The tuning table's choice or a rule: threads that share the heads of a token in a block ("lanes"), blocks of a
-    token ("splits"), tokens of a block ("tokens"), "prefetch", "lead".
+    token ("splits"), tokens of a block ("tokens"), "prefetch", "prefetch_blocks".
 
     One head a thread; blocks of about 64 threads when there are few tokens, of 256 otherwise. (Fitted to what the tuner
     found on an H200: more heads a thread, with one read of the angles for all of them, were slower.)
@@ -229,8 +229,8 @@ def spread_heads(device: Device, dtype: str, tokens: int, heads: int, slots: int
         groups = -(-heads // each)  # threads that share the heads of a token
         lanes = max(1, min(groups, threads // slots))
         splits = -(-groups // lanes)
-        lead = device.lead(-(-tokens // several) * splits, several * lanes * slots) if prefetch else 0
-        return {"lanes": lanes, "splits": splits, "tokens": several, "prefetch": prefetch, "lead": lead}
+        lead = device.prefetch_blocks(-(-tokens // several) * splits, several * lanes * slots) if prefetch else 0
+        return {"lanes": lanes, "splits": splits, "tokens": several, "prefetch": prefetch, "prefetch_blocks": lead}
 
     def candidates() -> list[dict[str, Any]]:
         found = [
@@ -241,7 +241,7 @@ def spread_heads(device: Device, dtype: str, tokens: int, heads: int, slots: int
             if several * min(threads, slots * -(-heads // each)) <= 512 and (several == 1 or tokens > device.sm_count)
             for prefetch in (False, True)
         ]
-        return found + [c | {"lead": 0} for c in found if c["lead"]]
+        return found + [c | {"prefetch_blocks": 0} for c in found if c["prefetch_blocks"]]
 
     threads = 64 if tokens * 2 <= device.sm_count else 256
     default = choice(1, threads, 2 if tokens > 4 * device.sm_count else 1, True)

@@ -9,7 +9,7 @@ from porter.corpus.ops.rotary import reference
 from porter.corpus.ops.rotary.functions import aligned_elements, power_of_two, rotary_work
 from porter.corpus.ops.rows import as_heads, check_dtype
 from porter.corpus.runtime.device import Device
-from porter.corpus.runtime.ops import Plan, Unsupported, op, usually
+from porter.corpus.runtime.ops import Plan, Unsupported, compact_key, op
 
 _ACCESSES = 8  # of a thread for the elements of a head that do not turn
 
@@ -18,7 +18,7 @@ _ACCESSES = 8  # of a thread for the elements of a head that do not turn
     "rope_quantize_fp8(Tensor q_rope, Tensor k_rope, Tensor? q_nope, Tensor? k_nope, Tensor cos_sin_cache, "
     "Tensor pos_ids, bool is_neox, float quant_scale_q, float quant_scale_kv, Tensor(a!) q_rope_out, "
     "Tensor(b!) k_rope_out, Tensor(c!)? q_nope_out=None, Tensor(d!)? k_nope_out=None) -> ()",
-    key=usually("q_rope.nbytes", {"q_nope is None": False, "is_neox": True}),
+    key=compact_key("q_rope.nbytes", {"q_nope is None": False, "is_neox": True}),
     fallback=reference.rope_quantize_fp8,
 )
 def rope_quantize_fp8(

@@ -8,7 +8,7 @@ from typing import Any
 from porter.corpus.ops.rows import access_width, as_rows, check_dtype, row_dimensions
 from porter.corpus.ops.softmax import reference
 from porter.corpus.runtime.device import Device
-from porter.corpus.runtime.ops import Plan, Unsupported, op, usually
+from porter.corpus.runtime.ops import Plan, Unsupported, compact_key, op
 from porter.corpus.runtime.tuning import Choice, choose
 
 FLOATS = ("bf16", "f16", "f32")
@@ -18,7 +18,7 @@ _MOST_WORDS = 64  # registers that a thread may hold a row in
 
 @op(
     "softmax(Tensor(a!) out, Tensor input, Tensor? temperature=None) -> ()",
-    key=usually("input.nbytes", {"temperature is None": True}),
+    key=compact_key("input.nbytes", {"temperature is None": True}),
     fallback=reference.softmax,
 )  # fmt: skip
 def softmax(device: Device, out: Any, input: Any, temperature: Any) -> Plan:
@@ -49,8 +49,8 @@ def softmax(device: Device, out: Any, input: Any, temperature: Any) -> Plan:
     per_block, cluster = choice["rows"], choice["cluster"]
     kernel = Softmax(
         dtype, out_dtype, Rows(length, vec, choice["threads"] * cluster, per_block), cluster, temperature is not None,
-        choice["keep"], device.pdl, choice["prefetch"], choice["ahead"],
-        choice["stream"], choice["lead"],
+        choice["keep"], device.pdl, choice["prefetch"], choice["prefetch_distance"],
+        choice["streaming"], choice["prefetch_blocks"],
     )  # fmt: skip
     blocks = -(-rows // per_block) * cluster
     direct = input.dim() == 2 and (temperature is None or temperature.dim() == 1)
@@ -67,8 +67,8 @@ def softmax(device: Device, out: Any, input: Any, temperature: Any) -> Plan:
 
 def spread_softmax(device: Device, dtype: str, rows: int, length: int, vec: int, words: int) -> Choice:
     """The tuning table's choice or a rule for rows held in registers, `words` of them an access: threads of a row in
-    a block ("threads"), rows of a block ("rows"), blocks of a row ("cluster"); "keep", "prefetch", "ahead", "stream",
-    "lead" as Softmax.
+    a block ("threads"), rows of a block ("rows"), blocks of a row ("cluster"); "keep", "prefetch", "prefetch_distance",
+    "streaming", "prefetch_blocks" as Softmax.
 
     Short rows share warps and blocks. Others take four to eight accesses a thread. When there are fewer rows than
     multiprocessors, a long row spreads over a cluster of small blocks. (Rules fitted to what the tuner found on an
@@ -82,11 +82,11 @@ def spread_softmax(device: Device, dtype: str, rows: int, length: int, vec: int,
     def choice(threads: int, per_block: int, cluster: int, keep: bool | None = None) -> dict[str, Any]:
         accesses = -(-vectors // (threads * cluster))
         keep = accesses * vec <= 32 if keep is None else keep
-        lead = device.lead(-(-rows // per_block) * cluster, threads * per_block)
+        lead = device.prefetch_blocks(-(-rows // per_block) * cluster, threads * per_block)
         prefetch = few or lead > 0 or accesses <= 4 or threads * cluster <= 128
         return {
-            "threads": threads, "rows": per_block, "cluster": cluster, "keep": keep, "prefetch": prefetch, "ahead": 0,
-            "stream": not lead, "lead": lead,
+            "threads": threads, "rows": per_block, "cluster": cluster, "keep": keep, "prefetch": prefetch, "prefetch_distance": 0,
+            "streaming": not lead, "prefetch_blocks": lead,
         }  # fmt: skip
 
     def candidates() -> list[dict[str, Any]]:
@@ -98,13 +98,13 @@ def spread_softmax(device: Device, dtype: str, rows: int, length: int, vec: int,
                 accesses = -(-vectors // (threads * cluster))
                 if (1 if few else 2) <= accesses <= min(most, 8 * cluster) and accesses * vec <= 64:
                     found += [choice(threads, 1, cluster, keep) for keep in (False, True)]
-        plain = [{**c, "prefetch": p, "lead": 0} for c in found for p in (False, True)]
-        found = plain + [c for c in found if c["lead"]]
+        plain = [{**c, "prefetch": p, "prefetch_blocks": 0} for c in found for p in (False, True)]
+        found = plain + [c for c in found if c["prefetch_blocks"]]
         if rows > 4 * device.sm_count and vectors > 32:
             aheads = [device.sm_count * n for n in (1, 2, 8) if device.sm_count * n < rows // 2]
-            found += [{**c, "ahead": n} for c in found for n in aheads]
-            return [{**c, "stream": False} for c in found]
-        return found + [{**c, "stream": False} for c in found]
+            found += [{**c, "prefetch_distance": n} for c in found for n in aheads]
+            return [{**c, "streaming": False} for c in found]
+        return found + [{**c, "streaming": False} for c in found]
 
     if vectors <= 32:
         per_block = max(1, (512 if rows >= 32 * device.sm_count else 128) // shared)

@@ -8,7 +8,7 @@ from typing import Any
 from porter.corpus.ops.rows import access_width, as_rows, check_dtype, row_dimensions
 from porter.corpus.ops.softmax import reference
 from porter.corpus.runtime.device import Device
-from porter.corpus.runtime.ops import Plan, Unsupported, op, usually
+from porter.corpus.runtime.ops import Plan, Unsupported, compact_key, op
 
 _MOST_ELEMENTS = 64  # of a thread, one register each
 _MOST_K = 1024
@@ -16,7 +16,7 @@ _MOST_K = 1024
 
 @op(
     "topk(Tensor(a!) values, Tensor(b!) indices, Tensor input, bool softmax=False) -> ()",
-    key=usually("input.nbytes", {"softmax": False}),
+    key=compact_key("input.nbytes", {"softmax": False}),
     fallback=reference.topk,
 )  # fmt: skip
 def topk(device: Device, values: Any, indices: Any, input: Any, softmax: bool) -> Plan:
