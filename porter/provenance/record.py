@@ -22,6 +22,7 @@ from typing import Any
 
 from porter import __version__
 from porter.case.model import Case
+from porter.corpus.library import VERSION as LIBRARY_VERSION
 from porter.files.atomic import write_atomic, writing_failed
 from porter.model import Assumption, Diagnostic, Hole, Instance, LineMapEntry, PorterError, Verdict
 from porter.plain_files import is_plain, read_plain, read_plain_text
@@ -103,8 +104,9 @@ def relative(path: str | Path, folder: Path) -> str:
 
 
 def tool_versions() -> dict[str, str]:
-    """Versions of everything a port depends on; a tool that is not installed is left out. Imports none of them."""
-    found = {"python": platform.python_version(), "porter": __version__}
+    """Versions of everything a port depends on (`library`: see corpus/library.py); a tool that is not installed is left
+    out. Imports none of them."""
+    found = {"python": platform.python_version(), "porter": __version__, "library": str(LIBRARY_VERSION)}
     for name, packages in {
         "dsl": ("nvidia-cutlass-dsl",),
         "torch": ("torch",),

@@ -7,6 +7,7 @@ from cutlass import BFloat16, Float16, Float32, Float64, Int32
 from porter.corpus.lib.floats import larger, smaller
 from porter.corpus.lib.inline import pure
 from porter.corpus.lib.warp import shfl_down, shfl_up, warp_max, warp_min, warp_sum
+from porter.corpus.library import add_old_names
 
 
 def block_dim():
@@ -142,3 +143,6 @@ def block_exclusive_sum(v, scratch: cute.Pointer):
 def block_scan_total(scratch):
     """Sum over the block after `block_exclusive_sum` with the same scratch."""
     return scratch[32]
+
+
+add_old_names(__name__)

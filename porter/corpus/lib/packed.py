@@ -11,6 +11,7 @@ from cutlass import BFloat16, Float16, Float32, Int32, Uint16, Uint32
 from porter.corpus.lib.floats import fmax, fmin
 from porter.corpus.lib.inline import asm, pure
 from porter.corpus.lib.pointers import address
+from porter.corpus.library import add_old_names
 
 _HALF_NAME = {Float16: "f16", BFloat16: "bf16"}
 STREAMING = ".L1::no_allocate"  # read once, by this thread only
@@ -123,7 +124,7 @@ def pack(values, dtype):
 
 
 def opaque_words(words):
-    """The same words, of which the compiler knows nothing: what was computed from them before is not kept in registers
+    """The same words, opaque to the compiler: what was computed from them before is not kept in registers
     for a second use, but computed again (no instruction, or `mov.b32`)."""
     return tuple(asm("mov.b32 $0, $1;", (Uint32,), [w], volatile=True) for w in words)
 
@@ -170,3 +171,6 @@ def pack_e4m3(values, clamp=True):
         "mov.b32 $0, {l, h}; }"
     )
     return tuple(pure(four, Uint32, *values[i : i + 4]) for i in range(0, len(values), 4))
+
+
+add_old_names(__name__)

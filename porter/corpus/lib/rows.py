@@ -18,6 +18,7 @@ from porter.corpus.lib.packed import prefetch_bytes, store_words
 from porter.corpus.lib.pointers import assume_aligned
 from porter.corpus.lib.sync import in_first_blocks
 from porter.corpus.lib.warp import shfl_xor
+from porter.corpus.library import add_old_names
 
 
 @dataclass(frozen=True)
@@ -260,3 +261,6 @@ def store_vector(dst, src, count, most=16):
     else:
         layout = cute.make_layout(n)
         cute.make_tensor(wide, layout).store(cute.make_tensor(cute.recast_ptr(src, dtype=word), layout).load())
+
+
+add_old_names(__name__)

@@ -8,6 +8,7 @@ from cutlass import BFloat16, Float16, Float32, Int32, Int64, Uint16, Uint32
 from porter.corpus.lib.inline import asm
 from porter.corpus.lib.integers import select
 from porter.corpus.lib.warp import as_predicate
+from porter.corpus.library import add_old_names
 
 
 def _state(ptr):
@@ -243,8 +244,8 @@ def pdl_launch_dependents():
 def in_first_blocks(blocks):
     """Whether this block is one of the first `blocks` (`setp.lt`); 0 stands for all blocks: True, no instruction.
 
-    The first blocks start while the previous kernel ends and leaves memory idle: what they ask for in L2 then is there
-    when `pdl_wait` lets them go on. A block that starts later loads as soon as it could ask.
+    The first blocks start while the previous kernel ends and leaves memory idle: what they prefetch into L2 then is
+    there when `pdl_wait` returns. A block that starts later can load as soon as it could prefetch.
     """
     return True if blocks == 0 else cute.arch.block_idx()[0] < blocks
 
@@ -307,3 +308,6 @@ def _grid_word():
     text = "{ .reg .b32 lo, hi; mov.b32 hi, %envreg1; mov.b32 lo, %envreg2; mov.b64 $0, {lo, hi}; }"
     base = asm(text, (Int64,), [], volatile=True)
     return cute.make_ptr(Int32, base + 4, cute.AddressSpace.gmem, assumed_align=4)
+
+
+add_old_names(__name__)

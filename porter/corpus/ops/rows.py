@@ -30,16 +30,16 @@ def row_dimensions(tensors: Sequence[tuple[str, Any]]) -> tuple[int, int]:
             raise ValueError(f"{name} has shape {tuple(t.shape)}, {name0} {tuple(first.shape)}")
         if t.shape[-1] > 1 and t.stride(-1) != 1:
             raise ValueError(f"the last dimension of {name} must be contiguous, it has stride {t.stride(-1)}")
-    lead = tuple(first.shape[:-1])
+    leading = tuple(first.shape[:-1])
     rows = 1
-    for length in lead:
+    for length in leading:
         rows *= length
-    if all(_mergeable(t, 0, len(lead)) for _, t in tensors):
+    if all(_mergeable(t, 0, len(leading)) for _, t in tensors):
         return rows, 1
-    for split in range(len(lead) - 1, 0, -1):
-        if all(_mergeable(t, 0, split) and _mergeable(t, split, len(lead)) for _, t in tensors):
+    for split in range(len(leading) - 1, 0, -1):
+        if all(_mergeable(t, 0, split) and _mergeable(t, split, len(leading)) for _, t in tensors):
             inner = 1
-            for length in lead[split:]:
+            for length in leading[split:]:
                 inner *= length
             return rows, inner
     raise Unsupported(f"{name0} has strides {first.stride()}: its rows are not at even distances")
@@ -117,7 +117,7 @@ def threads_of_row(length: int, vec: int, accesses: int) -> int:
 class RowSpread:
     """How rows are spread over threads. prefetch: what is prefetched into L2 while the previous kernel still runs:
     "none", "weight", "rows" or "all"; rows in the first `prefetch_blocks` blocks, or in all if that is 0.
-    prefetch_distance: how many rows on a block asks for one in L2 while it waits for its own."""
+    prefetch_distance: how many rows further on a block prefetches one into L2 while it waits for its own."""
 
     threads: int
     rows: int
@@ -138,10 +138,10 @@ def spread_rows(
     most: int = 4,
 ) -> RowSpread:
     """The tuning table's choice, or: few rows get as many threads as leave two accesses each; many rows about `wanted`
-    threads of up to `most` accesses, and the blocks that start early ask for their rows. (Fitted to what the tuner
+    threads of up to `most` accesses, and the blocks that start early prefetch their rows. (Fitted to what the tuner
     found on an H200: six warps, less where codes are written, one access where there are two inputs.)
 
-    `prefetches_ahead`: whether the kernel can ask for rows ahead.
+    `prefetches_ahead`: whether the kernel has a `prefetch_distance`.
     """
     few = rows <= device.sm_count
     vectors = -(-length // vec)
@@ -175,15 +175,15 @@ def _candidates(device: Device, rows: int, length: int, vec: int, prefetches_ahe
         most = 8 if threads <= 64 else 1  # times as many rows a block, where they are short
         for per_block in (n * alone for n in (1, 2, 4, 8) if n <= most and (n == 1 or rows >= n * device.sm_count)):
             here = {"threads": threads, "rows": per_block}
-            lead = {"prefetch": "rows", "prefetch_blocks": device.early_blocks(threads * per_block)}
+            early = {"prefetch": "rows", "prefetch_blocks": device.early_blocks(threads * per_block)}
             if not several:
                 found += [here | {"prefetch": p, "prefetch_blocks": 0} for p in ("none", "weight", "all")]
                 continue
-            asked = [{"prefetch": "none", "prefetch_blocks": 0}, lead]
-            found += [here | a for a in asked]
+            prefetches = [{"prefetch": "none", "prefetch_blocks": 0}, early]
+            found += [here | p for p in prefetches]
             if prefetches_ahead and per_block == alone:
-                aheads = [n * device.sm_count for n in (2, 3, 5, 8) if n * device.sm_count < rows]
-                found += [here | a | {"prefetch_distance": n} for n in aheads for a in asked]
+                distances = [n * device.sm_count for n in (2, 3, 5, 8) if n * device.sm_count < rows]
+                found += [here | p | {"prefetch_distance": n} for n in distances for p in prefetches]
     return list({tuple(c.items()): c for c in found}.values())
 
 

@@ -17,8 +17,8 @@ _THREAD_BYTES = 64  # of input that a thread asks for at once: four loads of 16 
 @dataclass(frozen=True)
 class ElementSpread:
     """How element-wise work is spread: threads of a block, rows that a thread works on at once, whether the input is
-    asked for in L2 before the previous kernel has finished, whether its loads leave nothing in L1, how many blocks, the
-    first, ask (0: all), and elements of a thread and row (0: as the caller has them)."""
+    prefetched into L2 before the previous kernel has finished, whether its loads leave nothing in L1, how many blocks,
+    the first, prefetch (0: all), and elements of a thread and row (0: as the caller has them)."""
 
     threads: int
     rows: int
@@ -34,7 +34,7 @@ def spread_elements(
     """The tuning table's choice for rows of `length` elements, `vec` a thread, or a rule: the block size that leaves
     the fewest threads of a row without work, and (without `vecs`) two rows a thread where all of them then run at once.
     (Fitted to what the tuner found on an H200; smaller blocks for little work start later.) Where not all blocks run at
-    once, half of those that do ask for their input, and loads pass through L1.
+    once, half of those that do prefetch their input, and loads pass through L1.
 
     `vecs`: other elements of a thread and row that the table may choose, where the kernel takes them; the rule keeps
     `vec`, and takes as few rows a thread as let all threads run at once, within 64 bytes a thread. An SM starts a block
@@ -51,11 +51,11 @@ def spread_elements(
     else:
         several = 2 if rows >= 64 and 200 <= share <= 2000 else 1
 
-    def lead_of(vectors: int, threads: int, several: int) -> int:
+    def prefetch_blocks(vectors: int, threads: int, several: int) -> int:
         return device.prefetch_blocks(-(-vectors // threads) * -(-rows // several), threads)
 
-    lead = lead_of(vectors, threads, several)
-    default = {"threads": threads, "rows": several, "prefetch": True, "streaming": not lead, "prefetch_blocks": lead}
+    first = prefetch_blocks(vectors, threads, several)
+    default = {"threads": threads, "rows": several, "prefetch": True, "streaming": not first, "prefetch_blocks": first}
 
     if vecs:
         default["vec"] = vec
@@ -75,8 +75,8 @@ def spread_elements(
             for t in sizes for n in (1, 2, 4) if rows >= n * 32 or n == 1
             for p in (False, True) for s in (False, True)
         ]  # fmt: skip
-        asking = [(c, lead_of(vectors, c["threads"], c["rows"])) for c in found if c["prefetch"]]
-        return found + [c | {"prefetch_blocks": lead} for c, lead in asking if lead]
+        early = [(c, prefetch_blocks(vectors, c["threads"], c["rows"])) for c in found if c["prefetch"]]
+        return found + [c | {"prefetch_blocks": first} for c, first in early if first]
 
     return ElementSpread(**choose(device, op, f"{dtype}x{vec} {length}", rows, default, candidates))
 

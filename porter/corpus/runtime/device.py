@@ -35,13 +35,13 @@ class Device:
         return self.sm_count * max(1, min(32, 2048 // threads))
 
     def early_blocks(self, threads: int) -> int:
-        """How many blocks are worth asking for their input before the previous kernel has finished: half of those that
-        run at once, as the tuner found on an H200."""
+        """How many blocks are worth prefetching their input before the previous kernel has finished: half of those that
+        are resident at once, as the tuner found on an H200."""
         return self.max_resident_blocks(threads) // 2
 
     def prefetch_blocks(self, blocks: int, threads: int) -> int:
-        """How many of `blocks` ask for their input before the previous kernel has finished: `early_blocks`, or 0, which
-        stands for all, where all run at once."""
+        """How many of `blocks` prefetch their input before the previous kernel has finished: `early_blocks`, or 0, that
+        is all, where all are resident at once."""
         return self.early_blocks(threads) if blocks > self.max_resident_blocks(threads) else 0
 
 

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from porter.corpus.library import add_old_names
 from porter.corpus.runtime.device import Device, device_of, one_kind_of_device
 from porter.corpus.runtime.specialisation import Specialisation, loaded
 
@@ -33,12 +34,12 @@ class Unsupported(ValueError):
 class Op:
     """One operation of the corpus.
 
-    Three tables hold launchers. `ready` is looked up first, with little: the bytes of one tensor, and numbers that are
-    constants of the kernel. All else (dtypes, shapes, strides, alignment, devices, None) the compiled function checks
-    anyway, so that an entry refuses the calls that it is not for. A key that more than one kind of call has leads from
-    then on to `shaped`, looked up by all shapes, and from there, if need be, to `exact`, by everything a plan can see.
-    New calls and refused ones come to the last at once. What only `exact` holds: fallbacks, which refuse nothing, and
-    kernels that only a bad place in memory calls for, which take every other.
+    Three tables hold launchers. `fast` is looked up first, by a small key: the bytes of one tensor, and numbers that
+    are constants of the kernel. All else (dtypes, shapes, strides, alignment, devices, None) the compiled function
+    checks anyway, so that an entry refuses the calls that it is not for. Once calls of different kinds have met under a
+    key, it leads to `by_shape`, looked up by all shapes, and from there, if need be, to `exact`, by everything a plan
+    can see. New and refused calls go to `exact` at once. Only `exact` holds fallbacks, which refuse nothing, and
+    kernels for badly aligned tensors, which would take well aligned ones too.
     """
 
     def __init__(self, schema: str, plan: Callable[..., Plan], key: str, fallback: Launcher):
@@ -49,8 +50,8 @@ class Op:
         self.fallback = fallback
         self.signature = _signature(schema)
         self._tensors = [i for i, p in enumerate(self.signature.parameters.values()) if "Tensor" in p.annotation]
-        self.ready: dict[Any, Launcher] = {}
-        self.shaped: dict[Any, Launcher] = {}
+        self.fast: dict[Any, Launcher] = {}
+        self.by_shape: dict[Any, Launcher] = {}
         self.exact: dict[Any, tuple[Launcher, bool]] = {}
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
@@ -64,21 +65,21 @@ class Op:
         return self._launcher(device, args)[0]
 
     def slow_path(self, key: Any, args: tuple[Any, ...]) -> None:
-        """A call that `ready` has nothing for, or whose entry refused it."""
+        """A call that `fast` has no entry for, or whose entry refused it."""
         if _fake(args):
             getattr(_torch().ops.porter, self.name)(*args)
             return
-        use, usual = self._lookup(args)
-        if key in self.ready:  # it refused
-            if use is not self.fallback:  # which is so slow, on the CPU say, that the others need not pay for it
-                self.ready[key] = self._call_by_shape
-        elif usual:
-            _bounded(self.ready)[key] = use
-        use(*args)
+        launcher, cacheable = self._lookup(args)
+        if key in self.fast:  # it refused
+            if launcher is not self.fallback:  # which is so slow, on the CPU say, that the others need not pay for it
+                self.fast[key] = self._call_by_shape
+        elif cacheable:
+            _bounded(self.fast)[key] = launcher
+        launcher(*args)
 
     def clear(self) -> None:
         """Empty the tables, so that the next calls plan anew (after a change of the environment or of the tuning)."""
-        for table in (self.ready, self.shaped, self.exact):
+        for table in (self.fast, self.by_shape, self.exact):
             table.clear()
 
     def _call_by_shape(self, *args: Any) -> None:
@@ -87,24 +88,24 @@ class Op:
             if args[i] is not None:
                 parts[i] = args[i].shape
         key = tuple(parts)
-        use = self.shaped.get(key)
-        if use is None:
-            found, usual = self._lookup(args)
-            use = _bounded(self.shaped)[key] = found if usual else self._call_exact
+        launcher = self.by_shape.get(key)
+        if launcher is None:
+            found, cacheable = self._lookup(args)
+            launcher = _bounded(self.by_shape)[key] = found if cacheable else self._call_exact
         try:
-            use(*args)
+            launcher(*args)
             return
         except _REFUSALS:
-            if use == self._call_exact:
+            if launcher == self._call_exact:
                 raise
-        self.shaped[key] = self._call_exact
+        self.by_shape[key] = self._call_exact
         self._call_exact(*args)
 
     def _call_exact(self, *args: Any) -> None:
         self._lookup(args)[0](*args)
 
     def _lookup(self, args: tuple[Any, ...]) -> tuple[Launcher, bool]:
-        """The launcher of exactly these arguments, and whether `ready` may hold it."""
+        """The launcher of exactly these arguments, and whether `fast` and `by_shape` may hold it."""
         parts = _hashable(args)
         for i in self._tensors:
             t = args[i]
@@ -116,8 +117,9 @@ class Op:
             where = args[self._tensors[0]]
             if where.is_cuda and enabled(self.name):
                 device = device_of(where)
-                use, kernel = self._launcher(device, args)
-                found = use, kernel is not None and one_kind_of_device() and kernel == self._best_aligned(device, args)
+                launcher, kernel = self._launcher(device, args)
+                best = kernel is not None and one_kind_of_device() and kernel == self._best_aligned(device, args)
+                found = launcher, best
             else:
                 found = self.fallback, False
             _bounded(self.exact)[key] = found
@@ -134,7 +136,7 @@ class Op:
         return bind(loaded(kernel, device.arch)), kernel
 
     def _best_aligned(self, device: Device, args: tuple[Any, ...]) -> Specialisation | None:
-        """The kernel for arguments like these wherever in memory accesses can be widest."""
+        """The kernel for arguments like these at addresses and strides that allow the widest accesses."""
         try:
             plan = self.plan(device, *[_as_if_aligned(a) if hasattr(a, "data_ptr") else a for a in args])
         except ValueError:
@@ -152,19 +154,19 @@ def op(schema: str, *, key: str, fallback: Launcher) -> Callable[[Callable[..., 
     """
 
     def declare(plan: Callable[..., Plan]) -> Any:
-        made = Op(schema, plan, key, fallback)
-        OPS[made.name] = made
-        _register(made, _function(made, plan, traced=False))
-        return _function(made, plan, traced=True)
+        new = Op(schema, plan, key, fallback)
+        OPS[new.name] = new
+        _register(new, _function(new, plan, traced=False))
+        return _function(new, plan, traced=True)
 
     return declare
 
 
-def compact_key(size: str, rest: Mapping[str, Any]) -> str:
-    """A key that is `size` alone where the expressions of `rest` have the values that they have in most calls: a number
-    is looked up in half the time of a tuple."""
-    same = [f"{e}" if v is True else f"not ({e})" if v is False else f"{e} == {v!r}" for e, v in rest.items()]
-    return f"{size} if {' and '.join(same)} else ({size}, {', '.join(rest)})"
+def compact_key(size: str, usual: Mapping[str, Any]) -> str:
+    """A key that is `size` alone where the expressions in `usual` have the values given there, as in most calls: a
+    number is looked up in half the time of a tuple."""
+    same = [f"{e}" if v is True else f"not ({e})" if v is False else f"{e} == {v!r}" for e, v in usual.items()]
+    return f"{size} if {' and '.join(same)} else ({size}, {', '.join(usual)})"
 
 
 def enabled(name: str) -> bool:
@@ -217,7 +219,7 @@ _FUNCTION = """\
 def {name}({header}):
 {compiling}
     try:
-        return _ready[{key}](
+        return _fast[{key}](
             {names}
         )
     except _REFUSALS:
@@ -237,28 +239,28 @@ _REFUSALS = (
 )  # no entry, or what a compiled function raises for arguments
 
 
-def _function(made: Op, plan: Callable[..., Plan], traced: bool) -> Any:
+def _function(new: Op, plan: Callable[..., Plan], traced: bool) -> Any:
     """The Python function of an op; `traced`: it becomes the custom op where torch.compile traces it."""
     import torch
 
-    parameters = made.signature.parameters.values()
+    parameters = new.signature.parameters.values()
     header = ", ".join(p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in parameters)
-    names = ", ".join(made.signature.parameters)
+    names = ", ".join(new.signature.parameters)
     scope: dict[str, Any] = {
         "_is_traced": torch.compiler.is_dynamo_compiling,
         "_torch_compiler": torch.compiler,
-        "_custom_op": lambda *args: getattr(torch.ops.porter, made.name)(*args),
-        "_ready": made.ready,
+        "_custom_op": lambda *args: getattr(torch.ops.porter, new.name)(*args),
+        "_fast": new.fast,
         "_REFUSALS": _REFUSALS,
-        "_slow": made.slow_path,
+        "_slow": new.slow_path,
     }  # underscores: an op may have a parameter called `key`
     compiling = _COMPILING.format(names=names) if traced else ""
-    exec(_FUNCTION.format(name=made.name, header=header, names=names, key=made.key, compiling=compiling), scope)
-    call = scope[made.name]
+    exec(_FUNCTION.format(name=new.name, header=header, names=names, key=new.key, compiling=compiling), scope)
+    call = scope[new.name]
     functools.update_wrapper(call, plan)
     del call.__wrapped__  # the plan has other parameters
-    call.__name__ = call.__qualname__ = made.name
-    call.op = made
+    call.__name__ = call.__qualname__ = new.name
+    call.op = new
     return call
 
 
@@ -282,7 +284,7 @@ def _torch() -> Any:
 _LIBRARY: Any = None
 
 
-def _register(made: Op, launch: Callable[..., None]) -> None:
+def _register(new: Op, launch: Callable[..., None]) -> None:
     global _LIBRARY
     import torch
 
@@ -290,7 +292,10 @@ def _register(made: Op, launch: Callable[..., None]) -> None:
         _LIBRARY = torch.library.Library("porter", "FRAGMENT")
         with contextlib.suppress(ImportError):  # where CuTeDSL is not installed
             importlib.import_module("tvm_ffi")  # takes 20 ms, which would be half of a process's first launch
-    _LIBRARY.define(made.schema)
-    _LIBRARY.impl(made.name, launch, "CUDA")
-    _LIBRARY.impl(made.name, made.fallback, "CPU")
-    torch.library.register_fake(f"porter::{made.name}", lambda *args, **kwargs: None, lib=_LIBRARY)
+    _LIBRARY.define(new.schema)
+    _LIBRARY.impl(new.name, launch, "CUDA")
+    _LIBRARY.impl(new.name, new.fallback, "CPU")
+    torch.library.register_fake(f"porter::{new.name}", lambda *args, **kwargs: None, lib=_LIBRARY)
+
+
+add_old_names(__name__)

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,9 @@ from typing import Any
 from porter.corpus.runtime.device import Device
 
 FOLDER = Path(__file__).resolve().parent.parent / "tuning"
-SCHEMA = 1
+SCHEMA = 2
+# what choices were called in schema 1
+_NAMES_IN_1 = {"lead": "prefetch_blocks", "ahead": "prefetch_distance", "stream": "streaming"}
 
 Choice = Mapping[str, Any]
 
@@ -102,11 +104,14 @@ def write(path: Path, device: Device, versions: Mapping[str, str], entries: list
 
 
 def read(path: Path) -> tuple[dict[str, Any], list[Entry]]:
-    """A device's file: its head, and its entries. Raises ValueError for another schema."""
+    """A device's file: its head, and its entries. Raises ValueError for a schema later than this version's."""
     data = json.loads(path.read_text())
-    if data.get("schema") != SCHEMA:
-        raise ValueError(f"{path} has schema {data.get('schema')}, this version reads {SCHEMA}")
-    return data, [Entry(**row) for row in data.pop("entries")]
+    if data.get("schema") not in (1, SCHEMA):
+        raise ValueError(f"{path} has schema {data.get('schema')}, this version reads {SCHEMA} and 1")
+    entries = [Entry(**row) for row in data.pop("entries")]
+    if data["schema"] == 1:
+        entries = [replace(e, choice={_NAMES_IN_1.get(k, k): v for k, v in e.choice.items()}) for e in entries]
+    return data, entries
 
 
 def _entries(device: Device) -> Mapping[tuple[str, str], tuple[Entry, ...]]:

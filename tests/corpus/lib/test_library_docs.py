@@ -19,7 +19,7 @@ FOLDER = Path(lib.__file__).parent
 INSTRUCTION = re.compile(r"`(%?[a-z][a-z0-9_]*(?:\.[a-zA-Z0-9:_]+)+|selp|trap|%[a-z_0-9]+)`")
 # What norms and softmax are made of is pinned where it is used: test_norm_ptx, test_library_ptx.
 ELSEWHERE = {
-    "rows": {"of", "load", "store", "prefetch", "store_words", "reduce"},
+    "rows": {"row_slice", "load", "store", "prefetch", "store_words", "reduce"},
     "norms": {"inverse_rms"},
     "exp_sums": {"join_exp_sums"},
     "cluster": {"inbox", "send", "received"},

@@ -54,14 +54,21 @@ def packed_heads():
 
 ASKED = {
     "rms_norm": (lambda: (bf16(9, 1024), bf16(9, 1024), bf16(1024), 1e-6), {"prefetch_distance": 4, "prefetch": "all"}),
-    "rms_norm_silu": (lambda: (bf16(9, 1024), bf16(9, 1024), bf16(1024), 1e-6), {"prefetch": "all", "prefetch_blocks": 7}),
-    "fused_add_rms_norm": (lambda: (bf16(9, 1024), bf16(9, 1024), bf16(1024), 1e-6), {"prefetch_distance": 4, "prefetch": "all"}),
+    "rms_norm_silu": (
+        lambda: (bf16(9, 1024), bf16(9, 1024), bf16(1024), 1e-6), {"prefetch": "all", "prefetch_blocks": 7}
+    ),
+    "fused_add_rms_norm": (
+        lambda: (bf16(9, 1024), bf16(9, 1024), bf16(1024), 1e-6), {"prefetch_distance": 4, "prefetch": "all"}
+    ),
     "rms_norm_static_fp8_quant": (
         lambda: (torch.empty(9, 1024, dtype=torch.float8_e4m3fn), bf16(9, 1024), bf16(1024), torch.ones(1), 1e-6),
         {"prefetch_distance": 4, "prefetch": "rows", "prefetch_blocks": 5},
     ),
     "qk_norm": (packed_heads, {"prefetch_distance": 3, "prefetch": True, "prefetch_blocks": 20}),
-    "softmax": (lambda: (bf16(9, 4096), bf16(9, 4096)), {"cluster": 2, "threads": 64, "prefetch_distance": 4, "prefetch": True}),
+    "softmax": (
+        lambda: (bf16(9, 4096), bf16(9, 4096)),
+        {"cluster": 2, "threads": 64, "prefetch_distance": 4, "prefetch": True},
+    ),
 }  # fmt: skip
 ASK = re.compile(r"cp\.async\.bulk\.prefetch\.L2\.global \[(%rd\d+)\], ([%\w]+);")
 

@@ -19,7 +19,7 @@ LOAD = r"ld\.global\.v4\.b32"
 KERNELS: dict[str, Specialisation] = {
     "rms_norm": RmsNorm("bf16", Rows(4096, 8, 256), "bf16", prefetch="all"),
     "rms_norm odd": RmsNorm("bf16", Rows(5120, 8, 512), "bf16"),
-    "rms_norm lead": RmsNorm("f16", Rows(4096, 8, 256), "f16", prefetch="rows", prefetch_blocks=528),
+    "rms_norm early blocks": RmsNorm("f16", Rows(4096, 8, 256), "f16", prefetch="rows", prefetch_blocks=528),
     "fused_add_rms_norm": FusedAddRmsNorm("bf16", Rows(4096, 8, 256), "bf16"),
     "qk_norm": QkNorm("bf16", 32, 8, Rows(128, 8, 16, 8), "bf16", batch=2),
     "static_fp8": RmsNormStaticFp8("bf16", Rows(4096, 8, 256), "bf16"),
@@ -57,9 +57,9 @@ def test_a_launch_waits_before_it_touches_memory(made):
     (go,), (wait,) = where(lines, r"griddepcontrol\.launch_dependents"), where(lines, r"griddepcontrol\.wait")
     assert go < wait < min(where(lines, r"(ld|st)\.global"))
     prefetches = where(lines, r"cp\.async\.bulk\.prefetch\.L2\.global")
-    assert len(prefetches) == {"rms_norm": 2, "rms_norm lead": 1}.get(name, 0)  # weight and row, or the row
+    assert len(prefetches) == {"rms_norm": 2, "rms_norm early blocks": 1}.get(name, 0)  # weight and row, or the row
     assert all(go < p < wait for p in prefetches)
-    assert bool(where(lines[:wait], r"setp\.lt\.u?s?32 .*, 528;")) == (name == "rms_norm lead")
+    assert bool(where(lines[:wait], r"setp\.lt\.u?s?32 .*, 528;")) == (name == "rms_norm early blocks")
 
 
 def test_one_barrier_for_rows_of_several_warps(made):

@@ -178,5 +178,5 @@ def test_every_line_of_heads_and_angles_is_asked_for_once(neox, dtype, cache):
 
     kernel = Rotary(dtype, cache, 8, 2, 128, 128, 128, 128, pairs=4, lanes=2, neox=neox)
     for size in (scalar(dtype).bytes * (1 if neox else 2), scalar(cache).bytes):
-        asking = [pair for pair in range(0, 64, 4) if kernel.first_in_line(pair, size)]
+        asking = [pair for pair in range(0, 64, 4) if kernel.first_in_cache_line(pair, size)]
         assert [pair * size for pair in asking] == list(range(0, 64 * size, 128))

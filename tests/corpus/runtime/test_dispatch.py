@@ -89,7 +89,7 @@ def launches(monkeypatch):
 def test_a_call_is_planned_once(launches, monkeypatch):
     x, w = rows(16, 4096), rows(1, 4096)[0]
     corpus.rms_norm(x, x, w, EPS)
-    monkeypatch.setattr(ops.Op, "slow", lambda *_: pytest.fail("not in the table"))
+    monkeypatch.setattr(ops.Op, "slow_path", lambda *_: pytest.fail("not in the table"))
     corpus.rms_norm(rows(16, 4096), rows(16, 4096, stride=8192), w, 1e-5)
     assert len(launches) == 2 and launches[0] == launches[1]
 
@@ -119,23 +119,23 @@ def test_shapes_of_as_many_bytes_are_told_apart(launches, monkeypatch):
             corpus.rms_norm(out, x, x[0], EPS)
     op = ops.OPS["rms_norm"]
     kinds = [(kernel.dtype, kernel.rows.length, blocks) for kernel, blocks in launches]
-    assert len(set(kinds)) == 3 and kinds == kinds[:3] * 3 and len(op.ready) == 1
-    monkeypatch.setattr(ops.Op, "slow", lambda *_: pytest.fail("not by shapes"))
-    monkeypatch.setattr(ops.Op, "_of", lambda *_: pytest.fail("not by shapes"))
+    assert len(set(kinds)) == 3 and kinds == kinds[:3] * 3 and len(op.fast) == 1
+    monkeypatch.setattr(ops.Op, "slow_path", lambda *_: pytest.fail("not by shapes"))
+    monkeypatch.setattr(ops.Op, "_lookup", lambda *_: pytest.fail("not by shapes"))
     corpus.rms_norm(*calls[1], calls[1][0][0], EPS)
 
 
 def test_a_kernel_for_a_bad_place_is_not_used_for_good_ones(launches):
     odd = rows(16, 4096, stride=4097)
     corpus.rms_norm(odd, odd, None, EPS)
-    assert not ops.OPS["rms_norm"].ready
+    assert not ops.OPS["rms_norm"].fast
     corpus.rms_norm(rows(16, 4096), rows(16, 4096), None, EPS)
-    assert [kernel.rows.vec for kernel, _ in launches] == [1, 8] and len(ops.OPS["rms_norm"].ready) == 1
+    assert [kernel.rows.vec for kernel, _ in launches] == [1, 8] and len(ops.OPS["rms_norm"].fast) == 1
 
 
 def test_rows_that_one_length_keeps_from_wide_accesses_are_in_the_table(launches):
     corpus.rms_norm(rows(16, 5125), rows(16, 5125), None, EPS)
-    assert launches[0][0].rows.vec == 1 and len(ops.OPS["rms_norm"].ready) == 1
+    assert launches[0][0].rows.vec == 1 and len(ops.OPS["rms_norm"].fast) == 1
 
 
 def test_what_refuses_nothing_is_not_in_the_table(launches, monkeypatch):
@@ -147,13 +147,13 @@ def test_what_refuses_nothing_is_not_in_the_table(launches, monkeypatch):
     corpus.rms_norm(cpu, cpu, None, EPS)
     monkeypatch.setenv("PORTER_DISABLE", "rms_norm")
     corpus.rms_norm(rows(16, 4096), rows(16, 4096), None, EPS)
-    assert len(ran) == 3 and not launches and not ops.OPS["rms_norm"].ready
+    assert len(ran) == 3 and not launches and not ops.OPS["rms_norm"].fast
     monkeypatch.delenv("PORTER_DISABLE")
     ops.clear_plans()
     corpus.rms_norm(rows(16, 4096), rows(16, 4096), None, EPS)
-    entry = dict(ops.OPS["rms_norm"].ready)
+    entry = dict(ops.OPS["rms_norm"].fast)
     corpus.rms_norm(cpu, cpu, None, EPS)  # refused by the kernel that is in the table for this shape, and stays there
-    assert len(ran) == 4 and len(launches) == 1 and ops.OPS["rms_norm"].ready == entry
+    assert len(ran) == 4 and len(launches) == 1 and ops.OPS["rms_norm"].fast == entry
 
 
 def test_wrong_arguments_raise_first_and_later(launches):
@@ -171,7 +171,7 @@ def test_unlike_devices_are_told_apart(launches, monkeypatch):
     monkeypatch.setattr(ops, "one_kind_of_device", lambda: False)
     for _ in range(2):
         corpus.silu_and_mul(rows(4, 128), rows(4, 256))
-    assert len(launches) == 2 and not ops.OPS["silu_and_mul"].ready and len(ops.OPS["silu_and_mul"].exact) == 1
+    assert len(launches) == 2 and not ops.OPS["silu_and_mul"].fast and len(ops.OPS["silu_and_mul"].exact) == 1
 
 
 def test_tensors_without_memory_reach_no_kernel(launches):
@@ -189,7 +189,7 @@ def test_what_every_op_passes_on_is_what_its_kernel_declares(launches, name):
     call = WORKLOADS[name].make(16, torch.bfloat16, "cpu", **WORKLOADS[name].dims[0])
     call = tuple(aligned(a) if torch.is_tensor(a) else a for a in call)
     getattr(corpus, name)(*call)
-    assert len(ops.OPS[name].ready) == 1
+    assert len(ops.OPS[name].fast) == 1
     getattr(corpus, name)(*call)
     assert len(launches) == 2 and launches[0] == launches[1] and len(ops.OPS[name].exact) == 1
 
@@ -223,10 +223,10 @@ def test_tables_lead_to_what_a_plan_says(launches, name, monkeypatch):
 
     calls, want = list(variants(name)), []
     for call in calls:
-        ops.OPS[name].forget()
+        ops.OPS[name].clear()
         want.append(outcome(call))
     assert len({w for w in want if isinstance(w, tuple)}) > 3
-    ops.OPS[name].forget()
+    ops.OPS[name].clear()
     for order in (1, -1, 1):
         assert [outcome(call) for call in calls[::order]] == want[::order]
 

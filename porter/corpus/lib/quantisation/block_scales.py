@@ -18,6 +18,7 @@ from porter.corpus.lib.quantisation.narrow_floats import (
     unpack_e2m1,
     unpack_e4m3,
 )
+from porter.corpus.library import add_old_names
 
 _LARGEST = 3.4028234663852886e38
 _MOST = {"e2m1": E2M1_MAX, "e4m3": 448.0}
@@ -134,3 +135,6 @@ class BlockScales:
     def store(self, mS, row, col, word, count):
         """Write the scales of `count` blocks from column `col` of a row on (one access)."""
         store_words(self.scale_ptr(mS, row, col), (word,), count)
+
+
+add_old_names(__name__)

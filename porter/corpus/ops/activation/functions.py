@@ -47,8 +47,8 @@ def _gated(device: Device, result: Any, input: Any, **choices: Any) -> Plan:
             raise Unsupported("input is not aligned to a pair of gate and up")
     spread = spread_elements(device, "silu_and_mul", dtype, rows, d, vec)
     kernel = Gated(
-        dtype, d, vec, spread.threads, spread.rows, pdl=device.pdl, prefetch=spread.prefetch, streaming=spread.streaming,
-        prefetch_blocks=spread.prefetch_blocks, **choices,
+        dtype, d, vec, spread.threads, spread.rows, pdl=device.pdl, prefetch=spread.prefetch,
+        streaming=spread.streaming, prefetch_blocks=spread.prefetch_blocks, **choices,
     )  # fmt: skip
     blocks = kernel.blocks(rows)
     direct = input.dim() == 2

@@ -49,7 +49,8 @@ def qk_norm(
     spread = spread_heads(device, dtype, tokens * (q_heads + k_heads), length, vec)
     kernel = QkNorm(
         dtype, q_heads, k_heads, Rows(length, vec, spread["threads"], spread["rows"]), weight, spread["batch"],
-        weight_bias, rounding(profile), device.pdl, spread["prefetch_distance"], spread["prefetch"], spread["prefetch_blocks"],
+        weight_bias, rounding(profile), device.pdl, spread["prefetch_distance"], spread["prefetch"],
+        spread["prefetch_blocks"],
     )  # fmt: skip
     blocks = -(-tokens * (q_heads + k_heads) // (spread["rows"] * spread["batch"]))
     direct = q.dim() == 3 and k.dim() == 3
@@ -96,12 +97,12 @@ def spread_heads(device: Device, dtype: str, rows: int, length: int, vec: int) -
             for warps in (1, 2, 4, 8)
             for b in (1, 2, 4)
         ]
-        asked = [with_early_prefetch(device, rows, c["threads"], c) for c in found]
-        at_once = [(c, device.max_resident_blocks(c["threads"] * c["rows"])) for c in asked if c["batch"] == 1]
-        ahead = [
+        early = [with_early_prefetch(device, rows, c["threads"], c) for c in found]
+        at_once = [(c, device.max_resident_blocks(c["threads"] * c["rows"])) for c in early if c["batch"] == 1]
+        distances = [
             c | {"prefetch_distance": n // part} for c, n in at_once if rows > 4 * n * c["rows"] for part in (1, 2)
         ]
-        return [c | {"prefetch": False, "prefetch_blocks": 0} for c in found] + asked + ahead
+        return [c | {"prefetch": False, "prefetch_blocks": 0} for c in found] + early + distances
 
     return choose(device, "qk_norm", f"{dtype}x{vec} {length}", rows, default, candidates)
 
@@ -152,8 +153,8 @@ def _qk_norm_rope(
     def candidates() -> list[dict[str, Any]]:
         found = [{"rows": w * per_warp, "batch": b} for w in (1, 2, 4, 8) for b in (1, 2, 4) if b * accesses <= 8]
         plain = [c | {"prefetch": p, "prefetch_blocks": 0} for c in found for p in (False, True)]
-        asked = [with_early_prefetch(device, rows, threads, c) for c in found]
-        return plain + [c for c in asked if c["prefetch_blocks"]]
+        early = [with_early_prefetch(device, rows, threads, c) for c in found]
+        return plain + [c for c in early if c["prefetch_blocks"]]
 
     found = choose(device, "qk_norm_rope", f"{dtype}x{vec} {head_dim} {rot}", rows, default, candidates)
     kernel = QkNormRope(

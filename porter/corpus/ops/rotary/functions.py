@@ -158,7 +158,7 @@ def rotary_work(
     dtype = check_dtype("query", query, *FLOATS)
     cache = check_dtype("cos_sin_cache", cos_sin_cache, dtype, "f32")
     check_dtype("positions", positions, "i64")
-    rot, lead = cos_sin_cache.shape[-1], positions.dim()
+    rot, leading = cos_sin_cache.shape[-1], positions.dim()
     if cos_sin_cache.dim() != 2 or not cos_sin_cache.is_contiguous() or rot % 2:
         raise ValueError(f"cos_sin_cache must be (positions, rot), contiguous, it has shape {cos_sin_cache.shape}")
     if not positions.is_contiguous():
@@ -169,11 +169,11 @@ def rotary_work(
     views = []
     for name, t in tensors:
         check_dtype(name, t, dtype)
-        if t.shape[:lead] != positions.shape or t.dim() - lead not in (1, 2):
+        if t.shape[:leading] != positions.shape or t.dim() - leading not in (1, 2):
             raise ValueError(f"{name} has shape {tuple(t.shape)}, positions {tuple(positions.shape)}")
-        if t.stride(-1) != 1 or t.shape[-1] % head_size or (t.dim() - lead == 2 and t.shape[-1] != head_size):
+        if t.stride(-1) != 1 or t.shape[-1] % head_size or (t.dim() - leading == 2 and t.shape[-1] != head_size):
             raise ValueError(f"{name} must end in contiguous heads of {head_size}, it has shape {tuple(t.shape)}")
-        views.append(heads_of(name, t, head_size, lead))
+        views.append(heads_of(name, t, head_size, leading))
     tokens, q_heads = views[0].shape[:2]
     k_heads = views[1].shape[1] if key is not None else 0
     if tokens == 0 or rot == 0 or q_heads + k_heads == 0:
@@ -188,17 +188,17 @@ def rotary_work(
         "dtype": dtype, "cache": cache, "q_heads": q_heads, "k_heads": k_heads, "head_size": head_size, "rot": rot,
         "q_stride": views[0].stride(1), "k_stride": views[-1].stride(1), "pairs": pairs, "neox": is_neox,
         "inverse": inverse, "offset": rope_dim_offset, "align": size * (min(vec, pairs) if is_neox else vec),
-        "flat": lead == 1 and dims == {2}, "pdl": device.pdl,
+        "flat": leading == 1 and dims == {2}, "pdl": device.pdl,
         **spread_heads(device, dtype, tokens, q_heads + k_heads, half // pairs),
     }  # fmt: skip
-    return RotaryWork(choices, tokens, lead == 1 and (dims == {2} or dims == {3}))
+    return RotaryWork(choices, tokens, leading == 1 and (dims == {2} or dims == {3}))
 
 
-def heads_of(name: str, t: Any, head_size: int, lead: int) -> Any:
+def heads_of(name: str, t: Any, head_size: int, leading: int) -> Any:
     """The (tokens, heads, head_size) view."""
-    heads = t.shape[lead] if t.dim() == lead + 2 else t.shape[lead] // head_size
+    heads = t.shape[leading] if t.dim() == leading + 2 else t.shape[leading] // head_size
     try:
-        return t.view(math.prod(t.shape[:lead]), heads, head_size)
+        return t.view(math.prod(t.shape[:leading]), heads, head_size)
     except RuntimeError:
         raise Unsupported(f"{name} has strides {t.stride()}: its tokens are not at even distances") from None
 
@@ -229,8 +229,8 @@ def spread_heads(device: Device, dtype: str, tokens: int, heads: int, slots: int
         groups = -(-heads // each)  # threads that share the heads of a token
         lanes = max(1, min(groups, threads // slots))
         splits = -(-groups // lanes)
-        lead = device.prefetch_blocks(-(-tokens // several) * splits, several * lanes * slots) if prefetch else 0
-        return {"lanes": lanes, "splits": splits, "tokens": several, "prefetch": prefetch, "prefetch_blocks": lead}
+        first = device.prefetch_blocks(-(-tokens // several) * splits, several * lanes * slots) if prefetch else 0
+        return {"lanes": lanes, "splits": splits, "tokens": several, "prefetch": prefetch, "prefetch_blocks": first}
 
     def candidates() -> list[dict[str, Any]]:
         found = [

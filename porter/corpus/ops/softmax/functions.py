@@ -82,11 +82,11 @@ def spread_softmax(device: Device, dtype: str, rows: int, length: int, vec: int,
     def choice(threads: int, per_block: int, cluster: int, keep: bool | None = None) -> dict[str, Any]:
         accesses = -(-vectors // (threads * cluster))
         keep = accesses * vec <= 32 if keep is None else keep
-        lead = device.prefetch_blocks(-(-rows // per_block) * cluster, threads * per_block)
-        prefetch = few or lead > 0 or accesses <= 4 or threads * cluster <= 128
+        first = device.prefetch_blocks(-(-rows // per_block) * cluster, threads * per_block)
+        prefetch = few or first > 0 or accesses <= 4 or threads * cluster <= 128
         return {
-            "threads": threads, "rows": per_block, "cluster": cluster, "keep": keep, "prefetch": prefetch, "prefetch_distance": 0,
-            "streaming": not lead, "prefetch_blocks": lead,
+            "threads": threads, "rows": per_block, "cluster": cluster, "keep": keep, "prefetch": prefetch,
+            "prefetch_distance": 0, "streaming": not first, "prefetch_blocks": first,
         }  # fmt: skip
 
     def candidates() -> list[dict[str, Any]]:
@@ -101,8 +101,8 @@ def spread_softmax(device: Device, dtype: str, rows: int, length: int, vec: int,
         plain = [{**c, "prefetch": p, "prefetch_blocks": 0} for c in found for p in (False, True)]
         found = plain + [c for c in found if c["prefetch_blocks"]]
         if rows > 4 * device.sm_count and vectors > 32:
-            aheads = [device.sm_count * n for n in (1, 2, 8) if device.sm_count * n < rows // 2]
-            found += [{**c, "prefetch_distance": n} for c in found for n in aheads]
+            distances = [device.sm_count * n for n in (1, 2, 8) if device.sm_count * n < rows // 2]
+            found += [{**c, "prefetch_distance": n} for c in found for n in distances]
             return [{**c, "streaming": False} for c in found]
         return found + [{**c, "streaming": False} for c in found]
 

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import porter.corpus
+from porter.corpus.library import renamed_in
 from porter.syntax import module_tree
 
 
@@ -144,8 +145,9 @@ SIZES = words(
 
 @cache
 def library_names() -> frozenset[str]:
-    """The public names that the modules of porter.corpus.lib define themselves, read from their text."""
-    found: set[str] = set()
+    """The public names that the modules of porter.corpus.lib define themselves, read from their text, and the names
+    that these had in earlier versions."""
+    found = set(renamed_in("porter.corpus.lib"))
     for file in (Path(porter.corpus.__file__).parent / "lib").rglob("*.py"):
         for node in module_tree(file.read_bytes()).body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
