@@ -137,3 +137,14 @@ def test_float16_shares_what_was_found_for_bfloat16(tables):
 
     assert OPS["rms_norm"].plan(H200, *f16.arguments("meta"))[0].rows.threads == 64
     assert OPS["rms_norm"].plan(H200, *f32.arguments("meta"))[0].rows.threads != 64
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("lead", "prefetch_blocks"), ("ahead", "prefetch_distance"), ("stream", "streaming")]
+)
+def test_choices_of_schema_1_are_read_under_their_new_names(tables, old, new):
+    path = tables / "nvidia_h200.json"
+    tuning.write(path, H200, {}, [tuning.Entry("rms_norm", "bf16x8 4096", 16, {old: 3}, 2.0, 2.5)])
+    path.write_text(path.read_text().replace('"schema": 2', '"schema": 1'))
+    tuning._all_entries.cache_clear()
+    assert tuning.choose(H200, "rms_norm", "bf16x8 4096", 16, {new: 0}, list) == {new: 3}
