@@ -31,6 +31,7 @@ class PortConfig:
     kernel: tuple[str, ...] = ()  # empty: every kernel of the file
     instantiate: tuple[str, ...] = ()  # 'k<__nv_bfloat16, 8>'
     case: Path | None = None
+    confirm_cases: bool = False  # cases that porter derived have been read and are right
     standalone: bool = False
     force: bool = False
     seed: int | None = None  # None: fresh, and printed

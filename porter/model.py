@@ -204,10 +204,18 @@ class KernelReport:
     verdicts: tuple[Verdict, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
     seconds: dict[str, float] = field(default_factory=dict)  # by stage
+    derived: str = ""  # what its case was derived from, while nobody has confirmed that
+    unverified: str = ""  # why it could not be verified, where that was asked for
+
+    @property
+    def passed(self) -> bool:
+        """No hole, and no check that failed or could not be run."""
+        return not self.holes and all(v.status in (Status.PASS, Status.SKIP) for v in self.verdicts)
 
     @property
     def ok(self) -> bool:
-        return not self.holes and all(v.status in (Status.PASS, Status.SKIP) for v in self.verdicts)
+        """Nothing is left to be done: a port that was not verified, or only agrees, waits for a person."""
+        return self.passed and not (self.derived and self.verdicts) and not self.unverified
 
 
 @dataclass(frozen=True)

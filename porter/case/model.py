@@ -31,8 +31,8 @@ MOST_OF_A_NUMBER = 1 << 62  # what a shape, a stride or a launch may be
 MOST_ELEMENTS = 1 << 36  # of all buffers at a point
 MAX_CANDIDATES = 1_000  # when only a few are wanted
 
-TOP_KEYS = ("schema", "kernel", "source", "only_shapes", "instances", "sizes", "shapes", "performance", "buffers",
-        "symbols", "scalars", "launch", "reference", "tolerance", "original")  # fmt: skip
+TOP_KEYS = ("schema", "kernel", "source", "derived", "only_shapes", "instances", "sizes", "shapes", "performance",
+        "buffers", "symbols", "scalars", "launch", "reference", "tolerance", "original")  # fmt: skip
 BUFFER_KEYS = ("name", "dtype", "shape", "strides", "role", "dist", "low", "high", "init", "optional", "compare",
            "compare_reason", "segments", "nonfinite")  # fmt: skip
 SYMBOL_KEYS = ("name", "dtype", "shape", "role", "dist", "low", "high", "values", "members", "initial", "compare",
@@ -229,6 +229,7 @@ class Case:
     tolerance: tuple[tuple[str, ToleranceSpec], ...] = ()
     known_violations: tuple[str, ...] = ()  # kinds of forbidden accesses that the original is known to make
     known_reason: str = ""
+    derived: str = ""  # what porter derived it from ("k.cu:7"), until a person has confirmed it
     text: str = field(default="", repr=False, compare=False)
 
     def buffer(self, name: str) -> BufferSpec:

@@ -4,6 +4,8 @@
 schema = 1
 kernel = "rms_norm_kernel"              # required
 source = "rms_norm.cu"                  # default: the file beside it with the same stem
+derived = "rms_norm.cu:71"              # porter wrote this case from that place, and nobody has confirmed it: a port
+                                        # that passes *agrees*. Delete the line when you have read the case
 
 [[instances]]                           # template arguments; at least two for a template. Omit for a plain kernel.
 args = ["__nv_bfloat16", 8]             # C++ text or numbers/bools, in order
@@ -271,6 +273,7 @@ class _Reader:
             tolerance=self.tolerance(self.typed(data, "tolerance", dict, {}), buffers),
             known_violations=known,
             known_reason=known_reason,
+            derived=self.typed(data, "derived", str, ""),
             text=self.text,
         )
         self.cross_check(case)

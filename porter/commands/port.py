@@ -37,6 +37,12 @@ def add(subparsers: Any) -> None:
     work.add_argument(
         "--case", metavar="FILE", help="the case to verify against (default: <name>.case.toml beside the source)"
     )
+    work.add_argument(
+        "--confirm-cases",
+        action="store_true",
+        default=None,
+        help="you have read the cases that porter derived from the source (in the output folder), and they are right",
+    )
     work.add_argument("--emit", choices=("ir", "plan", "py", "ptx"), help="print one stage on stdout and write nothing")
     work.add_argument(
         "--analyze", action="store_true", help="report what could be ported in FILEs and folders; write nothing"
@@ -50,7 +56,7 @@ def add(subparsers: Any) -> None:
         dest="verify",
         action="store_false",
         default=None,
-        help="emit only; exit 0 then says nothing about correctness",
+        help="write ports without verifying them, with a case or without; exit 0 then says nothing about correctness",
     )
     work.add_argument("--thorough", action="store_true", default=None, help="verify over every shape and distribution")
     work.add_argument(
@@ -94,6 +100,7 @@ def run(args: argparse.Namespace) -> int:
         kernel=split_commas(args.kernel),
         instantiate=tuple(args.instantiate or ()),
         case=Path(args.case) if args.case else None,
+        confirm_cases=args.confirm_cases,
         standalone=args.standalone,
         force=args.force,
         seed=args.seed,

@@ -114,6 +114,9 @@ class ModuleWriter:
         for row in licence_lines(p.options.source.text if p.options.source else ""):
             self.put(f"# {row}")
         self.put(f'"""{p.name}, ported from {file.name} by porter {__version__}.')
+        if p.case is None:
+            self.put("")
+            self.put("Not verified: no case says what the kernel is launched with.")
         if p.generic.names:
             self.put("")
             self.put("Template arguments:")

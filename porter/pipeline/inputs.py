@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,8 +14,8 @@ from porter.case.instances import instance_values
 from porter.case.reader import FLOAT_NAMES, Case, CaseInstance, case_path_for, check_case, load_case
 from porter.config import PortConfig
 from porter.model import Diagnostic, Instance, KernelInfo, KernelReport, PorterError, Severity
-from porter.pipeline.outputs import write_drafted_case
-from porter.plain_files import NotPlain
+from porter.pipeline.outputs import drafted_case_path, write_drafted_case
+from porter.plain_files import NotPlain, is_plain, read_plain_text
 from porter.process.limits import limited
 from porter.report.codes import named
 from porter.source import Source, Span
@@ -95,12 +96,14 @@ def find_case(unit: ParsedUnit, info: KernelInfo, config: PortConfig) -> Case:
     if case is not None:
         return case
     if config.case:
-        other = load_case(config.case).kernel
-        message = f"{config.case} is the case of `{other}`, not of `{info.name}`"
-        raise PorterError(
-            Diagnostic("PRT910", message, Span(str(config.case), 1), help=f"port it with --kernel {other}")
-        )
+        raise other_kernels_case(info, config.case)
     raise write_drafted_case(unit, info, config)
+
+
+def other_kernels_case(info: KernelInfo, path: Path) -> PorterError:
+    other = load_case(path).kernel
+    message = f"{path} is the case of `{other}`, not of `{info.name}`"
+    return PorterError(Diagnostic("PRT910", message, Span(str(path), 1), help=f"port it with --kernel {other}"))
 
 
 def known_case(unit: ParsedUnit, info: KernelInfo, config: PortConfig) -> Case | None:
@@ -115,13 +118,26 @@ def known_case(unit: ParsedUnit, info: KernelInfo, config: PortConfig) -> Case |
 
 
 def case_if_any(unit: ParsedUnit, info: KernelInfo, config: PortConfig) -> Case | None:
-    """The case of a kernel where one is given or lies beside the source. Raises PorterError when it is broken."""
-    path = config.case or case_path_for(unit.source.path, info.name)
+    """The case of a kernel where one is given, lies beside the source, or is in the output folder without anything left
+    to complete. Raises PorterError when it is broken."""
+    path = config.case or case_path_for(unit.source.path, info.name) or completed_draft(unit, info, config)
     case = load_case(path) if path else None
     if case is None or case.kernel not in (info.name, info.qualified_name):
         return None
     check_case(case, info)
     return with_instances(case, instances_asked(info, config), unit, info)
+
+
+def completed_draft(unit: ParsedUnit, info: KernelInfo, config: PortConfig) -> Path | None:
+    """The case of a kernel in the output folder, where nothing in it is left to be completed."""
+    path = drafted_case_path(unit, info, config)
+    if not is_plain(path):
+        return None
+    try:
+        text = read_plain_text(path)
+    except (OSError, UnicodeDecodeError):
+        return path  # reading it as a case says what is wrong
+    return None if re.search(r"^[^#]*\bTODO\b", text, re.M) else path
 
 
 def with_instances(case: Case, instances: tuple[Instance, ...], unit: ParsedUnit, info: KernelInfo) -> Case:

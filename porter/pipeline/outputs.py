@@ -212,11 +212,16 @@ def options_of(config: PortConfig, folder: Path) -> dict[str, Any]:
     }
 
 
+def drafted_case_path(unit: ParsedUnit, info: KernelInfo, config: PortConfig) -> Path:
+    """Where the case of a kernel that has none is written."""
+    return config.output / f"{unit.source.path.stem}.{info.name}.case.toml"
+
+
 def write_drafted_case(unit: ParsedUnit, info: KernelInfo, config: PortConfig) -> PorterError:
     """Draft a case into the output folder and return the PRT910 that says what to do next; never overwrites one."""
     from porter.frontend.case.draft import draft_case
 
-    path = config.output / f"{unit.source.path.stem}.{info.name}.case.toml"
+    path = drafted_case_path(unit, info, config)
     if path.exists():
         message = f"`{info.name}` has no case; a draft is in {path}"
     else:

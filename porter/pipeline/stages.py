@@ -28,13 +28,13 @@ from porter.model import (
     Status,
     Verdict,
 )
+from porter.pipeline.cases import case_to_port
 from porter.pipeline.inputs import (
     case_if_any,
     check_dtypes,
     choose_instances,
     choose_kernels,
     file_messages,
-    find_case,
     instances_without_when,
     parse,
     unused_instantiations,
@@ -135,17 +135,24 @@ def port_kernel(
     module: PortedModule | None = None
     instances: tuple[Instance, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
-    written = ""
+    written = unverified = ""
+    case: Case | None = None
     with run.guard(f"porting {info.name}", info.span):
         if info.errors:
             raise PorterError(*info.errors)
-        case = find_case(unit, info, config)
-        run.diagnostics += instances_without_when(case, info, config)
+        with run.stage("case"):
+            found = case_to_port(unit, info, config)
+        case = found.case
+        if case is not None:
+            run.diagnostics += instances_without_when(case, info, config)
+        elif config.verify:
+            unverified = "no case says what the kernel is launched with"
+        run.diagnostics += [found.message] if found.message else []
         made = translate(unit, info, case, config, run)
         module, instances = made.module, made.instances
         if not config.force:
             refuse_edited(target, module.text, make_record(made, target, (), config))
-        if config.verify and not module.holes:
+        if config.verify and not module.holes and case is not None:
             with run.guard(f"verifying {info.name}", info.span):  # a defect there does not lose the port
                 verdicts = verify(made, target, config, run)
         write_port(target, module.text, make_record(made, target, verdicts, config), force=config.force)
@@ -161,6 +168,8 @@ def port_kernel(
         verdicts,
         tuple(run.diagnostics),
         run.seconds,
+        case.derived if case is not None else "",
+        unverified,
     )
 
 

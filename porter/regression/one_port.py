@@ -144,6 +144,7 @@ def verify_file(
         verdicts,
         tuple(run.diagnostics),
         run.seconds,
+        port.case.derived,
     )
 
 

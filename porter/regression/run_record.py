@@ -123,6 +123,7 @@ def kernel_from_json(value: dict[str, Any]) -> KernelReport:
         tuple(verdict_from_json(v) for v in value["verdicts"]),
         tuple(diagnostic_from_json(d) for d in value["diagnostics"]),
         dict(value["seconds"]),
+        value.get("case_derived_from", ""),
     )
 
 

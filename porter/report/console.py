@@ -112,6 +112,10 @@ def _print_kernel(kernel: KernelReport, out: Console) -> None:
         out.print(Text("  instances   " + "  ".join(str(i) for i in kernel.instances)))
     for verdict in kernel.verdicts:
         out.print(verdict_line(verdict))
+    if agrees(kernel):
+        out.print(Text(f"  agrees      with its original; the case was derived from {kernel.derived}", "yellow"))
+    elif kernel.unverified:
+        out.print(Text(f"  unverified  {kernel.unverified}", "yellow"))
     if kernel.holes:
         out.print(
             Text(f"  {len(kernel.holes)} hole{'s' * (len(kernel.holes) != 1)}: {holes_by_code(kernel.holes)}", "red")
@@ -149,6 +153,9 @@ def totals(report: Report) -> str:
     holes = sum(len(k.holes) for k in report.kernels)
     failed = sum(v.status in (Status.FAIL, Status.ERROR) for k in report.kernels for v in k.verdicts)
     parts = [f"{n} kernel{'s' * (n != 1)}", f"{ported} ported", f"{verified} verified"]
+    agree = sum(agrees(k) for k in report.kernels)
+    if agree:
+        parts.append(f"{agree} agree{'s' * (agree == 1)}")
     parts.append(f"{holes} hole{'s' * (holes != 1)}")
     if failed:
         parts.append(f"{failed} check{'s' * (failed != 1)} failed")
@@ -157,8 +164,35 @@ def totals(report: Report) -> str:
 
 def is_verified(kernel: KernelReport) -> bool:
     """True when numerics ran and passed, no check failed and nothing is left open."""
+    return not kernel.derived and _passes(kernel)
+
+
+def agrees(kernel: KernelReport) -> bool:
+    """True when it would be verified if somebody had confirmed its case."""
+    return bool(kernel.derived) and _passes(kernel)
+
+
+def _passes(kernel: KernelReport) -> bool:
     passed = any(v.check == "numerics" and v.status is Status.PASS for v in kernel.verdicts)
-    return passed and kernel.ok and not any(d.severity is Severity.ERROR for d in kernel.diagnostics)
+    return (
+        passed
+        and kernel.passed
+        and not kernel.unverified
+        and not any(d.severity is Severity.ERROR for d in kernel.diagnostics)
+    )
+
+
+def state(kernel: KernelReport) -> str:
+    """One word for a kernel after a run: verified, agrees, failed, open (holes are left), unverified, or not-ported."""
+    if is_verified(kernel):
+        return "verified"
+    if agrees(kernel):
+        return "agrees"
+    if not kernel.port_path:
+        return "not-ported"
+    if kernel.holes:
+        return "open"
+    return "failed" if kernel.verdicts else "unverified"
 
 
 # ---------------------------------------------------------------- JSON
@@ -181,6 +215,8 @@ def kernel_to_json(kernel: KernelReport) -> dict[str, Any]:
         "port": kernel.port_path,
         "ok": kernel.ok,
         "verified": is_verified(kernel),
+        "state": state(kernel),
+        "case_derived_from": kernel.derived,
         "instances": instances_to_json(kernel.instances),
         "holes": [hole_to_json(h) for h in kernel.holes],
         "verdicts": [verdict_to_json(v) for v in kernel.verdicts],

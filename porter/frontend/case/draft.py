@@ -6,7 +6,7 @@ Nothing is guessed quietly: each guess has a comment, and a TODO is a name the c
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -87,7 +87,8 @@ def case_from_launch(unit: ParsedUnit, info: KernelInfo) -> Case | None:
         check_case(case, info)
     except PorterError:
         return None
-    return case
+    span = draft.launch.span if draft.launch else info.span
+    return replace(case, derived=f"{Path(span.file or str(unit.source.path)).name}:{span.line}")
 
 
 def _make(unit: ParsedUnit, info: KernelInfo) -> _Draft:

@@ -1,0 +1,91 @@
+"""The original alone, launched at a few points with buffers that are long enough: what it touches of each, and which
+sizes it does not take."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from porter.case.expressions import Value
+from porter.case.model import Case, Point
+from porter.model import KernelInfo, PorterError
+from porter.verify import emulator as ptx
+from porter.verify.backends.emulator import EmulatorBackend
+from porter.verify.backends.interface import Build
+from porter.verify.execute import Subject, copies, given_to
+from porter.verify.launches.extents import Extent, extents
+from porter.verify.launches.inputs import make_inputs
+from porter.verify.launches.trials import Trial
+
+ELEMENTS = 1 << 18  # of a buffer whose length nobody says
+BUDGET = 20_000_000  # thread-instructions of a launch, about
+MOST_POINTS = 12
+SECONDS = 8.0  # of CPU time for an instance
+SEED = 1
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One launch. `fault` says what the original did wrong, or why it could not be run."""
+
+    sizes: Mapping[str, int]
+    numbers: Mapping[str, int]  # sizes, whole scalars and template values: what a shape may be made of
+    fault: str = ""
+    empty: bool = False  # a launch without blocks
+    touched: Mapping[str, Extent] = field(default_factory=dict)
+
+
+def probes(case: Case) -> list[dict[str, int]]:
+    """Base sizes for launches that tell sizes apart: a small one of each, then each changed alone, then all of them."""
+    listed = {n: sorted(v for v in values if v > 0) for n, values in case.sizes if not isinstance(values, str)}
+    listed = {n: v or [1] for n, v in listed.items()}
+    base = {n: v[min(1, len(v) - 1)] if v[0] == 1 else v[0] for n, v in listed.items()}
+    others = {n: [x for x in v if x != base[n]] or [2 * base[n]] for n, v in listed.items()}
+    found = [base]
+    found += [{**base, n: v[0]} for n, v in others.items()]
+    found += [{**base, n: v[1]} for n, v in others.items() if len(v) > 1]
+    found.append({n: v[-1] if v[-1] < 256 else v[0] for n, v in others.items()})
+    once = {tuple(sorted(sizes.items())): sizes for sizes in found}
+    return list(once.values())[:MOST_POINTS]
+
+
+def measure(
+    case: Case, info: KernelInfo, values: Mapping[str, Value], original: Build, sizes: Sequence[Mapping[str, int]]
+) -> list[Measurement]:
+    """Launches of the original at these sizes. Never raises for what the kernel does or the case cannot give."""
+    subject = Subject(case, info, dict(values), original, original)
+    found: list[Measurement] = []
+    began = time.process_time()
+    for given in sizes:
+        if found and time.process_time() - began > SECONDS:
+            break
+        try:
+            point = case.point_at(dict(given), dict(values))
+            found.append(_measured(subject, given, point))
+        except PorterError as error:
+            found.append(Measurement(given, given, error.diagnostics[0].message))
+        except (ptx.PtxError, MemoryError, OverflowError) as error:
+            found.append(Measurement(given, given, str(error)))
+    return found
+
+
+def _measured(subject: Subject, sizes: Mapping[str, int], point: Point) -> Measurement:
+    case, backend = subject.case, EmulatorBackend(BUDGET)
+    whole = {n: v for n, v in point.names(subject.values).items() if isinstance(v, int) and not isinstance(v, bool)}
+    measurement = Measurement(sizes, whole)
+    shape = case.launch_at(point, subject.values, backend.sm_count)
+    if shape.is_empty:
+        return replace(measurement, empty=True)
+    trial = Trial(point, "normal", SEED)
+    before = make_inputs(case, point, subject.values, "normal", SEED)
+    run = subject.launch(backend, trial, shape, copies(before))
+    if run.error:
+        return replace(measurement, fault=run.error)
+    if run.violations:
+        first = run.violations[0]
+        return replace(measurement, fault=f"{first.kind}: {first.message}")
+    given = given_to(subject, trial, before)
+    taps, _ = backend.tapped(subject.original, shape, given.arguments, given.variables)
+    most = max((b.raw.nbytes for b in before.values()), default=0)
+    return replace(measurement, touched=extents(taps, list(before), most))
