@@ -4,7 +4,7 @@
 schema = 1
 kernel = "rms_norm_kernel"              # required
 source = "rms_norm.cu"                  # default: the file beside it with the same stem
-derived = "rms_norm.cu:71"              # porter wrote this case from that place, and nobody has confirmed it: a port
+derived = "rms_norm.cu:71"              # porter derived the case, nobody has confirmed it: a port
                                         # that passes *agrees*. Delete the line when you have read the case
 
 [[instances]]                           # template arguments; at least two for a template. Omit for a plain kernel.

@@ -184,13 +184,14 @@ def test_template_arguments_that_cannot_be_read(porter, scale: Path) -> None:
 
 def test_no_case_and_no_launcher_drafts_one(porter, scale: Path) -> None:
     (scale / "scale.case.toml").unlink()
+    (scale / "scale.cu").write_text("struct Pair { float* a; int n; };\n__global__ void pair(Pair p) { p.a[0] = p.n; }\n")
     done = port_it(porter)
     drafts = list((scale / "out").glob("*.case.toml"))
-    assert done.returncode == 2 and len(drafts) == 1
-    assert "PRT910" in done.stderr and f"--case out/{drafts[0].name}" in done.stderr
+    assert done.returncode == 1 and len(drafts) == 1
+    assert "PRT910" in done.stderr and f"complete out/{drafts[0].name}" in done.stderr
     drafts[0].write_text("# my work\n" + drafts[0].read_text())
     again = port_it(porter)
-    assert again.returncode == 2 and drafts[0].read_text().startswith("# my work")
+    assert again.returncode == 1 and drafts[0].read_text().startswith("# my work")
 
 
 @pytest.mark.parametrize(
