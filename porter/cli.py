@@ -43,8 +43,8 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="porter",
         description="Port CUDA kernels to CuTeDSL, verified against the original.",
-        epilog="exit codes: 0 ported and verified; 1 a port has holes, failed a check, or waits for its case to be confirmed;\n"
-        "2 porter could not do its work; 130 interrupted",
+        epilog="exit codes: 0 ported and verified; 1 a port has holes, failed a check, or waits for its case to be\n"
+        "confirmed; 2 porter could not do its work; 130 interrupted",
         formatter_class=Help,
         allow_abbrev=False,
     )

@@ -70,7 +70,8 @@ def ported(path: Path, defines: tuple[str, ...]) -> list[dict[str, Any]]:
 
 
 def _row(kernel: dict[str, Any]) -> dict[str, Any]:
-    row = {"kernel": kernel["kernel"], "state": kernel["state"], "seconds": round(kernel["seconds"].get("total", 0.0), 1)}
+    seconds = round(kernel["seconds"].get("total", 0.0), 1)
+    row = {"kernel": kernel["kernel"], "state": kernel["state"], "seconds": seconds}
     if kernel["state"] in PROVED:
         return row
     bad = next((v for v in kernel["verdicts"] if v["status"] in ("FAIL", "ERROR")), None)
@@ -120,7 +121,8 @@ def main() -> int:
             done[key] = rows
             with kept.open("a") as stream:
                 stream.write(json.dumps({"file": key, "rows": rows}) + "\n")
-            print(key, dict(Counter(r.get("state") or r.get("open") or r.get("error") or "derived" for r in rows)), flush=True)
+            states = Counter(r.get("state") or r.get("open") or r.get("error") or "derived" for r in rows)
+            print(key, dict(states), flush=True)
     rows = [{"file": f, **r} for f, found in done.items() for r in found]
     made = {"date": datetime.date.today().isoformat(), "commit": commit(), **summary(rows), "rows": rows}
     write_atomic(args.output, json.dumps(made, indent=1) + "\n")

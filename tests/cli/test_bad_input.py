@@ -184,7 +184,8 @@ def test_template_arguments_that_cannot_be_read(porter, scale: Path) -> None:
 
 def test_no_case_and_no_launcher_drafts_one(porter, scale: Path) -> None:
     (scale / "scale.case.toml").unlink()
-    (scale / "scale.cu").write_text("struct Pair { float* a; int n; };\n__global__ void pair(Pair p) { p.a[0] = p.n; }\n")
+    pair = "struct Pair { float* a; int n; };\n__global__ void pair(Pair p) { p.a[0] = p.n; }\n"
+    (scale / "scale.cu").write_text(pair)
     done = port_it(porter)
     drafts = list((scale / "out").glob("*.case.toml"))
     assert done.returncode == 1 and len(drafts) == 1
