@@ -16,6 +16,7 @@ from porter.source import Span
 
 ARCHES = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_103a", "sm_120", "sm_120a")
 STANDARDS = ("c++14", "c++17", "c++20", "c++23")
+MATH = ("use_fast_math", "ftz=true", "prec-div=false", "prec-sqrt=false", "fmad=false")  # nvcc's options
 BACKENDS = ("auto", "emulator", "gpu")
 
 
@@ -26,6 +27,9 @@ class PortConfig:
     output: Path = Path("ported")
     include: tuple[str, ...] = ()
     define: tuple[str, ...] = ()  # NAME or NAME=VALUE
+    math: tuple[str, ...] = ()  # how nvcc rounds: of MATH
+    pre_include: tuple[str, ...] = ()  # files that are included before the source
+    build: Path | None = None  # compile_commands.json, or its folder
     std: str = "c++17"
     arch: tuple[str, ...] = ("sm_90a", "sm_100a")
     kernel: tuple[str, ...] = ()  # empty: every kernel of the file
@@ -50,6 +54,9 @@ FILE_KEYS: dict[str, type] = {
     "output": str,
     "include": list,
     "define": list,
+    "math": list,
+    "pre_include": list,
+    "build": str,
     "std": str,
     "arch": list,
     "standalone": bool,
@@ -60,7 +67,7 @@ FILE_KEYS: dict[str, type] = {
     "verify_cpu_limit": int,
     "memory_limit": int,
 }
-PATH_KEYS = ("output", "include")
+PATH_KEYS = ("output", "include", "pre_include", "build")
 
 
 def find_pyproject(start: Path) -> Path | None:
@@ -133,6 +140,9 @@ def check(config: PortConfig) -> PortConfig:
     for define in config.define:
         if not re.fullmatch(r"[A-Za-z_]\w*(\([^)]*\))?(=.*)?", define, re.S):
             raise _bad("define", define, "NAME or NAME=VALUE")
+    for flag in config.math:
+        if flag not in MATH:
+            raise _bad("math", flag, f"one of {', '.join(MATH)}")
     if config.jobs < 0:
         raise _bad("jobs", str(config.jobs), "a number of workers, 0 for one per core")
     for name in ("cpu_limit", "verify_cpu_limit", "memory_limit"):

@@ -215,6 +215,9 @@ class Child:
             "define": list(config.define),
             "std": config.std,
             "arch": config.arch[0],
+            "math": list(config.math),
+            "pre_include": list(config.pre_include),
+            "build": str(config.build or ""),
             "compile": compile_too,
             "run": run_too,
         }

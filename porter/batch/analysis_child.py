@@ -49,17 +49,22 @@ def analyze(request: dict[str, Any], answers: TextIO) -> None:
         answers.write(json.dumps({"event": event, **values}) + "\n")
         answers.flush()
 
+    from porter.pipeline.compile_commands import with_build_flags
     from porter.pipeline.inputs import parse
 
     path = Path(request["path"])
     config = PortConfig(
         include=tuple(request["include"]),
         define=tuple(request["define"]),
+        math=tuple(request["math"]),
+        pre_include=tuple(request["pre_include"]),
+        build=Path(request["build"]) if request["build"] else None,
         std=request["std"],
         arch=(request["arch"],),
         verify=False,
     )
     try:
+        config = with_build_flags(config, path)
         unit = parse(path, config)
     except PorterError as error:
         say("file", code=error.diagnostics[0].code, message=error.diagnostics[0].message)

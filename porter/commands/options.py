@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
+from typing import Any
 
-from porter.config import ARCHES, STANDARDS
+from porter.config import ARCHES, MATH, STANDARDS
 
 
 class Help(argparse.RawDescriptionHelpFormatter):
@@ -38,6 +40,21 @@ def add_source_options(parser: argparse.ArgumentParser, title: str = "reading th
     group.add_argument(
         "-std", dest="std", metavar="STD", choices=STANDARDS, help=f"{', '.join(STANDARDS)} (default c++17)"
     )
+    group.add_argument(
+        "-p",
+        dest="build",
+        metavar="DIR",
+        help="take include folders, macros, the standard and rounding of each file from DIR/compile_commands.json",
+    )
+    group.add_argument(
+        "-include", dest="pre_include", action="append", metavar="FILE", help="include FILE first (repeatable)"
+    )
+    group.add_argument(
+        "--math",
+        action="append",
+        metavar="FLAG",
+        help=f"how nvcc rounds in the original, repeatable or with commas: {', '.join(MATH)}",
+    )
     if kernel:
         group.add_argument(
             "--kernel", action="append", metavar="NAME", help="only this kernel of the file (repeatable; default: all)"
@@ -54,6 +71,21 @@ def add_source_options(parser: argparse.ArgumentParser, title: str = "reading th
         metavar="ARCH",
         help=f"target, repeatable or with commas: {', '.join(ARCHES)} (default sm_90a,sm_100a)",
     )
+
+
+def source_settings(args: argparse.Namespace) -> dict[str, Any]:
+    """What the options of `add_source_options` set in porter.config.PortConfig."""
+    return {
+        "include": tuple(args.include or ()),
+        "define": tuple(args.define or ()),
+        "std": args.std,
+        "build": Path(args.build) if args.build else None,
+        "pre_include": tuple(args.pre_include or ()),
+        "math": split_commas(args.math),
+        "arch": split_commas(args.arch),
+        "kernel": split_commas(getattr(args, "kernel", None)),
+        "instantiate": tuple(args.instantiate or ()),
+    }
 
 
 def split_commas(values: list[str] | None) -> tuple[str, ...] | None:

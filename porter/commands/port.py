@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from porter.commands.agent import add_agent_options
-from porter.commands.options import Help, add_output_options, add_source_options, live_terminal, split_commas
+from porter.commands.options import Help, add_output_options, add_source_options, live_terminal, source_settings
 
 EPILOG = """\
 examples:
   porter port reference_kernels/norm/rms_norm.cu -o ported
   porter port csrc/*.cu -I csrc/include -D USE_BF16 --arch sm_90a -o ported
+  porter port csrc/ -p build
   porter port k.cu --instantiate 'k<__nv_bfloat16, 8>' --instantiate 'k<__half, 8>'
   porter port k.cu --emit py > k.py
   porter port --analyze third_party/
@@ -30,7 +31,7 @@ def add(subparsers: Any) -> None:
         formatter_class=Help,
         allow_abbrev=False,
     )
-    parser.add_argument("files", nargs="*", metavar="FILE", help="CUDA files")
+    parser.add_argument("files", nargs="*", metavar="FILE", help="CUDA files, folders of them; none: all of -p")
     parser.add_argument("-o", dest="output", metavar="DIR", help="folder for the ports (default: ported)")
     add_source_options(parser)
     work = parser.add_argument_group("what to do")
@@ -88,17 +89,12 @@ def add(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     from porter.config import load_config, merge
 
-    if not args.files:
-        args.parser.error("give at least one FILE")
+    if not args.files and not args.build:
+        args.parser.error("give at least one FILE, or -p")
     config = merge(
         load_config(),
         output=Path(args.output) if args.output else None,
-        include=tuple(args.include or ()),
-        define=tuple(args.define or ()),
-        std=args.std,
-        arch=split_commas(args.arch),
-        kernel=split_commas(args.kernel),
-        instantiate=tuple(args.instantiate or ()),
+        **source_settings(args),
         case=Path(args.case) if args.case else None,
         confirm_cases=args.confirm_cases,
         standalone=args.standalone,
@@ -117,11 +113,12 @@ def run(args: argparse.Namespace) -> int:
 
         return port_with_agent(args, config)
     from porter.batch.port_files import port_all
+    from porter.pipeline.compile_commands import files_of
     from porter.report.console import console, print_run
     from porter.report.progress import watching
 
     with watching(console(sys.stderr, args.color), live_terminal()) as progress:
-        report = port_all([Path(f) for f in args.files], config, progress)
+        report = port_all(files_of([Path(f) for f in args.files], config), config, progress)
     print_run(report, args.output_format, args.color)
     return report.exit_code
 

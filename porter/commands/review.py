@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from porter.commands.options import Help, add_source_options, split_commas
+from porter.commands.options import Help, add_source_options, source_settings
 
 EPILOG = """\
 examples:
@@ -48,11 +48,7 @@ def run(args: argparse.Namespace) -> int:
 
     config = merge(
         load_config(),
-        include=tuple(args.include or ()),
-        define=tuple(args.define or ()),
-        std=args.std,
-        arch=split_commas(args.arch),
-        instantiate=tuple(args.instantiate or ()),
+        **source_settings(args),
     )
     paths = [Path(p) for p in args.paths] or [config.output]
     if args.check:

@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from porter.commands.options import Help, add_source_options, live_terminal, split_commas
+from porter.commands.options import Help, add_source_options, live_terminal, source_settings, split_commas
 from porter.config import BACKENDS
 
 FORMATS = ("full", "json", "junit", "sarif", "github")
@@ -97,11 +97,7 @@ def run(args: argparse.Namespace) -> int:
 
     config = merge(
         load_config(),
-        include=tuple(args.include or ()),
-        define=tuple(args.define or ()),
-        std=args.std,
-        arch=split_commas(args.arch),
-        instantiate=tuple(args.instantiate or ()),
+        **source_settings(args),
         case=Path(args.case) if args.case else None,
         thorough=args.thorough,
         seed=args.seed,

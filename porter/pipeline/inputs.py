@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -28,7 +29,8 @@ def parse(path: Path, config: PortConfig, text: str | None = None) -> ParsedUnit
     """Read and parse one file, or `text` in its place. Raises PorterError PRT010 when it cannot be read."""
     from porter.frontend.parse.source import ParseOptions, parse_source
 
-    options = ParseOptions(include_dirs=config.include, defines=config.define, std=config.std, arch=config.arch[0])
+    first = tuple(os.path.abspath(p) for p in config.pre_include)
+    options = ParseOptions(config.include, config.define, config.std, config.arch[0], config.math, first)
     source = read_source(path) if text is None else Source(path, text)
     with limited(f"parsing {path}", Span(str(path), 0), config.cpu_limit, "cpu_limit", config.memory_limit):
         return parse_source(source, options)

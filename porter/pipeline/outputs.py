@@ -207,6 +207,8 @@ def options_of(config: PortConfig, folder: Path) -> dict[str, Any]:
         "std": config.std,
         "define": list(config.define),
         "include": [relative(i, folder) for i in config.include],
+        **({"math": list(config.math)} if config.math else {}),
+        **({"pre_include": [relative(i, folder) for i in config.pre_include]} if config.pre_include else {}),
         "standalone": config.standalone,
         "instantiate": list(config.instantiate),
     }
@@ -285,6 +287,8 @@ def recorded_config(record: PortRecord, folder: Path, config: PortConfig) -> Por
         std=options.get("std", config.std),
         define=tuple(options.get("define", ())),
         include=tuple(os.path.normpath(folder / i) for i in options.get("include", ())),
+        math=tuple(options.get("math", ())),
+        pre_include=tuple(os.path.normpath(folder / i) for i in options.get("pre_include", ())),
         case=config.case or (Path(os.path.normpath(folder / record.case)) if record.case else None),
         arch=record.arches or config.arch,
         instantiate=(),

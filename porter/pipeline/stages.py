@@ -29,6 +29,7 @@ from porter.model import (
     Verdict,
 )
 from porter.pipeline.cases import case_to_port
+from porter.pipeline.compile_commands import with_build_flags
 from porter.pipeline.inputs import (
     case_if_any,
     check_dtypes,
@@ -118,6 +119,7 @@ def port_files(paths: Sequence[Path], config: PortConfig, progress: Progress = s
 def port(path: Path, config: PortConfig, progress: Progress = silent, claim: Claim | None = None) -> Report:
     """Port the kernels of one file. Raises PorterError when the file as a whole cannot be ported."""
     start = time.perf_counter()
+    config = with_build_flags(config, path)
     unit = parse(path, config)
     parsed = time.perf_counter() - start
     kernels = choose_kernels(unit, config)
@@ -225,6 +227,7 @@ def show_stage(path: Path, config: PortConfig, stage: str) -> tuple[str, tuple[D
     """
     from porter.ir.printer import format_kernel
 
+    config = with_build_flags(config, path)
     unit = parse(path, config)
     texts: list[str] = []
     messages: list[Diagnostic] = []

@@ -94,7 +94,10 @@ RECORD = an_object(
             )
         ),
         "options": an_object(
-            optional={"std": text, "define": a_list(text), "include": a_list(text), "instantiate": a_list(text)}
+            optional={
+                "std": text, "define": a_list(text), "include": a_list(text), "instantiate": a_list(text),
+                "math": a_list(text), "pre_include": a_list(text),
+            }
         ),
         "versions": an_object(),
         "line_map": an_object(optional={"files": a_list(text), "authors": a_list(text), "rows": a_list(row_of_seven)}),

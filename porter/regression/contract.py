@@ -12,7 +12,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,11 +43,22 @@ class Flags:
     define: tuple[tuple[str, str], ...]
     include: tuple[str, ...]
     arch: tuple[str, ...]
+    math: tuple[str, ...] = ()
+    pre_include: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, std: str, define: Sequence[str], include: Sequence[str | Path], arch: Sequence[str]) -> Flags:
+    def of(
+        cls,
+        std: str,
+        define: Sequence[str],
+        include: Sequence[str | Path],
+        arch: Sequence[str],
+        math: Sequence[str] = (),
+        pre_include: Sequence[str | Path] = (),
+    ) -> Flags:
         macros = dict((name, value if sep else "1") for name, sep, value in (d.partition("=") for d in define))
-        return cls(std, tuple(sorted(macros.items())), tuple(os.path.realpath(i) for i in include), tuple(arch))
+        folders, files = (tuple(os.path.realpath(p) for p in paths) for paths in (include, pre_include))
+        return cls(std, tuple(sorted(macros.items())), folders, tuple(arch), tuple(sorted(math)), files)
 
     def text(self) -> str:
         """As a person types them, the default of -std and --arch left away."""
@@ -55,20 +66,22 @@ class Flags:
 
 
 def flags_of(config: PortConfig) -> Flags:
-    return Flags.of(config.std, config.define, config.include, config.arch)
+    return Flags.of(config.std, config.define, config.include, config.arch, config.math, config.pre_include)
 
 
 def recorded_flags(record: PortRecord, folder: Path) -> Flags:
     options = record.options
     include = [folder / i for i in options.get("include", ())]
-    return Flags.of(options.get("std", PortConfig.std), options.get("define", ()), include, record.arches)
+    first = [folder / i for i in options.get("pre_include", ())]
+    std, define, math = options.get("std", PortConfig.std), options.get("define", ()), options.get("math", ())
+    return Flags.of(std, define, include, record.arches, math, first)
 
 
 def flag_doubts(record: PortRecord, port: Path, config: PortConfig, command: str = "verify") -> tuple[Diagnostic, ...]:
     """A message where the flags in a record are not those that the run was given; nothing is read for it."""
     said, given = recorded_flags(record, port.parent), flags_of(config)
     if not record.arches:  # records of earlier versions
-        said = Flags(said.std, said.define, said.include, given.arch)
+        said = replace(said, arch=given.arch)
     only: list[str] = []
     for name in LETTERS:
         one, other = getattr(said, name), getattr(given, name)
@@ -84,7 +97,9 @@ def flag_doubts(record: PortRecord, port: Path, config: PortConfig, command: str
     return (Diagnostic("PRT966", message, Span(str(port), 0), help=help_),)
 
 
-LETTERS = {"define": "-D", "include": "-I", "std": "-std", "arch": "--arch"}
+LETTERS = {
+    "define": "-D", "include": "-I", "std": "-std", "arch": "--arch", "math": "--math", "pre_include": "-include",
+}  # fmt: skip
 
 
 def _words(name: str, value: Any) -> list[str]:
@@ -92,8 +107,10 @@ def _words(name: str, value: Any) -> list[str]:
         return [] if value == PortConfig.std else ["-std", value]
     if name == "arch":
         return [] if value == PortConfig.arch else ["--arch", ",".join(value)]
-    if name == "include":
-        return [w for folder in value for w in ("-I", os.path.relpath(folder))]
+    if name == "math":
+        return ["--math", ",".join(value)] if value else []
+    if name in ("include", "pre_include"):
+        return [w for path in value for w in (LETTERS[name], os.path.relpath(path))]
     return [w for macro, text in value for w in ("-D", macro if text == "1" else f"{macro}={text}")]
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from porter.case.reader import Case
 from porter.config import PortConfig
 from porter.model import Diagnostic, Hole, KernelInfo, KernelReport, Severity, Status, Verdict
+from porter.pipeline.compile_commands import with_build_flags
 from porter.pipeline.inputs import choose_kernels, find_case, parse, with_instances
 from porter.pipeline.outputs import changed_since, claim_in, moved_map, now, port_paths, recorded, recorded_config
 from porter.pipeline.stages import Run, judge, placed
@@ -124,6 +125,7 @@ def verify_file(
     run = Run(port_file.stem, progress)
     start = time.perf_counter()
     record = recorded(port_file)
+    config = with_build_flags(config, port_file.parent / record.source)
     doubts = flag_doubts(record, port_file, config)
     if doubts:
         source = Source(Path(os.path.normpath(port_file.parent / record.source)), "")

@@ -23,6 +23,7 @@ from porter.agents.settings import AgentSettings
 from porter.config import PortConfig
 from porter.corpus.runtime.scratch import Scratch
 from porter.model import KernelInfo, PorterError
+from porter.pipeline.compile_commands import with_build_flags
 from porter.pipeline.inputs import choose_kernels, known_case, parse
 from porter.pipeline.outputs import Translation, claim_in, port_paths
 from porter.pipeline.stages import Run, translate
@@ -58,6 +59,7 @@ def prompts_of(
 
 def _kernels(path: Path, config: PortConfig) -> list[tuple[ParsedUnit, KernelInfo, Path]]:
     """The kernels of a file, each with the port that it has."""
+    config = with_build_flags(config, path)
     unit = parse(path, config)
     kernels = choose_kernels(unit, config)
     ports = port_paths(unit, kernels, config.output, claim_in({}))

@@ -32,6 +32,7 @@ from porter.config import PortConfig
 from porter.files.atomic import writing_failed
 from porter.files.folders import files_below
 from porter.model import Diagnostic, KernelReport, PorterError, Report, Status
+from porter.pipeline.compile_commands import with_build_flags
 from porter.pipeline.inputs import choose_kernels, find_case, parse
 from porter.pipeline.outputs import Translation, claim_in, make_record, port_paths
 from porter.pipeline.stages import Run, placed, translate
@@ -148,6 +149,7 @@ def translation_of(kernel: KernelReport, config: PortConfig, target: Path) -> Tr
 def translation(path: Path, config: PortConfig, target: Path | None = None) -> Translation:
     """The translator's work on the kernel of a file whose port is `target` (None: the first) again: deterministic, and
     cheap beside a request."""
+    config = with_build_flags(config, path)
     unit = parse(path, config)
     kernels = choose_kernels(unit, config)
     ports = port_paths(unit, kernels, config.output, claim_in({}))

@@ -12,12 +12,16 @@ VIRTUAL = "/porter-virtual"  # never exists on disk: holds stand-ins for include
 
 @dataclass(frozen=True)
 class ParseOptions:
-    """What the user may say about a parse: -I folders, -D macros ("NAME" or "NAME=VALUE"), C++ standard, target."""
+    """What the user may say about a parse: -I folders, -D macros ("NAME" or "NAME=VALUE"), C++ standard, target, files
+    that are included first (absolute paths). `math`: nvcc's options for how the original rounds (porter.config.MATH),
+    which a parse does not need."""
 
     include_dirs: tuple[str, ...] = ()
     defines: tuple[str, ...] = ()
     std: str = "c++17"
     arch: str = "sm_90a"
+    math: tuple[str, ...] = ()
+    pre_include: tuple[str, ...] = ()
 
 
 def arguments(options: ParseOptions) -> list[str]:
@@ -30,7 +34,8 @@ def arguments(options: ParseOptions) -> list[str]:
     ]  # fmt: skip
     args += [f"-D{d}" for d in options.defines]
     args += [f"-I{d}" for d in options.include_dirs]
-    return [*args, "-include", str(PRELUDE), f"-I{VIRTUAL}"]
+    first = [word for path in (str(PRELUDE), *options.pre_include) for word in ("-include", path)]
+    return [*args, *first, f"-I{VIRTUAL}"]
 
 
 _ROOT_MARKS = (".git", "setup.py", "pyproject.toml", ".gitmodules", "LICENSE", "PKG-INFO")

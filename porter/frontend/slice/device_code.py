@@ -283,7 +283,7 @@ class SliceUnit:
         """
         names, kept, macros = self._closure(set(roots), drop)
         code = "\n".join([*(self._kept_code(i, drop) for i in kept), *macros])
-        order = [self.main]
+        order = [self.main, *(f for f in self.unit.options.pre_include if f in self._files)]
         texts: dict[str, str] = {}
         seen_outside: list[str] = []
         for path in order:  # grows while the includes are followed

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from porter.config import PortConfig, load_config
 from porter.model import Diagnostic, Hole, LineMapEntry, PorterError, Severity, Status, Verdict
+from porter.pipeline.compile_commands import with_build_flags
 from porter.pipeline.outputs import find_ports, recorded
 from porter.plain_files import read_plain_text
 from porter.provenance.hole_markers import open_holes
@@ -245,7 +246,8 @@ def load(port: Path, config: PortConfig | None = None) -> Loaded:
         faults += error.diagnostics
     if record is None:
         return Loaded(port, text, regions=regions_of(text, ()), faults=tuple(faults), config=config)
-    faults += flag_doubts(record, port, replace(config or load_config(), arch=record.arches), "review")
+    given = with_build_flags(config or load_config(), port.parent / record.source)
+    faults += flag_doubts(record, port, replace(given, arch=record.arches), "review")
     now = line_hashes(text)
     line_map = record.line_map if now == record.line_hashes else reanchor(record.line_map, record.line_hashes, now)
     regions = regions_of(text, line_map, record.source)

@@ -199,6 +199,8 @@ class _Builder:
         headers["porter_oracle_cub.h"] = "#pragma once\n" + "".join(f"#include <{h}>\n" for h in cubs)
         for n, file in enumerate(cut.files[1:], 1):
             headers[include_name(n)] = f"#pragma once\n{_line_directive(file.path)}\n{_plain_lambdas(file.text)}"
+        first = [n for n, file in enumerate(cut.files) if n and file.path in self.options.pre_include]
+        lines += [f'#include "{include_name(n)}"' for n in first]
         main = "\n".join([*lines, _line_directive(cut.files[0].path), _plain_lambdas(cut.files[0].text)])
         arch = self.options.arch if self.cubin else self.options.arch.replace("sm_", "compute_")
         flags = [
@@ -209,7 +211,7 @@ class _Builder:
             "--device-int128",
             "-w",
         ]
-        flags += [f"-D{d}" for d in self.options.defines] + self.flags
+        flags += [f"-D{d}" for d in self.options.defines] + [f"--{m}" for m in self.options.math] + self.flags
         return Program(main, Path(cut.files[0].path).name, headers, flags, self.expressions, self.cubin)
 
     def compile(self) -> Compilation:
