@@ -205,6 +205,7 @@ class KernelReport:
     diagnostics: tuple[Diagnostic, ...] = ()
     seconds: dict[str, float] = field(default_factory=dict)  # by stage
     derived: str = ""  # what its case was derived from, while nobody has confirmed that
+    unchanged: bool = False  # an earlier run's answer: nothing has changed since
     unverified: str = ""  # why it could not be verified, where that was asked for
 
     @property

@@ -11,9 +11,11 @@ from pathlib import Path
 from porter.batch.pool import MOST, Child, ChildPool
 from porter.config import PortConfig, worker_count
 from porter.model import Report
+from porter.pipeline.compile_commands import with_build_flags
 from porter.pipeline.inputs import unused_instantiations
 from porter.pipeline.outputs import Conflict, check_writable, claim_in, each_once
 from porter.pipeline.stages import port_files
+from porter.pipeline.unchanged import unchanged
 from porter.report.console import Progress, silent
 from porter.source import Span
 
@@ -28,7 +30,11 @@ def port_all(paths: Sequence[Path], config: PortConfig, progress: Progress = sil
     if len(files) < 2 or config.jobs == 1:
         return port_files(files, config, progress)
     check_writable(config.output)
-    reports = _Run(files, config, progress, min(jobs, len(files)), jobs).run()
+    known = {path: report for path in files if (report := unchanged(path, with_build_flags(config, path)))}
+    rest = [path for path in files if path not in known]
+    made = _Run(rest, config, progress, min(jobs, len(rest)), jobs).run() if rest else []
+    answers = known | dict(zip(rest, made, strict=True))
+    reports = [answers[path] for path in files]
     kernels = tuple(k for r in reports for k in r.kernels)
     messages = (*(d for r in reports for d in r.diagnostics), *unused_instantiations(kernels, config))
     return Report(kernels, messages)

@@ -51,6 +51,7 @@ from porter.pipeline.outputs import (
     make_record,
     port_paths,
 )
+from porter.pipeline.unchanged import remember, unchanged
 from porter.process.limits import limited
 from porter.provenance.record import cuda_span, refuse_edited, write_port
 from porter.report.console import Progress, StageEvent, silent
@@ -103,11 +104,16 @@ def port_files(paths: Sequence[Path], config: PortConfig, progress: Progress = s
     reports: list[Report] = []
     claim = claim_in({})
     check_writable(config.output)
-    if config.verify:
+    files = each_once(paths)
+    known = {path: report for path in files if (report := unchanged(path, with_build_flags(config, path)))}
+    if config.verify and len(known) < len(files):
         from porter.verify.compile.worker import warm
 
         warm()  # importing the DSL takes a second, and parsing can go on meanwhile
-    for path in each_once(paths):
+    for path in files:
+        if path in known:
+            reports.append(known[path])
+            continue
         try:
             reports.append(port(path, config, progress, claim))
         except PorterError as error:
@@ -125,7 +131,9 @@ def port(path: Path, config: PortConfig, progress: Progress = silent, claim: Cla
     kernels = choose_kernels(unit, config)
     ports = port_paths(unit, kernels, config.output, claim or claim_in({}))
     reports = [port_kernel(unit, info, config, ports[info.span], progress, parsed) for info in kernels]
-    return Report(tuple(reports), file_messages(unit))
+    report = Report(tuple(reports), file_messages(unit))
+    remember(path, config, unit, report)
+    return report
 
 
 def port_kernel(
@@ -171,7 +179,7 @@ def port_kernel(
         tuple(run.diagnostics),
         run.seconds,
         case.derived if case is not None else "",
-        unverified,
+        unverified=unverified,
     )
 
 

@@ -10,7 +10,6 @@ import contextlib
 import hmac
 import json
 import os
-import secrets
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -18,15 +17,14 @@ from typing import Any
 
 from porter.case.reader import load_case
 from porter.config import PortConfig
-from porter.corpus.runtime import cache_root, digest
+from porter.corpus.runtime import digest
+from porter.corpus.runtime.signing import signature
 from porter.corpus.runtime.sources import source_closure
-from porter.model import Instance, KernelReport
+from porter.model import KernelReport
 from porter.plain_files import read_plain
-from porter.provenance.json import diagnostic_from_json, hole_from_json, verdict_from_json
 from porter.provenance.record import read_record, tool_versions
 from porter.regression.settings import Settings
-from porter.report.console import kernel_to_json
-from porter.source import Source
+from porter.report.console import kernel_from_json, kernel_to_json
 
 KEEP_SECONDS = 24 * 3600.0  # a run that nobody resumed by then is over
 
@@ -78,18 +76,6 @@ class RunRecord:
                 path.unlink(missing_ok=True)
 
 
-def signature(row: dict[str, Any]) -> str:
-    """Of a line, by this user on this machine. Raises OSError when the key can be neither read nor made."""
-    path = cache_root() / "run.key"
-    if not path.exists():
-        with contextlib.suppress(FileExistsError):  # another process was quicker
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            os.write(handle, secrets.token_bytes(32))
-            os.close(handle)
-    text = json.dumps(row, sort_keys=True, ensure_ascii=False)
-    return hmac.new(path.read_bytes(), text.encode(), "sha256").hexdigest()
-
-
 def fingerprint(port: Path) -> str:
     """A hash of what a port's verdicts depend on: its text and its imports from the corpus, source with headers,
     case with reference, baseline."""
@@ -110,21 +96,6 @@ def fingerprint(port: Path) -> str:
     except Exception as error:  # whatever is wrong with the port is for the verification to say
         return f"unreadable: {error}"
     return digest(parts)
-
-
-def kernel_from_json(value: dict[str, Any]) -> KernelReport:
-    """The inverse of report.kernel_to_json."""
-    return KernelReport(
-        value["kernel"],
-        Source.read(value["source"]),
-        tuple(Instance(tuple(args)) for args in value["instances"]),
-        value["port"],
-        tuple(hole_from_json(h) for h in value["holes"]),
-        tuple(verdict_from_json(v) for v in value["verdicts"]),
-        tuple(diagnostic_from_json(d) for d in value["diagnostics"]),
-        dict(value["seconds"]),
-        value.get("case_derived_from", ""),
-    )
 
 
 def _lines(path: Path) -> dict[str, dict[str, Any]]:

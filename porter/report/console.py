@@ -7,8 +7,17 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
-from porter.model import Diagnostic, Hole, KernelReport, Report, Severity, Status, Verdict
-from porter.provenance.json import diagnostic_to_json, hole_to_json, instances_to_json, verdict_to_json
+from porter.model import Diagnostic, Hole, Instance, KernelReport, Report, Severity, Status, Verdict
+from porter.provenance.json import (
+    diagnostic_from_json,
+    diagnostic_to_json,
+    hole_from_json,
+    hole_to_json,
+    instances_to_json,
+    verdict_from_json,
+    verdict_to_json,
+)
+from porter.source import Source
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -120,6 +129,8 @@ def _print_kernel(kernel: KernelReport, out: Console) -> None:
         out.print(
             Text(f"  {len(kernel.holes)} hole{'s' * (len(kernel.holes) != 1)}: {holes_by_code(kernel.holes)}", "red")
         )
+    if kernel.unchanged:
+        out.print(Text("  unchanged   since it was ported and verified: neither was done again", "dim"))
     if kernel.seconds:
         out.print(Text("  time        " + times(kernel.seconds), "dim"))
     out.print()
@@ -217,12 +228,28 @@ def kernel_to_json(kernel: KernelReport) -> dict[str, Any]:
         "verified": is_verified(kernel),
         "state": state(kernel),
         "case_derived_from": kernel.derived,
+        "unchanged": kernel.unchanged,
         "instances": instances_to_json(kernel.instances),
         "holes": [hole_to_json(h) for h in kernel.holes],
         "verdicts": [verdict_to_json(v) for v in kernel.verdicts],
         "diagnostics": [diagnostic_to_json(d) for d in kernel.diagnostics],
         "seconds": {k: round(v, 4) for k, v in kernel.seconds.items()},
     }
+
+
+def kernel_from_json(value: dict[str, Any]) -> KernelReport:
+    """The inverse of kernel_to_json."""
+    return KernelReport(
+        value["kernel"],
+        Source.read(value["source"]),
+        tuple(Instance(tuple(args)) for args in value["instances"]),
+        value["port"],
+        tuple(hole_from_json(h) for h in value["holes"]),
+        tuple(verdict_from_json(v) for v in value["verdicts"]),
+        tuple(diagnostic_from_json(d) for d in value["diagnostics"]),
+        dict(value["seconds"]),
+        value.get("case_derived_from", ""),
+    )
 
 
 def print_json(value: dict[str, Any], stream: TextIO | None = None) -> None:
