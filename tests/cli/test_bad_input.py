@@ -83,8 +83,13 @@ def test_a_missing_file_does_not_stop_the_others(porter, scale: Path) -> None:
     assert done.returncode == 2 and (scale / "out/scale.py").exists()
 
 
-def test_a_folder(porter, scale: Path) -> None:
-    done = porter("port", ".")
+def test_a_folder_stands_for_the_files_below_it(porter, scale: Path) -> None:
+    done = porter("port", ".", "-o", "out", "--no-verify")
+    assert done.returncode == 0 and (scale / "out/scale.py").exists()
+    (scale / "empty").mkdir()
+    done = porter("port", "empty")
+    assert done.returncode == 2 and "there is no .cu file below empty" in done.stderr
+    done = porter("port", ".", "--emit", "py")
     assert done.returncode == 2 and "is a folder" in done.stderr
 
 

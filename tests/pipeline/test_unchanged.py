@@ -87,7 +87,10 @@ def test_what_has_changed_is_done_again(project: Path, again: Again, change: str
     assert answer["worked"] and not answer["kernels"][0]["unchanged"]
 
 
-@pytest.mark.parametrize("arguments", [("-D", "X"), ("--seed", "3"), ("--force",), ("--thorough",), ("--confirm-cases",)])
+ASKED = [("-D", "X"), ("--seed", "3"), ("--force",), ("--thorough",), ("--confirm-cases",)]
+
+
+@pytest.mark.parametrize("arguments", ASKED)
 def test_what_is_asked_for_otherwise_is_done(again: Again, arguments: tuple[str, ...]) -> None:
     again()
     assert again(*arguments)["worked"]
