@@ -17,6 +17,7 @@ from porter.pipeline.outputs import Conflict, check_writable, claim_in, each_onc
 from porter.pipeline.stages import port_files
 from porter.pipeline.unchanged import unchanged
 from porter.report.console import Progress, silent
+from porter.report.file_count import FileCount
 from porter.source import Span
 
 
@@ -32,7 +33,8 @@ def port_all(paths: Sequence[Path], config: PortConfig, progress: Progress = sil
     check_writable(config.output)
     known = {path: report for path in files if (report := unchanged(path, with_build_flags(config, path)))}
     rest = [path for path in files if path not in known]
-    made = _Run(rest, config, progress, min(jobs, len(rest)), jobs).run() if rest else []
+    count = FileCount(len(files), progress, len(known))
+    made = _Run(rest, config, progress, min(jobs, len(rest)), jobs, count).run() if rest else []
     answers = known | dict(zip(rest, made, strict=True))
     reports = [answers[path] for path in files]
     kernels = tuple(k for r in reports for k in r.kernels)
@@ -45,9 +47,11 @@ class _Run(ChildPool):
 
     doing = "porting"
 
-    def __init__(self, files: list[Path], config: PortConfig, progress: Progress, workers: int, jobs: int):
+    def __init__(
+        self, files: list[Path], config: PortConfig, progress: Progress, workers: int, jobs: int, count: FileCount
+    ):
         super().__init__(files, workers)
-        self.progress = progress
+        self.progress, self.count = progress, count
         self.child_config = replace(config, jobs=max(1, jobs // workers))
         self.claims = Claims()
 
@@ -76,6 +80,8 @@ class _Run(ChildPool):
 
     def settled(self, number: int) -> None:
         self.claims.settle(number)
+        with self.lock:
+            self.count.add(self.tasks[number])
 
     def given_up(self) -> None:
         self.claims.give_up()

@@ -55,6 +55,7 @@ from porter.pipeline.unchanged import remember, unchanged
 from porter.process.limits import limited
 from porter.provenance.record import cuda_span, refuse_edited, write_port
 from porter.report.console import Progress, StageEvent, silent
+from porter.report.file_count import FileCount
 from porter.report.internal_errors import internal_error
 from porter.source import Span
 
@@ -110,6 +111,7 @@ def port_files(paths: Sequence[Path], config: PortConfig, progress: Progress = s
         from porter.verify.compile.worker import warm
 
         warm()  # importing the DSL takes a second, and parsing can go on meanwhile
+    count = FileCount(len(files), progress, len(known))
     for path in files:
         if path in known:
             reports.append(known[path])
@@ -118,6 +120,7 @@ def port_files(paths: Sequence[Path], config: PortConfig, progress: Progress = s
             reports.append(port(path, config, progress, claim))
         except PorterError as error:
             reports.append(Report((), error.diagnostics))
+        count.add(path)
     kernels = tuple(k for r in reports for k in r.kernels)
     return Report(kernels, (*(d for r in reports for d in r.diagnostics), *unused_instantiations(kernels, config)))
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from porter.report.console import Progress, StageEvent
+from porter.report.file_count import STAGE
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -39,6 +40,9 @@ def watching(out: Console, live: bool) -> Iterator[Progress]:
 def _plain(out: Console, event: StageEvent) -> None:
     if event.state == "running":
         return
+    if event.stage == STAGE:
+        out.print(event.note, markup=False)
+        return
     note = f"  {event.note}" if event.note else ""
     out.print(f"{event.kernel}: {event.stage} {MARK[event.state]} {event.seconds:.2f} s{note}", markup=False)
 
@@ -48,15 +52,19 @@ class ProgressTable:
 
     def __init__(self) -> None:
         self.rows: dict[str, dict[str, StageEvent]] = {}
+        self.files = ""  # how far the run is
 
     def add(self, event: StageEvent) -> None:
+        if event.stage == STAGE:
+            self.files = event.note
+            return
         self.rows.setdefault(event.kernel, {})[event.stage] = event
 
     def draw(self) -> Table:
         from rich.table import Table
         from rich.text import Text
 
-        table = Table(box=None, pad_edge=False)
+        table = Table(box=None, pad_edge=False, caption=self.files or None, caption_justify="left")
         table.add_column("kernel", style="bold", no_wrap=True)
         for column in COLUMNS:
             table.add_column(column, no_wrap=True)

@@ -119,3 +119,26 @@ def test_the_live_table_leaves_nothing_behind() -> None:
     with watching(console(out, "always"), live=True) as progress:
         progress(StageEvent("k", "parse", "running"))
     assert out.getvalue().count("\x1b[") > 2
+
+
+def test_how_far_a_run_over_several_files_is() -> None:
+    from porter.report.file_count import FileCount
+
+    out, now = io.StringIO(), iter([0.0, 10.0, 30.0, 31.0])
+    with watching(console(out, "never"), live=False) as progress:
+        count = FileCount(5, progress, known=2, clock=lambda: next(now))
+        for name in ("a.cu", "b.cu", "c.cu"):
+            count.add(Path(name))
+    assert out.getvalue().splitlines() == [
+        "3 of 5 files, about 20 s left", "4 of 5 files, about 15 s left", "5 of 5 files",
+    ]  # fmt: skip
+    table = ProgressTable()
+    table.add(StageEvent("k.cu", "file", "done", "3 of 5 files"))
+    assert table.rows == {} and table.draw().caption == "3 of 5 files"
+
+
+@pytest.mark.parametrize("seconds, text", [(0.2, "1 s"), (89, "89 s"), (170, "3 min"), (4800, "1 h 20 min")])
+def test_durations(seconds: float, text: str) -> None:
+    from porter.report.file_count import duration
+
+    assert duration(seconds) == text
