@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.shapes import SHAPES
-from porter.model import Status, Verdict
+from porter.model import Status, Verdict, facts_of
+from porter.model.facts import PerformanceFacts
 from porter.provenance.json import verdict_to_json
 from porter.source import Source
 from porter.verify.backends.interface import Backend
@@ -78,9 +79,9 @@ def verify(
 def summary(name: str, verdicts: list[Verdict], seconds: float) -> str:
     found = {v.check: v for v in verdicts}
     line = f"{name:28.28}" + " ".join(f"{c} {WORDS[v.status]}" for c, v in found.items() if v.status is not Status.PASS)
-    performance = found["performance"]
-    if "geomean" in performance.data:
-        line += f" | time {performance.data['geomean']:.3f}x, worst {performance.data['worst']:.3f}x"
+    times = facts_of(verdicts, PerformanceFacts)
+    if times is not None and times.geomean is not None and times.worst is not None:
+        line += f" | time {times.geomean:.3f}x, worst {times.worst:.3f}x"
     bad = [v for v in verdicts if v.status in (Status.FAIL, Status.ERROR)]
     return f"{line} | {seconds:.1f} s" + "".join(f"\n    {v.check}: {v.detail}" for v in bad)
 

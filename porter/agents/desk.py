@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from porter.agents.ranking import Rank, all_good, rank, what_improved
@@ -174,7 +174,3 @@ class Desk:
 
 def failing(verdicts: Sequence[Verdict]) -> list[Verdict]:
     return [v for v in verdicts if v.status in (Status.FAIL, Status.ERROR)]
-
-
-def without_seconds(verdict: Verdict) -> Verdict:
-    return replace(verdict, data={k: v for k, v in verdict.data.items() if k != "seconds"})

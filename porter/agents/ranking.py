@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from porter.model import Status, Verdict
+from porter.model import Status, Verdict, facts_of
+from porter.model.facts import PerformanceFacts
 
 ORDER = (
     "honesty", "names", "holes", "compile", "numerics", "sanitizer", "determinism", "entry", "resources", "performance",
@@ -69,21 +69,18 @@ def speed_of(verdicts: Sequence[Verdict]) -> float:
 
     0 when nothing was measured or counted.
     """
-    for v in verdicts:
-        if v.check != "performance":
-            continue
-        if isinstance(v.data.get("geomean"), int | float) and v.data["geomean"] > 0:
-            return 1.0 / float(v.data["geomean"])
-        return _speed_of_counts(v.data)
-    return 0.0
+    facts = facts_of(verdicts, PerformanceFacts)
+    if facts is None:
+        return 0.0
+    return 1.0 / facts.geomean if facts.geomean is not None and facts.geomean > 0 else _speed_of_counts(facts)
 
 
-def _speed_of_counts(data: dict[str, Any]) -> float:
+def _speed_of_counts(facts: PerformanceFacts) -> float:
     """The original's counted cost over the port's. A ranking of candidates, and no time."""
-    rows = [r for r in data.get("counts") or () if isinstance(r.get("port"), dict)]
-    original, port = (sum(_cost(r[side]) for r in rows) for side in ("original", "port"))
+    sides = [(r.original, r.port) for r in facts.counts or () if r.original is not None and r.port is not None]
+    original, port = (sum(_cost(side[n]) for side in sides) for n in (0, 1))
     return original / port if original and port else 0.0
 
 
-def _cost(counts: dict[str, Any]) -> float:
+def _cost(counts: Mapping[str, int]) -> float:
     return sum(weight * float(counts.get(name, 0)) for name, weight in WEIGHTS.items())

@@ -21,7 +21,9 @@ from porter.agents.messages import Block
 from porter.agents.places import said
 from porter.agents.ranking import speed_of
 from porter.agents.regions import EditRefused, replace_code
-from porter.model import Status, Verdict
+from porter.model import Status, Verdict, facts_of
+from porter.model.facts import PerformanceFacts
+from porter.provenance.json import plain, verdict_data
 from porter.source import lines_of
 
 MOST = 12_000  # characters of an answer
@@ -152,23 +154,23 @@ def first_divergence(desk: Desk) -> str:
 def compare_resources(desk: Desk) -> str:
     """Registers, spills, shared memory, access widths and barriers of the last judged candidate and of the original."""
     found = next((v for v in desk.last_verdicts if v.check == "resources"), None)
-    if found is None or not found.data:
+    if found is None or not verdict_data(found):
         return "not known: the last judged candidate did not get that far"
-    return json.dumps({k: v for k, v in found.data.items() if k != "seconds"}, indent=1)
+    return json.dumps(plain(found.facts.to_json()), indent=1)
 
 
 def profile(desk: Desk) -> str:
     """Times of the last judged candidate against the original's; without a GPU counts of instructions and sectors."""
     found = next((v for v in desk.last_verdicts if v.check == "performance"), None)
-    if found is None or (not found.data and found.status is Status.SKIP):
+    if found is None or (not verdict_data(found) and found.status is Status.SKIP):
         return "not known: nothing could be run"
     speed = speed_of(desk.last_verdicts)
     head = (
         f"{found.detail}\nthe port against the original: {1 / speed:.3f} (lower is better)" if speed else found.detail
     )
-    rows = times_of(found.data)
+    rows = times_of(facts_of([found], PerformanceFacts) or PerformanceFacts())
     if not rows:
-        return f"{head}\n{json.dumps(found.data, indent=1, default=str)}"
+        return f"{head}\n{json.dumps(verdict_data(found), indent=1)}"
     parts = [head, at_floor(desk.last_verdicts), "microseconds with a cold L2, where not said otherwise:", *rows]
     return "\n".join(filter(None, parts))
 

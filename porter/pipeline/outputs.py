@@ -24,8 +24,10 @@ from porter.model import (
     PorterError,
     Severity,
     Verdict,
+    facts_of,
     patterns_named,
 )
+from porter.model.facts import NumericsFacts
 from porter.patterns.idioms.catalogue import assumptions_of
 from porter.provenance.baseline import BaselineRun, baseline_run, is_good, with_run
 from porter.provenance.hole_markers import open_holes
@@ -178,9 +180,9 @@ def first_baseline(made: Translation, verdicts: tuple[Verdict, ...], config: Por
     """The baseline of a port that has none yet; empty where something failed or was not verified."""
     if not is_good(verdicts) or made.module.holes:
         return {}
-    numerics = next(v for v in verdicts if v.check == "numerics")
+    numerics = facts_of(verdicts, NumericsFacts)
     run = BaselineRun(
-        backend=str(numerics.data.get("backend", "emulator")),
+        backend=(numerics.backend if numerics is not None else None) or "emulator",
         date=now(),
         port_sha256=sha256_text(made.module.text),
         source_sha256=made.unit.source.sha256,

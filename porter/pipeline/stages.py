@@ -338,7 +338,7 @@ def judge(
     with limited(f"verifying {info.name}", info.span, config.verify_cpu_limit, "verify_cpu_limit"):
         verdicts = tuple(verify_port(request))
     for v in verdicts:
-        seconds = float(v.data.get("seconds", 0.0))
+        seconds = v.seconds or 0.0
         note = "" if v.status is Status.PASS else v.detail
         run.progress(StageEvent(run.kernel, v.check, STATES[v.status], note, seconds))
         if v.check in TIMED:

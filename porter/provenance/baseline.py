@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from porter.model import Diagnostic, Severity, Status, Verdict
+from porter.model import Diagnostic, Severity, Status, Verdict, facts_of
+from porter.model.facts import CountedLaunch, NumericsFacts, PerformanceFacts, RegressionFacts, ResourcesFacts, Worse
 from porter.provenance.json import plain
 from porter.source import Span
 
@@ -58,21 +59,6 @@ class BaselineRun:
         return f"the baseline of {self.date[:10]} (port {self.port_sha256[:8]}, {self.backend}, seed {self.seed})"
 
 
-@dataclass(frozen=True)
-class Worse:
-    """One thing that is worse than it was. `kind`: check, errors, resources, counts, times or revision."""
-
-    kind: str
-    what: str
-    was: str
-    now: str
-    instance: str = ""
-
-    def __str__(self) -> str:
-        where = f" of {self.instance}" if self.instance else ""
-        return f"{self.what}{where}: {self.now}, was {self.was}"
-
-
 CODES = {
     "check": "PRT881",
     "errors": "PRT882",
@@ -88,48 +74,47 @@ CODES = {
 
 def baseline_run(verdicts: Sequence[Verdict], run: BaselineRun) -> BaselineRun:
     """`run` (who, when, of what) with what the verdicts say."""
-    by_check = {v.check: v for v in verdicts}
-    numerics = by_check["numerics"].data if "numerics" in by_check else {}
+    numerics = facts_of(verdicts, NumericsFacts)
+    resources = facts_of(verdicts, ResourcesFacts) or ResourcesFacts()
+    performance = facts_of(verdicts, PerformanceFacts) or PerformanceFacts()
     return replace(
         run,
-        seed=int(numerics.get("seed", run.seed)),
-        inputs=str(numerics.get("inputs", "")),
+        seed=numerics.seed if numerics is not None else run.seed,
+        inputs=numerics.inputs if numerics is not None else "",
         checks={v.check: v.status.value for v in verdicts},
-        errors=plain(numerics.get("buffers", {})),
-        resources=_resources(by_check["resources"].data) if "resources" in by_check else {},
-        counts=_counts(by_check["performance"].data) if "performance" in by_check else {},
-        times=_times(by_check["performance"].data) if "performance" in by_check else {},
-        device=str(by_check["performance"].data.get("device", "")) if "performance" in by_check else "",
+        errors=plain(numerics.to_json()["buffers"]) if numerics is not None else {},
+        resources={label: _resources(used.port) for label, used in resources.instances.items()},
+        counts=_counts(performance),
+        times=_times(performance),
+        device=performance.device or "",
     )
 
 
-def _resources(data: Mapping[str, Any]) -> dict[str, dict[str, int]]:
-    used = {label: v["port"] for label, v in data.items() if isinstance(v, dict) and isinstance(v.get("port"), dict)}
-    return {label: {name: int(counts[name]) for name in RESOURCES if name in counts} for label, counts in used.items()}
+def _resources(counts: Mapping[str, int]) -> dict[str, int]:
+    return {name: int(counts[name]) for name in RESOURCES if name in counts}
 
 
-def _counts(data: Mapping[str, Any]) -> dict[str, dict[str, int]]:
+def _counts(facts: PerformanceFacts) -> dict[str, dict[str, int]]:
     """What the emulator counted in one launch of each side, where nothing was timed."""
-    rows = data.get("counts") or [{}]
-    sides = {side: rows[0].get(side) for side in ("original", "port")}
-    return {side: {k: int(n) for k, n in found.items()} for side, found in sides.items() if isinstance(found, dict)}
+    launch = facts.counts[0] if facts.counts else CountedLaunch()
+    sides = {"original": launch.original, "port": launch.port}
+    return {side: {k: int(n) for k, n in found.items()} for side, found in sides.items() if found is not None}
 
 
-def _times(data: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+def _times(facts: PerformanceFacts) -> dict[str, dict[str, float]]:
     """Medians and spreads of a performance verdict, by instance, sizes and kind of timing (graph_cold, ...).
 
     A timing whose spread is not known (too few rounds) is left out: nothing could be said to be outside of it.
     """
     found: dict[str, dict[str, float]] = {}
-    for row in data.get("rows", ()):
-        sizes = " ".join(f"{k}={v}" for k, v in row.get("sizes", {}).items())
-        for kind, timing in row.items():
-            us = timing.get("us", {}) if isinstance(timing, dict) else {}
-            if isinstance(us, dict) and {"port", "original"} <= set(us) and "port" in timing.get("ratio", {}):
-                figures = (us["port"], us["original"], timing["ratio"]["port"], timing.get("a_vs_a", math.inf))
-                numbers = tuple(float(f) for f in figures)
+    for row in facts.rows or ():
+        sizes = " ".join(f"{k}={v}" for k, v in row.sizes.items())
+        for kind, timing in row.timings.items():
+            us, ratio = timing.us, timing.ratio
+            if {"port", "original"} <= set(us) and "port" in ratio and timing.a_vs_a is not None:
+                numbers = (us["port"], us["original"], ratio["port"], timing.a_vs_a)
                 if all(math.isfinite(n) for n in numbers):
-                    label = " ".join(part for part in (row.get("instance", ""), sizes, kind) if part)
+                    label = " ".join(part for part in (row.instance, sizes, kind) if part)
                     found[label] = dict(zip(("port_us", "original_us", "ratio", "spread"), numbers, strict=True))
     return found
 
@@ -256,11 +241,11 @@ def regression_verdict(worse: Sequence[Worse], against: str, port: str, notes: S
     failed = any(w.kind in ("check", "revision") for w in worse)  # which no baseline takes
     help_ = "undo what broke it" if failed else "undo it, or accept it with `porter verify --update`"
     found = [Diagnostic(CODES[w.kind], f"{w}, in {against}", Span(port, 0), Severity.ERROR, help_) for w in worse]
-    data = {"against": against, "worse": [asdict(w) for w in worse]}
+    facts = RegressionFacts(against, tuple(worse))
     if worse:
         more = f" (and {len(worse) - 1} more)" if len(worse) > 1 else ""
-        return Verdict("regression", Status.FAIL, f"{worse[0]}{more}; against {against}", (*found, *notes), data)
-    return Verdict("regression", Status.PASS, f"no worse than {against}", tuple(notes), data)
+        return Verdict("regression", Status.FAIL, f"{worse[0]}{more}; against {against}", (*found, *notes), facts)
+    return Verdict("regression", Status.PASS, f"no worse than {against}", tuple(notes), facts)
 
 
 # ---------------------------------------------------------------- JSON

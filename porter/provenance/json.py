@@ -8,6 +8,7 @@ import zlib
 from typing import Any
 
 from porter.model import Assumption, Diagnostic, Hole, Instance, LineMapEntry, Severity, Status, Verdict
+from porter.model.facts import facts_from_json
 from porter.source import NO_SPAN, Span
 
 MOST_TEXT = 1 << 26  # bytes of a source: no record makes its reader run out of memory
@@ -77,17 +78,26 @@ def verdict_to_json(v: Verdict) -> dict[str, Any]:
         "status": v.status.value,
         "detail": v.detail,
         "diagnostics": [diagnostic_to_json(d) for d in v.diagnostics],
-        "data": plain(v.data),
+        "data": verdict_data(v),
     }
 
 
+def verdict_data(v: Verdict) -> dict[str, Any]:
+    """What the check measured and how long that took, as JSON has it."""
+    data: dict[str, Any] = plain(v.facts.to_json())
+    return data if v.seconds is None else data | {"seconds": v.seconds}
+
+
 def verdict_from_json(value: dict[str, Any]) -> Verdict:
+    data = dict(value.get("data", {}))
+    seconds = data.pop("seconds") if isinstance(data.get("seconds"), int | float) else None
     return Verdict(
         value["check"],
         Status(value["status"]),
         value.get("detail", ""),
         tuple(diagnostic_from_json(d) for d in value.get("diagnostics", ())),
-        dict(value.get("data", {})),
+        facts_from_json(value["check"], data),
+        seconds,
     )
 
 

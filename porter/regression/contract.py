@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from porter.case.reader import Case, case_path_for, load_case
 from porter.config import PortConfig
 from porter.model import Diagnostic, Instance, KernelInfo, Status, Verdict
+from porter.model.facts import ContractFacts
 from porter.pipeline.inputs import choose_instances
 from porter.plain_files import is_plain, read_plain_text
 from porter.provenance.record import PortRecord, is_same_file, reference_sha256, sha256_text
@@ -217,35 +218,35 @@ def contract_verdict(
     from porter.frontend.parse.project_headers import project_headers
 
     headers = project_headers(unit)
-    data: dict[str, Any] = {
-        "kernel": info.qualified_name or info.name,
-        "source": str(unit.source.path),
-        "source_sha256": unit.source.sha256,
-        "headers": headers,
-        "std": config.std,
-        "define": list(config.define),
-        "include": list(config.include),
-        "arch": list(config.arch),
-        "case": str(case.path) if case.path.is_file() else "",
-        "case_sha256": sha256_text(case.text),
-        "reference_sha256": reference_sha256(case),
-    }
-    words = [f"{data['kernel']} of {unit.source.path} ({unit.source.sha256[:SHOWN]})"]
+    facts = ContractFacts(
+        kernel=info.qualified_name or info.name,
+        source=str(unit.source.path),
+        source_sha256=unit.source.sha256,
+        headers=headers,
+        std=config.std,
+        define=tuple(config.define),
+        include=tuple(config.include),
+        arch=tuple(config.arch),
+        case=str(case.path) if case.path.is_file() else "",
+        case_sha256=sha256_text(case.text),
+        reference_sha256=reference_sha256(case),
+    )
+    words = [f"{facts.kernel} of {unit.source.path} ({unit.source.sha256[:SHOWN]})"]
     if headers:
         words.append(f"{len(headers)} header{'s' * (len(headers) != 1)}")
     given = flags_of(config)
     words.append(shlex.join(w for n in ("define", "include") for w in _words(n, getattr(given, n))))
     words.append(f"-std {config.std}")
-    where = str(case.path) if data["case"] else "from the launcher"
-    words.append(f"case {where} ({data['case_sha256'][:SHOWN]})")
+    where = facts.case or "from the launcher"
+    words.append(f"case {where} ({facts.case_sha256[:SHOWN]})")
     detail = ", ".join(w for w in words if w)
     changed = "" if named else _changed(record, port, case)
     if not changed:
-        return Verdict("contract", Status.PASS, detail, (), data)
+        return Verdict("contract", Status.PASS, detail, (), facts)
     help_ = f"if the change is meant, say so: `porter verify {port} --case {recorded_case(record, port)}`"
     message = f"{changed} is not the one that {port} was verified against"
     span = Span(str(recorded_case(record, port)), 0)
-    return Verdict("contract", Status.FAIL, message, (Diagnostic("PRT959", message, span, help=help_),), data)
+    return Verdict("contract", Status.FAIL, message, (Diagnostic("PRT959", message, span, help=help_),), facts)
 
 
 def _changed(record: PortRecord, port: Path, case: Case) -> str:

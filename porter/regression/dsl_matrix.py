@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from porter.config import PortConfig
-from porter.model import Diagnostic, KernelReport, PorterError, Severity, Status
+from porter.model import Diagnostic, KernelReport, PorterError, Severity, Status, facts_of
+from porter.model.facts import ResourcesFacts
 from porter.pipeline.outputs import find_ports
 from porter.regression.all_ports import verify_ports
 from porter.regression.settings import Settings
@@ -138,9 +139,8 @@ def find_changes(
 def cell_of(kernel: KernelReport, version: str) -> Cell:
     """What a report says about one version."""
     verdicts = {v.check: v for v in kernel.verdicts}
-    resources = verdicts["resources"].data if "resources" in verdicts else {}
-    used = [int(v["port"]["registers"]) for v in resources.values() if isinstance(v, dict) and "port" in v]
-    registers = max(used, default=0)
+    resources = facts_of(kernel.verdicts, ResourcesFacts) or ResourcesFacts()
+    registers = max((used.port.get("registers", 0) for used in resources.instances.values()), default=0)
     for check in JUDGED:
         verdict = verdicts.get(check)
         if verdict is None or verdict.status is not Status.PASS:

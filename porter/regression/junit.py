@@ -33,8 +33,7 @@ def _suite(kernel: KernelReport) -> ElementTree.Element:
     suite = ElementTree.Element("testsuite", name=clean(kernel.port_path or kernel.kernel))
     suite.set("time", f"{kernel.seconds.get('total', 0.0):.3f}")
     for verdict in kernel.verdicts:
-        seconds = float(verdict.data.get("seconds", 0.0))
-        case = _case(suite, kernel, verdict.check, seconds)
+        case = _case(suite, kernel, verdict.check, verdict.seconds or 0.0)
         if verdict.status is Status.SKIP:
             ElementTree.SubElement(case, "skipped", message=clean(verdict.detail))
         elif verdict.status is not Status.PASS:

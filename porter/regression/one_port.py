@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from porter.case.reader import Case
 from porter.config import PortConfig
-from porter.model import Diagnostic, Hole, KernelInfo, KernelReport, Severity, Status, Verdict
+from porter.model import Diagnostic, Hole, KernelInfo, KernelReport, Severity, Status, Verdict, facts_of
+from porter.model.facts import NumericsFacts
 from porter.pipeline.compile_commands import with_build_flags
 from porter.pipeline.inputs import choose_kernels, find_case, parse, with_instances
 from porter.pipeline.outputs import changed_since, claim_in, moved_map, now, port_paths, recorded, recorded_config
@@ -166,9 +167,9 @@ def answers(port: OpenPort, config: PortConfig, run: Run) -> tuple[Verdict, ...]
 
 def backend_of(verdicts: Sequence[Verdict], config: PortConfig) -> str:
     """The name of the backend that ran the launches, or that would have."""
-    named = next((v.data["backend"] for v in verdicts if v.check == "numerics" and "backend" in v.data), "")
-    if named:
-        return str(named)
+    numerics = facts_of(verdicts, NumericsFacts)
+    if numerics is not None and numerics.backend:
+        return numerics.backend
     from porter.verify.backends.by_name import choose
 
     return choose(config.backend, config.arch[0]).name

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from html import escape
-from typing import Any
 
-from porter.model import Diagnostic, KernelReport, Report, Status, Verdict
+from porter.model import Diagnostic, KernelReport, Report, Status, Verdict, facts_of
+from porter.model.facts import NumericsFacts, OutputErrors, PerformanceFacts, ResourcesFacts, TimingFacts
 from porter.pipeline.outputs import now
 from porter.provenance.record import tool_versions
 from porter.regression.charts import Bar, bar_chart, ulp_label
@@ -85,10 +85,9 @@ def _kernel(kernel: KernelReport, number: int) -> Iterator[str]:
         )
         yield f"<p>Open holes:</p><ul>{holes}</ul>"
     yield from _diagnostics((*kernel.diagnostics, *(d for v in kernel.verdicts for d in v.diagnostics)))
-    data = {v.check: v.data for v in kernel.verdicts}
-    yield from _errors(data.get("numerics", {}))
-    yield from _resources(data.get("resources", {}))
-    yield from _times(data.get("performance", {}))
+    yield from _errors(facts_of(kernel.verdicts, NumericsFacts) or NumericsFacts())
+    yield from _resources(facts_of(kernel.verdicts, ResourcesFacts) or ResourcesFacts())
+    yield from _times(facts_of(kernel.verdicts, PerformanceFacts) or PerformanceFacts())
     stages = [Bar(s, t, f"{t:.2f} s") for s, t in kernel.seconds.items() if s != "total"]
     if stages:
         yield f"<details><summary>time of the verification</summary>{bar_chart('seconds by stage', stages)}</details>"
@@ -100,19 +99,17 @@ def _diagnostics(diagnostics: tuple[Diagnostic, ...]) -> Iterator[str]:
         yield f"<pre>{escape(d.severity.value)}: {escape(place)}{escape(d.code)} {escape(Finding(d).text)}</pre>"
 
 
-def _errors(numerics: dict[str, Any]) -> Iterator[str]:
+def _errors(numerics: NumericsFacts) -> Iterator[str]:
     """A row for each output, and a histogram of distances where not every element is bit-equal."""
     rows, charts = [], []
-    for instance, buffers in numerics.get("buffers", {}).items():
+    for instance, buffers in numerics.buffers.items():
         for name, row in buffers.items():
             label = f"{name} {instance}".strip()
-            cells = [row.get("verdict", ""), row.get("elements", 0), row.get("different", 0), row.get("max_ulp", 0)]
-            cells += [row.get("excused", 0), row.get("rms_original", ""), row.get("rms_port", "")]
+            cells = [row.verdict, row.elements, row.different, row.max_ulp]
+            cells += [row.excused, row.rms_original, row.rms_port]
             shown = "".join(f'<td class="n">{escape(str(c))}</td>' for c in cells)
-            rows.append(
-                f'<tr><th scope="row">{escape(label)}</th>{shown}<td>{escape(str(row.get("tolerance", "")))}</td></tr>'
-            )
-            if row.get("different"):
+            rows.append(f'<tr><th scope="row">{escape(label)}</th>{shown}<td>{escape(row.tolerance)}</td></tr>')
+            if row.different:
                 charts.append(_histogram(label, row))
     if rows:
         names = (
@@ -131,28 +128,20 @@ def _errors(numerics: dict[str, Any]) -> Iterator[str]:
     yield from charts
 
 
-def _histogram(label: str, row: dict[str, Any]) -> str:
-    counts = list(row.get("ulps", []))
-    equal = int(row["elements"]) - int(row["different"])
-    counts = [equal + (counts[0] if counts else 0), *counts[1:]]
-    rest = int(row["elements"]) - sum(counts)
+def _histogram(label: str, row: OutputErrors) -> str:
+    counts, rest = row.histogram
     bars = [Bar(ulp_label(n), math.log10(1 + c), f"{c:,}") for n, c in enumerate(counts)]
     if rest:
         bars.append(Bar("no distance", math.log10(1 + rest), f"{rest:,} (NaN, or integers)"))
     return bar_chart(f"{label}: elements by distance from the original (bars logarithmic)", bars)
 
 
-def _resources(data: dict[str, Any]) -> Iterator[str]:
+def _resources(facts: ResourcesFacts) -> Iterator[str]:
     rows = []
-    for instance, both in data.items():
-        if isinstance(both, dict) and "port" in both:
-            names = ("registers", "spills", "local_bytes", "shared_bytes", "loads_128", "stores_128", "barriers")
-            cells = (f"{both['port'].get(n, 0)} ({both.get('original', {}).get(n, 0)})" for n in names)
-            rows.append(
-                f'<tr><th scope="row">{escape(instance or "-")}</th>'
-                + "".join(f"<td>{c}</td>" for c in cells)
-                + "</tr>"
-            )
+    for instance, used in facts.instances.items():
+        names = ("registers", "spills", "local_bytes", "shared_bytes", "loads_128", "stores_128", "barriers")
+        cells = "".join(f"<td>{used.port.get(n, 0)} ({used.original.get(n, 0)})</td>" for n in names)
+        rows.append(f'<tr><th scope="row">{escape(instance or "-")}</th>{cells}</tr>')
     if rows:
         titles = (
             "instance",
@@ -169,18 +158,16 @@ def _resources(data: dict[str, Any]) -> Iterator[str]:
         yield f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 
-def _times(data: dict[str, Any]) -> Iterator[str]:
+def _times(facts: PerformanceFacts) -> Iterator[str]:
     """Original and port side by side at each point that was timed on a GPU."""
     bars: list[Bar] = []
-    for row in data.get("rows", ()):
-        timing = row.get("graph_cold")
-        if not isinstance(timing, dict):
-            continue
-        sizes = " ".join(f"{k}={v}" for k, v in row.get("sizes", {}).items())
-        us, ratio = timing.get("us", {}), timing.get("ratio", {}).get("port")
+    for row in facts.rows or ():
+        timing = row.timings.get("graph_cold", TimingFacts())
+        sizes = " ".join(f"{k}={v}" for k, v in row.sizes.items())
+        us, ratio = timing.us, timing.ratio.get("port")
         if "original" in us and "port" in us and ratio is not None:
-            spread = f"±{2 * float(timing.get('a_vs_a', 0)):.1%}"
-            bars.append(Bar(f"{sizes} original", float(us["original"]), f"{us['original']:.2f} us"))
-            bars.append(Bar("port", float(us["port"]), f"{us['port']:.2f} us, {ratio:.3f}x {spread}", mark=True))
+            spread = f"±{2 * (timing.a_vs_a or 0.0):.1%}"
+            bars.append(Bar(f"{sizes} original", us["original"], f"{us['original']:.2f} us"))
+            bars.append(Bar("port", us["port"], f"{us['port']:.2f} us, {ratio:.3f}x {spread}", mark=True))
     if bars:
-        yield bar_chart(f"time on {data.get('device', 'a GPU')}, cold L2 (the port hatched)", bars)
+        yield bar_chart(f"time on {facts.device or 'a GPU'}, cold L2 (the port hatched)", bars)

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from porter.corpus.runtime.scratch import Scratch
 from porter.model import Diagnostic, PorterError, Status, Verdict
+from porter.model.facts import Worse
 from porter.pipeline.stages import Run, judge
-from porter.provenance.baseline import BaselineRun, Worse, compare, regression_verdict
+from porter.provenance.baseline import BaselineRun, compare, regression_verdict
 from porter.provenance.record import PortRecord, is_same_file, parse_record, record_path
 from porter.regression.contract import recorded_flags
 from porter.regression.one_port import OpenPort

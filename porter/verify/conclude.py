@@ -9,6 +9,7 @@ from pathlib import Path
 
 from porter.case.reader import Case
 from porter.model import Diagnostic, Instance, Severity, Status, Verdict
+from porter.model.facts import DeterminismFacts, NumericsFacts, OutputErrors, SanitizerFacts
 from porter.source import Span
 from porter.verify.backends.interface import Violation
 from porter.verify.execute import TrialResult
@@ -43,16 +44,18 @@ class InstanceRun:
         return found
 
 
-def numerics_verdict(case: Case, runs: Sequence[InstanceRun], seed: int, scenarios: Iterable[str]) -> Verdict:
+def numerics_verdict(
+    case: Case, runs: Sequence[InstanceRun], seed: int, scenarios: Iterable[str], backend: str | None = None
+) -> Verdict:
     """PASS when every buffer of every launch is as it must be; ERROR when that could not be found out."""
     diagnostics: list[Diagnostic] = []
     undecided: list[Diagnostic] = []
-    data: dict[str, object] = {}
+    buffers: dict[str, dict[str, OutputErrors]] = {}
     answers: list[str] = []
     launches = 0
     for run in runs:
         label = str(run.instance)
-        rows: dict[str, object] = {}
+        rows: dict[str, OutputErrors] = {}
         launches += sum(1 for r in run.results if r.comparisons)
         told = [(r, f) for r in run.results for f in (*r.findings, *r.contraction)]
         found = [replace(f, launch=f.launch or str(r.trial)) for r, f in told]
@@ -62,12 +65,11 @@ def numerics_verdict(case: Case, runs: Sequence[InstanceRun], seed: int, scenari
             found += ledger.findings
             was, now = ledger.rms
             why = ledger.tolerance.why if ledger.tolerance else ""
-            rows[name] = {
-                "verdict": verdict, "elements": ledger.elements, "different": ledger.different,
-                "max_ulp": ledger.max_ulp, "ulps": ledger.ulps, "excused": ledger.excused,
-                "rms_original": round(was, 4), "rms_port": round(now, 4), "tolerance": why,
-            }  # fmt: skip
-        data[label] = rows
+            rows[name] = OutputErrors(
+                verdict, ledger.elements, ledger.different, ledger.max_ulp, tuple(ledger.ulps), ledger.excused,
+                round(was, 4), round(now, 4), why,
+            )  # fmt: skip
+        buffers[label] = rows
         for f in _first_of_each(found):
             (diagnostics if f.is_port else undecided).append(_diagnostic(case, f, label, seed))
         errors = [r for r in run.results if r.error]
@@ -80,10 +82,8 @@ def numerics_verdict(case: Case, runs: Sequence[InstanceRun], seed: int, scenari
         if not run.results or not any(r.comparisons for r in run.results):
             undecided.append(Diagnostic("PRT808", f"{label}: no launch wrote anything that could be compared"))
     notes = loosened(case)
-    facts = {"seed": seed, "launches": launches, "scenarios": list(scenarios), "buffers": data}
-    facts["inputs"] = (
-        f"{zlib.crc32(' '.join(f'{r.trial} {r.inputs:08x}' for run in runs for r in run.results).encode()):08x}"
-    )
+    inputs = zlib.crc32(" ".join(f"{r.trial} {r.inputs:08x}" for run in runs for r in run.results).encode())
+    facts = NumericsFacts(seed, launches, tuple(scenarios), buffers, f"{inputs:08x}", backend=backend)
     if diagnostics:
         detail = f"{len(diagnostics)} differences ({_worst(answers)}); seed {seed}"
         return Verdict("numerics", Status.FAIL, detail, (*_most(diagnostics), *notes), facts)
@@ -143,33 +143,33 @@ def sanitizer_verdict(
         )
         for kind in sorted(known)
     )
-    data = {"launches": launches, "port": len(port), "original": len(original), "checked": list(checked)}
+    facts = SanitizerFacts(launches, len(port), len(original), tuple(checked))
     if original:
         detail = f"the original itself: {original[0].message}"
-        return Verdict("sanitizer", Status.ERROR, detail, _most([*original, *port]), data)
+        return Verdict("sanitizer", Status.ERROR, detail, _most([*original, *port]), facts)
     if port:
-        return Verdict("sanitizer", Status.FAIL, port[0].message, _most(port), data)
+        return Verdict("sanitizer", Status.FAIL, port[0].message, _most(port), facts)
     if not launches:
-        return Verdict("sanitizer", Status.ERROR, "nothing was run", (), data)
+        return Verdict("sanitizer", Status.ERROR, "nothing was run", (), facts)
     if not checked:
         detail = f"not checked here: {launches} launches on {backend} ended without a fault, which shows no more"
-        return Verdict("sanitizer", Status.SKIP, f"{detail}; --backend emulator looks", notes, data)
+        return Verdict("sanitizer", Status.SKIP, f"{detail}; --backend emulator looks", notes, facts)
     detail = f"{launches} launches without {', '.join(c for c in checked if c not in known)}"
     if known:
         detail += f"; {', '.join(sorted(known))} as in the original: {case.known_reason}"
-        data["known"] = sorted(known)
-    return Verdict("sanitizer", Status.PASS, detail, notes, data)
+        facts = replace(facts, known=tuple(sorted(known)))
+    return Verdict("sanitizer", Status.PASS, detail, notes, facts)
 
 
 def determinism_verdict(findings: Sequence[Finding], repeats: int, schedules: int) -> Verdict:
     """PASS when repeats under other schedules gave the same bits."""
     diagnostics = [Diagnostic("PRT850", f"{f.buffer}: {f.message} (at {f.launch})") for f in findings]
-    data = {"launches": repeats, "schedules": schedules}
+    facts = DeterminismFacts(repeats, schedules)
     if diagnostics:
-        return Verdict("determinism", Status.FAIL, diagnostics[0].message, _most(diagnostics), data)
+        return Verdict("determinism", Status.FAIL, diagnostics[0].message, _most(diagnostics), facts)
     if not repeats:
-        return Verdict("determinism", Status.ERROR, "nothing was run", (), data)
-    return Verdict("determinism", Status.PASS, f"{repeats} launches alike under {schedules} schedules", (), data)
+        return Verdict("determinism", Status.ERROR, "nothing was run", (), facts)
+    return Verdict("determinism", Status.PASS, f"{repeats} launches alike under {schedules} schedules", (), facts)
 
 
 def _violation(v: Violation, code: str, who: str, run: InstanceRun, result: TrialResult) -> Diagnostic:

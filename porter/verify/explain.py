@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from porter.case.reader import Case, LaunchShape
 from porter.model import Diagnostic, LineMapEntry, PorterError, Severity, Verdict
+from porter.model.facts import FirstDivergence, NumericsFacts, SanitizerFacts, SmallestLaunch
 from porter.source import Span
 from porter.verify.backends.emulator import EmulatorBackend
 from porter.verify.checks.divergence import Divergence, Side, first_divergence, source_line
@@ -51,9 +52,10 @@ def smallest(
     what = "the smallest launch found that fails" if best is not failure.result else "nothing smaller was found to fail"
     message = f"{failure.label} {what}: {trial}".strip()
     note = Diagnostic("PRT843", message, _case_span(failure.shrinker.case), Severity.NOTE, _replay(seed))
-    data = {**verdict.data, "smallest": _trial_data(failure.label, trial)}
+    assert isinstance(verdict.facts, NumericsFacts | SanitizerFacts)
+    facts = replace(verdict.facts, smallest=_launch_facts(failure.label, trial))
     detail = f"{verdict.detail}; smallest: {trial.point} {trial.scenario}"
-    return replace(verdict, detail=detail, diagnostics=(*verdict.diagnostics, note), data=data), best
+    return replace(verdict, detail=detail, diagnostics=(*verdict.diagnostics, note), facts=facts), best
 
 
 def diverging(
@@ -70,14 +72,11 @@ def diverging(
     message += f" (block {found.block}, thread {found.thread})"
     notes = tuple(f"{who}: {text}" for who, text in (("original", theirs), ("port", ours)) if text)
     note = Diagnostic("PRT805", message.strip(), Span(str(port), found.port_line), Severity.NOTE, notes=notes)
-    data = {
-        **verdict.data,
-        "divergence": {
-            "kind": found.kind, "cuda_line": found.cuda_line, "port_line": found.port_line, "block": found.block,
-            "thread": found.thread, "message": found.message, "launch": str(result.trial),
-        },
-    }  # fmt: skip
-    return replace(verdict, diagnostics=(*verdict.diagnostics, note), data=data)
+    assert isinstance(verdict.facts, NumericsFacts)
+    parted = FirstDivergence(
+        found.kind, found.cuda_line, found.port_line, found.block, found.thread, found.message, str(result.trial)
+    )
+    return replace(verdict, diagnostics=(*verdict.diagnostics, note), facts=replace(verdict.facts, divergence=parted))
 
 
 def _divergence(at: Shrinker, trial: Trial, line_map: tuple[LineMapEntry, ...], cuda_file: str) -> Divergence | None:
@@ -104,11 +103,10 @@ def _side(subject: Subject, trial: Trial, shape: LaunchShape, port: bool, file: 
     return Side(taps, module, file)
 
 
-def _trial_data(label: str, trial: Trial) -> Mapping[str, object]:
-    return {
-        "instance": label, "sizes": dict(trial.point.sizes), "scalars": dict(trial.point.scalars),
-        "null": sorted(trial.point.null), "scenario": trial.scenario, "input_seed": trial.seed,
-    }  # fmt: skip
+def _launch_facts(label: str, trial: Trial) -> SmallestLaunch:
+    point = trial.point
+    null = tuple(sorted(point.null))
+    return SmallestLaunch(label, dict(point.sizes), dict(point.scalars), null, trial.scenario, trial.seed)
 
 
 def _replay(seed: int) -> str:

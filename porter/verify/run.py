@@ -15,6 +15,7 @@ from porter.case.expressions import Value
 from porter.case.instances import instance_values
 from porter.case.reader import Case, CaseInstance, LaunchShape
 from porter.model import Diagnostic, KernelInfo, LineMapEntry, PorterError, Severity, Status, Verdict
+from porter.model.facts import CompileFacts, ResourcesFacts, UsedResources
 from porter.source import Source, Span
 from porter.verify.backends.interface import Backend, Build
 from porter.verify.checks import contraction, names
@@ -22,7 +23,7 @@ from porter.verify.checks.entry import check_entry
 from porter.verify.checks.honesty import check_honesty
 from porter.verify.checks.machine_reads import NO_QUESTIONS, own_reads
 from porter.verify.checks.ptx_stats import function_texts, ptx_stats
-from porter.verify.checks.resources import Usage, as_data, compare_resources, summary
+from porter.verify.checks.resources import Usage, compare_resources, summary
 from porter.verify.compile.worker import CompileRequest, CompileResult, compile_port
 from porter.verify.conclude import InstanceRun, determinism_verdict, numerics_verdict, sanitizer_verdict
 from porter.verify.earlier_port import port_builds
@@ -101,7 +102,7 @@ class _Verification:
 
     def add(self, verdict: Verdict, start: float) -> Verdict:
         seconds = round(time.perf_counter() - start, 3)
-        self.verdicts.append(replace(verdict, data={**verdict.data, "seconds": seconds}))
+        self.verdicts.append(replace(verdict, seconds=seconds))
         return verdict
 
 
@@ -196,12 +197,12 @@ def _compile(state: _Verification) -> Verdict:
         elif len(result.entries) != 1:
             text = f"the launch function launches {len(result.entries)} kernels, of which only the first is verified"
             diagnostics.append(Diagnostic("PRT811", text, Span(str(request.port_path), 1)))
-    data = {"arches": list(request.arches), "cached": sum(r.cached for r in results)}
+    facts = CompileFacts(request.arches, sum(r.cached for r in results))
     if diagnostics:
         detail = f"{len(diagnostics)} of {len(results)} compilations failed: {diagnostics[0].message.splitlines()[0]}"
-        return state.add(Verdict("compile", Status.FAIL, detail, tuple(diagnostics[:4]), data), start)
+        return state.add(Verdict("compile", Status.FAIL, detail, tuple(diagnostics[:4]), facts), start)
     detail = f"{len(state.instances)} instances for {', '.join(request.arches)}"
-    return state.add(Verdict("compile", Status.PASS, detail, (), data), start)
+    return state.add(Verdict("compile", Status.PASS, detail, (), facts), start)
 
 
 def _usable(state: _Verification) -> bool:
@@ -232,7 +233,7 @@ def _resources(state: _Verification) -> Verdict:
     start = time.perf_counter()
     arch = state.request.arches[0]
     found: list[Diagnostic] = []
-    data: dict[str, object] = {}
+    used: dict[str, UsedResources] = {}
     lines = []
     for n, (instance, _) in enumerate(state.instances):
         made, build = state.compiled[n, arch], state.originals[n]
@@ -245,12 +246,12 @@ def _resources(state: _Verification) -> Verdict:
         if reads := own_reads(build.ptx, made.ptx):
             text = f"{label}: ".lstrip(": ") + f"the port reads {', '.join(reads)}, which its original does not"
             found.append(Diagnostic("PRT849", text, Span(str(state.request.port_path), 1), help=NO_QUESTIONS))
-        data[label] = {"original": as_data(original), "port": as_data(port)}
+        used[label] = UsedResources(original.counts, port.counts)
         lines.append(summary(original, port))
     failed = [d for d in found if d.severity is Severity.ERROR]
     detail = failed[0].message if failed else f"{lines[0]} (original's in brackets)"
     status = Status.FAIL if failed else Status.PASS
-    return state.add(Verdict("resources", status, detail, tuple(found), data), start)
+    return state.add(Verdict("resources", status, detail, tuple(found), ResourcesFacts(used)), start)
 
 
 def _entry(state: _Verification) -> Verdict:
@@ -292,12 +293,12 @@ def _launch(state: _Verification) -> None:
         ready = [(r.trial, pair) for r, pair in zip(run.results, shapes, strict=False) if r.comparisons]
         repeats += [(subject, trial, pair[1]) for trial, pair in _to_repeat(ready)]
     scenarios = sorted({t.scenario for _, _, trials, _ in plans for t in trials})
-    numerics = numerics_verdict(request.case, state.runs, state.seed, scenarios)
+    numerics = numerics_verdict(request.case, state.runs, state.seed, scenarios, backend.name)
     sanitizer = sanitizer_verdict(request.case, state.runs, backend.checked, backend.name)
     numerics = _with_launches(state, numerics)
     if request.explain and request.oracle is None:
         numerics, sanitizer = _explained(state, numerics, sanitizer, plans, backend, deadline)
-    state.add(replace(numerics, data={**numerics.data, "backend": backend.name}), start)
+    state.add(numerics, start)
     state.add(sanitizer, start)
     start = time.perf_counter()
     findings = []

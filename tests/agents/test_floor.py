@@ -9,7 +9,8 @@ import pytest
 from porter.agents.floor import CLOSE, at_floor, copy_ratio, times_of
 from porter.agents.ranking import all_good, rank, speed_of
 from porter.agents.regions import draft_of, replace_code
-from porter.model import Status, Verdict
+from porter.model import Status, Verdict, facts_of
+from porter.model.facts import CountedLaunch, PerformanceFacts, TimedPoint, TimingFacts
 from tests.agents.messages_server import Say, call, script
 from tests.agents.recorded_bench import RecordedBench, measured
 from tests.agents.stub_bench import FILLED, SUBJECT
@@ -17,8 +18,10 @@ from tests.agents.stub_bench import FILLED, SUBJECT
 START = replace(SUBJECT, port=FILLED, holes=(), optimise=True)
 
 
-def performance(name: str) -> Verdict:
-    return next(v for v in measured()[name] if v.check == "performance")
+def performance(name: str) -> PerformanceFacts:
+    facts = facts_of(measured()[name], PerformanceFacts)
+    assert facts is not None
+    return facts
 
 
 def edited(code: str) -> str:
@@ -40,7 +43,7 @@ def optimise(agent):
 
 def test_the_record_is_of_a_gpu():
     assert len(measured()) == 25
-    assert all(performance(name).data["device"] == "NVIDIA H200" for name in measured())
+    assert all(performance(name).device == "NVIDIA H200" for name in measured())
     assert all(all_good(verdicts, 0) for verdicts in measured().values())
 
 
@@ -64,7 +67,7 @@ def test_which_recorded_ports_are_at_the_floor():
     found = {name for name in measured() if at_floor(measured()[name])}
     by_hand = set()
     for name in measured():
-        times = [row["graph_cold"]["us"] for row in performance(name).data["rows"]]
+        times = [row.timings["graph_cold"].us for row in performance(name).rows]
         if all(t["port"] <= CLOSE * t["copy"] for t in times):
             by_hand.add(name)
     assert found == by_hand == {"embedding"}
@@ -92,22 +95,26 @@ def test_less_than_the_noise_is_rolled_back(optimise):
 
 def test_every_record_is_told_in_few_words_also_what_was_not_timed():
     for name in measured():
-        lines = times_of(performance(name).data)
-        assert len(lines) == len(performance(name).data["rows"]) and max(map(len, lines)) < 300
-    assert times_of({"rows": [{"sizes": {"n": 3}, "error": "no memory"}]}) == ["n=3: not timed: no memory"]
+        lines = times_of(performance(name))
+        assert len(lines) == len(performance(name).rows) and max(map(len, lines)) < 300
+    untimed = PerformanceFacts(rows=(TimedPoint(sizes={"n": 3}, error="no memory"),))
+    assert times_of(untimed) == ["n=3: not timed: no memory"]
 
 
 def test_counts_never_reach_a_floor():
-    counts = Verdict("performance", Status.SKIP, "needs a GPU", (), {"counts": [{"port": {"sectors": 1}}]})
+    facts = PerformanceFacts(counts=(CountedLaunch(port={"sectors": 1}),))
+    counts = Verdict("performance", Status.SKIP, "needs a GPU", (), facts)
     assert at_floor((counts,)) == "" == at_floor(())
-    assert copy_ratio({}) is None and copy_ratio({"graph_cold": {"us": {"port": 1.0}}}) is None
-    untimed = replace(counts, data={"rows": [*performance("embedding").data["rows"], {"error": "no memory"}]})
+    alone = TimedPoint(timings={"graph_cold": TimingFacts(us={"port": 1.0})})
+    assert copy_ratio(TimedPoint()) is None and copy_ratio(alone) is None
+    rows = (*performance("embedding").rows, TimedPoint(error="no memory"))
+    untimed = replace(counts, facts=PerformanceFacts(rows=rows))
     assert at_floor((untimed,)) == ""
 
 
 def test_the_rank_of_measured_ports_is_by_their_times():
     ranks = sorted(measured(), key=lambda n: speed_of(measured()[n]))
-    assert ranks == sorted(measured(), key=lambda n: -performance(n).data["geomean"])
+    assert ranks == sorted(measured(), key=lambda n: -performance(n).geomean)
     fast, slow = rank(measured()["topk_softmax_general"], 0), rank(measured()["moe_dispatch"], 0)
     assert fast.above(slow) and not slow.above(fast)
 
@@ -115,8 +122,8 @@ def test_the_rank_of_measured_ports_is_by_their_times():
 def test_profile_shows_the_measured_times(optimise):
     outcome, served, _ = optimise("rms_norm", Say([call("profile")]), Say([call("give_up", reason="x")]))
     ((text, wrong),) = served.results(1)
-    data = performance("rms_norm").data
-    assert not wrong and f"the port against the original: {data['geomean']:.3f} (lower is better)" in text
+    facts = performance("rms_norm")
+    assert not wrong and f"the port against the original: {facts.geomean:.3f} (lower is better)" in text
     assert "NVIDIA H200" in text and "<__nv_bfloat16, 8> tokens=1 hidden=4096: original " in text
-    assert all(f"port {row['graph_cold']['us']['port']:.3f}; copy " in text for row in data["rows"])
+    assert all(f"port {row.timings['graph_cold'].us['port']:.3f}; copy " in text for row in facts.rows)
     assert outcome.ended == "gave-up"

@@ -10,7 +10,6 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,7 +20,8 @@ from porter.agents.messages import Block
 from porter.agents.ranking import all_good, speed_of
 from porter.agents.settings import AgentSettings
 from porter.agents.tools import use
-from porter.model import Status
+from porter.model import Status, facts_of
+from porter.model.facts import PerformanceFacts
 from tests.gpu.bundle_bench import BundleBench, desk_of, status_of
 from tools.gpu.manifest import Bundle, read_bundle
 
@@ -32,9 +32,11 @@ def call(name: str, **inputs: str) -> Block:
     return {"type": "tool_use", "id": "toolu_1", "name": name, "input": inputs}
 
 
-def data_of(desk: Desk) -> dict[str, Any]:
+def times_of(desk: Desk) -> PerformanceFacts:
     """What `performance` of the last judged candidate holds."""
-    return next(v.data for v in desk.last_verdicts if v.check == "performance")
+    facts = facts_of(desk.last_verdicts, PerformanceFacts)
+    assert facts is not None
+    return facts
 
 
 @pytest.fixture
@@ -59,15 +61,16 @@ def test_profile_and_a_launch_that_is_right_and_slow(gpu_bundle: Bundle, gpu, tm
     assert all_good(desk.best_verdicts, 0), [v.detail for v in desk.best_verdicts]
     text, wrong = use(desk, call("profile"))
     assert not wrong and "the port against the original: " in text, text
-    data = data_of(desk)
-    assert all(f"port {row['graph_cold']['us']['port']:.3f}; copy " in text for row in data["rows"]), text
-    assert data["device"] == gpu.facts.name and len(data["rows"]) == 4
-    for row in data["rows"]:
-        times = row["graph_cold"]["us"]
-        assert times["copy"] > 0.2 and 0.2 < times["port"] < 1e4 and row["bytes"] > 0
-        assert row["graph_cold"]["ratio"]["port"] == pytest.approx(times["port"] / times["original"], rel=0.05)
-    assert speed_of(desk.last_verdicts) == pytest.approx(1 / data["geomean"])
-    print(f"rms_norm: {data['geomean']:.3f} times the original; floor: {at_floor(desk.best_verdicts) or 'not reached'}")
+    measured = times_of(desk)
+    assert all(f"port {row.timings['graph_cold'].us['port']:.3f}; copy " in text for row in measured.rows), text
+    assert measured.device == gpu.facts.name and len(measured.rows) == 4
+    for row in measured.rows:
+        times = row.timings["graph_cold"].us
+        assert times["copy"] > 0.2 and 0.2 < times["port"] < 1e4 and row.bytes > 0
+        assert row.timings["graph_cold"].ratio["port"] == pytest.approx(times["port"] / times["original"], rel=0.05)
+    assert speed_of(desk.last_verdicts) == pytest.approx(1 / measured.geomean)
+    floor = at_floor(desk.best_verdicts) or "not reached"
+    print(f"rms_norm: {measured.geomean:.3f} times the original; floor: {floor}")
 
     before = desk.best.text
     assert use(desk, call("replace_launch", **ONE_WARP)) == ("replaced. Call verify to have it judged.", False)
@@ -75,10 +78,10 @@ def test_profile_and_a_launch_that_is_right_and_slow(gpu_bundle: Bundle, gpu, tm
     assert not wrong and answer.startswith("not better than the best so far"), answer
     assert status_of(desk, "numerics") is Status.PASS and status_of(desk, "performance") is Status.FAIL
     assert bench.asked == ["full", "small", "full"] and desk.draft.text == desk.best.text == before
-    slow = data_of(desk)
-    assert f"the port against the original: {slow['geomean']:.3f}" in use(desk, call("profile"))[0]
-    assert slow["geomean"] > 1.05 * data["geomean"]
-    print(f"rms_norm with a warp a row: {slow['geomean']:.3f} times the original")
+    slow = times_of(desk)
+    assert f"the port against the original: {slow.geomean:.3f}" in use(desk, call("profile"))[0]
+    assert slow.geomean > 1.05 * measured.geomean
+    print(f"rms_norm with a warp a row: {slow.geomean:.3f} times the original")
 
     # the same port again: whatever was measured, it is kept only when that is beyond the noise
     best = speed_of(desk.best_verdicts)
@@ -86,7 +89,7 @@ def test_profile_and_a_launch_that_is_right_and_slow(gpu_bundle: Bundle, gpu, tm
     kept, _ = desk.judge()
     assert kept is (speed_of(desk.last_verdicts) > 1.02 * best)
     if os.environ.get("PORTER_AGENT_RESULTS"):
-        found = {"device": data["device"], "rms_norm": data, "rms_norm, a warp a row": slow}
+        found = {"device": measured.device, "rms_norm": measured.to_json(), "rms_norm, a warp a row": slow.to_json()}
         Path(os.environ["PORTER_AGENT_RESULTS"]).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
@@ -117,7 +120,7 @@ def test_the_tools_on_a_bundle_with_counts(tmp_path: Path) -> None:
     desk.open_baseline()
     assert all_good(desk.best_verdicts, 0), [v.detail for v in desk.best_verdicts]
     answer, wrong = use(desk, call("profile"))
-    assert not wrong and '"counts"' in answer and data_of(desk)["counts"] and "rows" not in data_of(desk)
+    assert not wrong and '"counts"' in answer and times_of(desk).counts and times_of(desk).rows is None
     assert use(desk, call("replace_launch", **ONE_WARP))[1] is False
     answer, _ = use(desk, call("verify"))
     assert status_of(desk, "numerics") is Status.PASS

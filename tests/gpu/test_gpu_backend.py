@@ -156,5 +156,5 @@ def test_verdicts_of_a_port(backend, kernel):
     assert verdicts["sanitizer"].status is Status.SKIP and "not checked here" in verdicts["sanitizer"].detail
     performance = verdicts["performance"]
     assert performance.status in (Status.PASS, Status.FAIL), performance.detail
-    assert performance.data["geomean"] > 0 and performance.data["device"] == backend.facts.name
-    assert all("graph_cold" in row for row in performance.data["rows"])
+    assert performance.facts.geomean > 0 and performance.facts.device == backend.facts.name
+    assert all("graph_cold" in row.timings for row in performance.facts.rows)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from porter.model import Hole, Instance, LineMapEntry, PorterError, Status, Verdict
+from porter.model.facts import NumericsFacts
 from porter.provenance import record as provenance
 from porter.provenance.record import (
     PortRecord,
@@ -37,7 +38,7 @@ def record() -> PortRecord:
         arches=("sm_90a",),
         holes=(Hole("PRT401", Span("k.cu", 12, 1, 12, 8), "wmma::fill", "no rule"),),
         patterns=("warp_reduce",),
-        verdicts=(Verdict("numerics", Status.PASS, "3 cases", data={"max_ulp": 0}),),
+        verdicts=(Verdict("numerics", Status.PASS, "3 cases", facts=NumericsFacts(3)),),
         options={"std": "c++17"},
         versions={"porter": "0.1.0"},
     )

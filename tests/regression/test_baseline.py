@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from porter.model import Status, Verdict
+from porter.model.facts import PerformanceFacts, ResourcesFacts, UsedResources, facts_from_json
 from porter.provenance.baseline import (
     BaselineRun,
     baseline_run,
@@ -128,14 +129,14 @@ def test_times_of_another_device_are_not_compared() -> None:
 
 
 def verdicts() -> list[Verdict]:
-    buffers = {"<8>": {"out": OUT}}
-    both = {"original": USED, "port": USED | {"registers": 41}}
+    numerics = facts_from_json("numerics", {"seed": 11, "buffers": {"<8>": {"out": OUT}}})
+    both = UsedResources(USED, USED | {"registers": 41})
     cold, warm = (Timing("original", {"original": [10.0] * n, "again": [10.0] * n, "port": [9.0] * n}) for n in (12, 1))
     row = Row("<8>", {"T": 64}, (1,), 4096, TimingAnswer(timings={"graph_cold": cold, "graph_warm": warm}))
     return [
-        Verdict("numerics", Status.PASS, data={"seed": 11, "buffers": buffers, "seconds": 1.5}),
-        Verdict("resources", Status.PASS, data={"<8>": both, "seconds": 0.1}),
-        Verdict("performance", Status.PASS, data={"rows": [row.data()], "device": "NVIDIA H200"}),
+        Verdict("numerics", Status.PASS, facts=numerics, seconds=1.5),
+        Verdict("resources", Status.PASS, facts=ResourcesFacts({"<8>": both}), seconds=0.1),
+        Verdict("performance", Status.PASS, facts=PerformanceFacts("NVIDIA H200", (row.facts(),))),
     ]
 
 

@@ -217,7 +217,7 @@ def test_the_verdict_shows_what_the_original_is(port: Path) -> None:
         "scale.scale_kernel.case.toml",
     ):
         assert part in verdict.detail
-    assert found.unit.source.sha256[:12] in verdict.detail and list(verdict.data["headers"]) == ["inc/factor.h"]
+    assert found.unit.source.sha256[:12] in verdict.detail and list(verdict.facts.headers) == ["inc/factor.h"]
 
 
 def test_a_header_and_a_reference_that_changed_are_told(port: Path) -> None:
@@ -232,7 +232,7 @@ def test_a_header_and_a_reference_that_changed_are_told(port: Path) -> None:
     assert fingerprint(port) != after
     verdict = contract_verdict(found.record, port, False, found.unit, found.info, found.case, found.config)
     assert verdict.status is Status.FAIL and "the reference ref.py:scale" in verdict.detail
-    assert contract_verdict(found.record, port, True, found.unit, found.info, found.case, found.config).data
+    assert contract_verdict(found.record, port, True, found.unit, found.info, found.case, found.config).facts
     doctored(port, lambda r: r.__setitem__("instances", [["1"]]))
     assert fingerprint(port) != after
 

@@ -16,6 +16,7 @@ import pytest
 
 from porter.config import PortConfig
 from porter.model import Diagnostic, Hole, KernelReport, Report, Severity, Status, Verdict
+from porter.model.facts import NumericsFacts, OutputErrors, PerformanceFacts
 from porter.regression.all_ports import verify_ports
 from porter.regression.charts import ulp_label
 from porter.regression.findings import findings
@@ -56,10 +57,10 @@ def made_up() -> Report:
     source = Source(Path("a b/k.cu"), "")
     timing = Timing("original", {"original": [10.0] * 12, "again": [10.0] * 12, "port": [8.0] * 12})
     row = Row("<8>", {"T": 64}, (1,), 4096, TimingAnswer(timings={"graph_cold": timing}))
-    speed = Verdict("performance", Status.PASS, "0.8x", data={"device": "NVIDIA <H200>", "rows": [row.data()]})
+    speed = Verdict("performance", Status.PASS, "0.8x", facts=PerformanceFacts("NVIDIA <H200>", (row.facts(),)))
     note = Diagnostic("PRT882", "100% of it:\x00\nnext, line", Span("a b/k.cu", 3, 5, 3, 9), Severity.NOTE, "look")
-    row_data = {"verdict": "within-bound", "elements": 100, "different": 30, "max_ulp": 5, "ulps": [0, 20, 0, 8]}
-    numerics = Verdict("numerics", Status.PASS, "<b>", (note,), {"buffers": {"<8>": {"out": row_data}}})
+    errors = OutputErrors("within-bound", elements=100, different=30, max_ulp=5, ulps=(0, 20, 0, 8))
+    numerics = Verdict("numerics", Status.PASS, "<b>", (note,), NumericsFacts(buffers={"<8>": {"out": errors}}))
     hole = Hole("PRT204", Span("a b/k.cu", 7), "x<<<y>>>", "no & no")
     bad = Verdict("sanitizer", Status.ERROR, "nothing was run")
     kernel = KernelReport(

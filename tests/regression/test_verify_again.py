@@ -12,6 +12,7 @@ import pytest
 
 from porter.config import PortConfig
 from porter.model import KernelReport, Severity, Status, Verdict
+from porter.model.facts import NumericsFacts, OutputErrors
 from porter.provenance.baseline import run_of, with_run
 from porter.provenance.record import read_record, record_path, update_record
 from porter.regression.all_ports import required, verify_ports
@@ -70,7 +71,7 @@ def test_resources_beyond_the_rule_are_a_regression_until_updated(ports: Path) -
     update_record(port, lambda r: _with_resources(r, leaner))
     found = regression(verify(port))
     assert found.status is Status.FAIL
-    assert {w["what"] for w in found.data["worse"]} == {"barriers", "global loads of 128 bits or more"}
+    assert {w.what for w in found.facts.worse} == {"barriers", "global loads of 128 bits or more"}
     assert {d.code for d in found.diagnostics} == {"PRT883"}
     assert regression(verify(port, update=True)).status is Status.SKIP
     assert run_of(baseline(port), "emulator").resources == run.resources  # type: ignore[union-attr]
@@ -97,14 +98,10 @@ def test_errors_that_other_inputs_explain_are_a_note(ports: Path, monkeypatch: p
     def answers(port: Any, config: PortConfig, run: Any) -> tuple[Verdict, ...]:
         asked.append(config.seed)
         ulp = figures[config.seed or 0]
-        row = {"verdict": "within-bound", "elements": 9, "different": 3, "max_ulp": ulp, "rms_port": 0.1}
-        data = {
-            "seed": config.seed,
-            "inputs": f"{made_by} {config.seed}",
-            "buffers": {"": {"out": row}},
-            "backend": "emulator",
-        }
-        return (Verdict("numerics", Status.PASS, data=data),)
+        row = OutputErrors("within-bound", elements=9, different=3, max_ulp=ulp, rms_port=0.1)
+        seed, inputs = config.seed or 0, f"{made_by} {config.seed}"
+        facts = NumericsFacts(seed, buffers={"": {"out": row}}, inputs=inputs, backend="emulator")
+        return (Verdict("numerics", Status.PASS, facts=facts),)
 
     monkeypatch.setattr(one_port, "answers", answers)
     verify(port, seed=7, update=True)

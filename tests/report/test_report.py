@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from porter.model import Diagnostic, Hole, Instance, KernelReport, Report, Severity, Status, Verdict
+from porter.model.facts import Facts
 from porter.report.console import StageEvent, console, print_report, report_to_json
 from porter.report.progress import ProgressTable, watching
 from porter.source import Source, Span
@@ -70,7 +71,7 @@ def test_not_run_is_never_verified() -> None:
 def test_json_can_always_be_written() -> None:
     numpy = pytest.importorskip("numpy")
     data = {"ulp": numpy.float32(2), "n": numpy.int64(3), "bad": float("nan"), "where": Path("x"), "set": {2, 1}}
-    value = report_to_json(Report((kernel(verdicts=(Verdict("numerics", Status.PASS, data=data),)),)))
+    value = report_to_json(Report((kernel(verdicts=(Verdict("numerics", Status.PASS, facts=Facts(rest=data)),)),)))
     text = json.dumps(value, allow_nan=False)
     assert json.loads(text)["kernels"][0]["verdicts"][0]["data"] == {
         "ulp": 2.0,

@@ -11,6 +11,16 @@ from pathlib import Path
 import pytest
 
 from porter.model import Diagnostic, Severity, Status, Verdict
+from porter.model.facts import (
+    CountedLaunch,
+    FirstDivergence,
+    NumericsFacts,
+    OutputErrors,
+    PerformanceFacts,
+    ResourcesFacts,
+    SanitizerFacts,
+    UsedResources,
+)
 from porter.provenance.record import sha256_text, update_record
 from porter.source import Span
 from tests.cli.test_bad_input import CASE
@@ -65,32 +75,24 @@ def with_verdicts(port: Path) -> None:
     line = next(n for n, t in enumerate(port.read_text().splitlines(), 1) if "factor" in t and "=" in t and "out[" in t)
     note = (f"port: {port}:{line}",)
     span = Span("scale.cu", 10, 5, 10, 34)
-    row = {
-        "verdict": "not equal", "elements": 101, "different": 7, "max_ulp": 4, "ulps": [0, 3, 4], "excused": 0,
-        "rms_original": 1.0, "rms_port": 1.0, "tolerance": "exact",
-    }  # fmt: skip
-    divergence = {
-        "kind": "store.global", "cuda_line": 10, "port_line": line, "block": 0, "thread": 3,
-        "message": "a store writes 2.0, the original's 4.0", "launch": "n=100",
-    }  # fmt: skip
+    row = OutputErrors("not equal", 101, 7, 4, (0, 3, 4), 0, 1.0, 1.0, "exact")
+    what = "a store writes 2.0, the original's 4.0"
+    divergence = FirstDivergence("store.global", 10, line, block=0, thread=3, message=what, launch="n=100")
     usage = {"registers": 12, "spills": 0, "local_bytes": 0, "shared_bytes": 0, "barriers": 0}
-    original = usage | {"registers": 10}
-    counts: dict[str, object] = {
-        "original": {"instructions": 1000, "sectors": 26},
-        "port": {"instructions": 1100, "sectors": 26},
-    }
-    counts |= {"instance": "", "sizes": {"n": 100}}
+    used = UsedResources(usage | {"registers": 10}, usage)
+    sides = ({"instructions": count, "sectors": 26} for count in (1000, 1100))
+    counts = CountedLaunch(None, *sides, instance="", sizes={"n": 100})
     compiled = Diagnostic("PRT811", "a warning of the compiler", span, Severity.WARNING, notes=note)
     wrong = Diagnostic("PRT840", "out[3] is 2.0, the original's 4.0", span, notes=note)
     verdicts = (
         Verdict("compile", Status.PASS, "1 instance for sm_90a", (compiled,)),
-        Verdict("resources", Status.PASS, "registers 12 (10)", data={"": {"original": original, "port": usage}}),
+        Verdict("resources", Status.PASS, "registers 12 (10)", facts=ResourcesFacts({"": used})),
         Verdict(
             "numerics", Status.FAIL, "1 differences; seed 7", (wrong,),
-            {"seed": 7, "launches": 4, "buffers": {"": {"out": row}}, "divergence": divergence},
+            NumericsFacts(7, 4, buffers={"": {"out": row}}, divergence=divergence),
         ),
-        Verdict("sanitizer", Status.PASS, "4 launches", data={"launches": 4, "checked": ["shared-race"]}),
-        Verdict("performance", Status.SKIP, "needs a GPU", data={"counts": [counts]}),
+        Verdict("sanitizer", Status.PASS, "4 launches", facts=SanitizerFacts(4, checked=("shared-race",))),
+        Verdict("performance", Status.SKIP, "needs a GPU", facts=PerformanceFacts(counts=(counts,))),
     )  # fmt: skip
     digest = sha256_text(port.read_text())
     update_record(port, lambda r: replace(r, verdicts=verdicts, verified_sha256=digest))

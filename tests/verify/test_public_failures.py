@@ -14,6 +14,7 @@ import pytest
 from porter.case.reader import parse_case
 from porter.frontend.parse.source import ParseOptions, parse_source
 from porter.model import PorterError, Status
+from porter.provenance.json import verdict_data
 from porter.source import Source
 from porter.verify.checks.honesty import check_honesty
 from porter.verify.launches.buffers import HostBuffer, allocate
@@ -147,7 +148,7 @@ def test_what_could_not_be_tested_has_no_speed_and_did_not_pass(base):
         found = {v.check: v for v in verify_port(replace(base, **changes))}
         assert found["numerics"].status is not Status.PASS
         assert found["performance"].status is Status.SKIP and found["performance"].detail
-        told = json.dumps([[v.detail, v.data] for v in found.values()], default=str).lower()
+        told = json.dumps([[v.detail, verdict_data(v)] for v in found.values()], default=str).lower()
         assert "speedup" not in told and "speed-up" not in told
 
 

@@ -95,18 +95,18 @@ def test_a_true_port_passes_every_check(base):
     assert tuple(found) == CHECKS
     assert {c: v.status for c, v in found.items() if v.status is not Status.PASS} == {"performance": Status.SKIP}
     assert found["numerics"].detail.startswith("bit-equal in ") and "seed 11" in found["numerics"].detail
-    assert found["numerics"].data["seed"] == 11 and found["numerics"].data["launches"] >= 16
-    assert set(found["resources"].data) >= {"<__nv_bfloat16, 2>", "<float, 3>"}
+    assert found["numerics"].facts.seed == 11 and found["numerics"].facts.launches >= 16
+    assert set(found["resources"].facts.instances) >= {"<__nv_bfloat16, 2>", "<float, 3>"}
     assert seen[-1][0] == "determinism" and ("compile", 4, 4) in seen
-    assert all("seconds" in v.data for c, v in found.items() if c != "performance")
+    assert all(v.seconds is not None for c, v in found.items() if c != "performance")
 
 
 def test_a_fresh_seed_is_taken_and_can_be_replayed(base):
     first, second = (verdicts(base, seed=None)["numerics"] for _ in range(2))
-    assert first.data["seed"] != second.data["seed"]
+    assert first.facts.seed != second.facts.seed
     assert first.status is second.status is Status.PASS
     wrong = changed(LINE, LINE.replace("* factor", ""))
-    again, once_more = (verdicts(base, wrong, seed=first.data["seed"])["numerics"] for _ in range(2))
+    again, once_more = (verdicts(base, wrong, seed=first.facts.seed)["numerics"] for _ in range(2))
     assert again.status is Status.FAIL
     assert [d.message for d in again.diagnostics] == [d.message for d in once_more.diagnostics]
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import reduce
 from pathlib import Path
-from typing import Any
 
 from porter.agents.budget import Spent
 from porter.agents.desk import Bench, Subject
@@ -22,7 +21,8 @@ from porter.agents.runs.run_store import RunFolder
 from porter.agents.runs.verifier import PortBench
 from porter.agents.runs.workspace import WorkPlace, make_place, remove_place
 from porter.agents.shared_budget import Cancelled, SharedBudget, spent_in
-from porter.model import Diagnostic, LineMapEntry, Verdict
+from porter.model import Diagnostic, LineMapEntry, Verdict, facts_of
+from porter.model.facts import ResourcesFacts
 from porter.provenance.hole_markers import open_holes
 
 WAKE = 0.2  # seconds between looks at the threads, so that Ctrl-C is noticed
@@ -199,10 +199,9 @@ def _tie(outcome: Outcome) -> tuple[int, tuple[int, ...], Decimal]:
 
 def used(verdicts: Sequence[Verdict]) -> tuple[int, ...]:
     """What a port takes, over its instances: local memory, registers, shared memory, instructions, all in sums."""
-    rows = next((v.data for v in verdicts if v.check == "resources"), {})
-    ports: list[Any] = [row["port"] for row in rows.values() if isinstance(row, dict) and "port" in row]
+    facts = facts_of(verdicts, ResourcesFacts) or ResourcesFacts()
     names = ("local_bytes", "registers", "shared_bytes", "instructions")
-    return tuple(sum(int(p.get(name) or 0) for p in ports) for name in names)
+    return tuple(sum(used.port.get(name, 0) for used in facts.instances.values()) for name in names)
 
 
 def together(outcomes: Sequence[Outcome], number: int) -> Outcome:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from porter.model.facts import TimingFacts
+
 ROUNDS, MOST_ROUNDS = 11, 41
 SPREAD = 0.01  # rounds go on until the baseline differs from itself by at most this
 AGAIN = "again"  # the baseline a second time in every round
@@ -61,17 +63,21 @@ class Timing:
         """Is the side's difference from the baseline outside twice the spread?"""
         return abs(self.ratio(side, to) - 1.0) > 2.0 * self.spread
 
-    def data(self) -> dict[str, Any]:
-        """For JSON: medians, ratios to the baseline, spread, rounds."""
+    def facts(self) -> TimingFacts:
+        """Medians, ratios to the baseline, spread, rounds."""
         sides = [s for s in self.times if s not in (self.baseline, AGAIN)]
-        return {
-            "us": {s: round(self.median(s), 3) for s in self.times},
-            "ratio": {s: round(self.ratio(s), 4) for s in sides},
-            "counts": {s: self.counts(s) for s in sides},
-            "a_vs_a": round(self.spread, 4),
-            "rounds": self.rounds,
-            "settled": self.settled,
-        }
+        return TimingFacts(
+            us={s: round(self.median(s), 3) for s in self.times},
+            ratio={s: round(self.ratio(s), 4) for s in sides},
+            counts={s: self.counts(s) for s in sides},
+            a_vs_a=round(self.spread, 4),
+            rounds=self.rounds,
+            settled=self.settled,
+        )
+
+    def data(self) -> dict[str, Any]:
+        """The facts for JSON."""
+        return self.facts().to_json()
 
 
 def _ratios(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:

@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from porter.case.expressions import Value
 from porter.case.reader import Case, CaseInstance, LaunchShape
 from porter.model import Verdict
+from porter.model.facts import CountedLaunch
 from porter.verify import emulator as ptx
 from porter.verify.backends.emulator import as_argument, as_variables
 from porter.verify.backends.gpu import GpuBackend
@@ -96,24 +96,23 @@ class Performance:
 
         return row, make
 
-    def counts(self, backend: Backend, small: Sequence[tuple[Subject, Trial]]) -> list[dict[str, Any]]:
-        """Counts of both sides for the largest launch that is small enough; [] when none is."""
+    def counts(self, backend: Backend, small: Sequence[tuple[Subject, Trial]]) -> CountedLaunch | None:
+        """Counts of both sides for the largest launch that is small enough; None when none is."""
         fit = [s for s in small if 0 < s[1].point.elements <= COUNTED]
         for subject, trial in sorted(fit, key=lambda s: -s[1].point.elements)[:1]:
             shapes = (
                 self.case.launch_at(trial.point, subject.values, backend.sm_count),
                 port_launches(self.port_path, self.case, [(subject.values, trial.point)], backend.sm_count)[0],
             )
-            row: dict[str, Any] = {"at": str(trial)}
+            counts: list[dict[str, int]] = []
             try:
-                for label, build, shape in zip(
-                    ("original", "port"), (subject.original, subject.port), shapes, strict=True
-                ):
+                for build, shape in zip((subject.original, subject.port), shapes, strict=True):
                     host = make_inputs(subject.case, trial.point, subject.values, trial.scenario, trial.seed)
                     given = given_to(subject, trial, host, port=build is subject.port)
                     encoded = [as_argument(a) for a in given.arguments]
-                    row[label] = launch_counts(build, shape, encoded, as_variables(given.variables))
+                    counts.append(launch_counts(build, shape, encoded, as_variables(given.variables)))
             except ptx.PtxError:
                 continue
-            return [row]
-        return []
+            original, port = counts
+            return CountedLaunch(str(trial), original, port)
+        return None

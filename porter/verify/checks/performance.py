@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from porter.case.expressions import Value
 from porter.case.reader import Case, CaseInstance, LaunchShape, Point
 from porter.model import Diagnostic, PorterError, Severity, Status, Verdict
+from porter.model.facts import CountedLaunch, PerformanceFacts, TimedPoint
 from porter.source import Span
 from porter.verify import emulator as ptx
 from porter.verify.backends.emulator import module_of
@@ -59,16 +59,14 @@ class Row:
     def spread(self) -> float:
         return self.answer.timings["graph_cold"].spread
 
-    def data(self) -> dict[str, Any]:
+    def facts(self) -> TimedPoint:
         a = self.answer
-        found: dict[str, Any] = {
-            "instance": self.label, "sizes": self.sizes, "grid": list(self.grid), "bytes": self.nbytes,
-            "sets": a.sets, "calls": a.calls, **{kind: t.data() for kind, t in a.timings.items()},
-            "host_us": {k: round(v, 2) for k, v in a.host_us.items()},
-        }  # fmt: skip
-        if a.not_done:
-            found["not_done"] = dict(a.not_done)
-        return found | ({"error": a.error} if a.error else {})
+        timings = {kind: t.facts() for kind, t in a.timings.items()}
+        host = {k: round(v, 2) for k, v in a.host_us.items()}
+        return TimedPoint(
+            self.label, self.sizes, tuple(self.grid), self.nbytes, a.sets, a.calls, timings, host,
+            not_done=dict(a.not_done) or None, error=a.error or None,
+        )  # fmt: skip
 
 
 # ---------------------------------------------------------------- what to time
@@ -208,14 +206,14 @@ def performance_verdict(case: Case, rows: Sequence[Row], device: str) -> Verdict
         for r in rows
         if r.answer.error
     ]
-    data: dict[str, Any] = {"device": device, "rows": [r.data() for r in rows]}
+    facts = PerformanceFacts(device, tuple(r.facts() for r in rows))
     if not timed:
         reason = errors[0].message if errors else "no point of the case can be timed"
-        return Verdict("performance", Status.ERROR, reason, tuple(errors[:8]), data)
+        return Verdict("performance", Status.ERROR, reason, tuple(errors[:8]), facts)
     mean = geomean([r.ratio for r in timed])
     doubt = 2.0 * geomean([1.0 + r.spread for r in timed]) - 2.0
     worst = max(timed, key=lambda r: r.ratio)
-    data |= {"geomean": round(mean, 4), "worst": round(worst.ratio, 4)}
+    facts = replace(facts, geomean=round(mean, 4), worst=round(worst.ratio, 4))
     slow = [r for r in timed if r.ratio > SHAPE_GATE and r.answer.timings["graph_cold"].counts("port")]
     failed = [
         Diagnostic("PRT870", f"{r.label} at {_sizes(r)}: {r.ratio:.2f}x the original's time ({_us(r)})", span)
@@ -238,10 +236,10 @@ def performance_verdict(case: Case, rows: Sequence[Row], device: str) -> Verdict
     detail += f", cold L2, {device}"
     found = (*failed[:8], *errors[:8], *notes[:8])
     if failed:
-        return Verdict("performance", Status.FAIL, failed[0].message, found, data)
+        return Verdict("performance", Status.FAIL, failed[0].message, found, facts)
     if errors:
-        return Verdict("performance", Status.ERROR, f"{errors[0].message}; else {detail}", found, data)
-    return Verdict("performance", Status.PASS, detail, found, data)
+        return Verdict("performance", Status.ERROR, f"{errors[0].message}; else {detail}", found, facts)
+    return Verdict("performance", Status.PASS, detail, found, facts)
 
 
 def _sizes(row: Row) -> str:
@@ -278,14 +276,14 @@ def launch_counts(
     }
 
 
-def counts_verdict(rows: Sequence[Mapping[str, Any]]) -> Verdict:
+def counts_verdict(launch: CountedLaunch | None) -> Verdict:
     """SKIP, with counts of both sides where they were taken. They are counts, and say nothing about time."""
-    if not rows:
+    if launch is None or launch.original is None or launch.port is None:
         return Verdict("performance", Status.SKIP, "needs a GPU")
     parts = []
-    for key in rows[0]["port"]:
-        original, port = (sum(int(r[side][key]) for r in rows) for side in ("original", "port"))
+    for key, port in launch.port.items():
+        original = launch.original[key]
         if original or port:
             parts.append(f"{key.replace('_', ' ')} {port} ({original})")
     detail = f"needs a GPU; counts on the emulator, original's in brackets: {', '.join(parts)}"
-    return Verdict("performance", Status.SKIP, detail, (), {"counts": [dict(r) for r in rows]})
+    return Verdict("performance", Status.SKIP, detail, (), PerformanceFacts(counts=(launch,)))

@@ -25,6 +25,12 @@ class Usage:
     spills: int = 0
     shared_bytes: int = 0
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """All numbers by name, for the record of a port."""
+        found = asdict(self)
+        return {**found.pop("stats"), **found}
+
 
 def compare_resources(original: Usage, port: Usage, instance: str) -> list[Diagnostic]:
     """What the port uses more of than it may, as diagnostics; warnings do not fail the check.
@@ -73,9 +79,3 @@ def summary(original: Usage, port: Usage) -> str:
     parts.append(f"stores {p.stores_128 + p.stores_256} ({o.stores_128 + o.stores_256})")
     parts.append(f"barriers {p.barriers} ({o.barriers})")
     return ", ".join(parts)
-
-
-def as_data(usage: Usage) -> dict[str, int]:
-    """The numbers of a usage as plain data, for the record of a port."""
-    found = asdict(usage)
-    return {**found.pop("stats"), **found}

@@ -25,6 +25,7 @@ from porter.agents.settings import AgentSettings, load_settings
 from porter.agents.shared_budget import Cancelled, Most, SharedBudget, most_of
 from porter.config import PortConfig
 from porter.model import PorterError, Status, Verdict
+from porter.model.facts import ResourcesFacts, UsedResources
 from tests.agents.conftest import KEY
 from tests.agents.messages_server import Fail, Say, call, serving
 from tests.agents.stub_bench import FILLED, PORT, SUBJECT, StubBench
@@ -129,7 +130,8 @@ OPEN = {1: "runtime.hole(1,", 2: "runtime.hole(1, runtime.hole(2,"}
 
 
 def outcome(state="verified", speed=0.0, registers=0, usd="0", holes="", steps=(1,)):
-    verdicts = (Verdict("resources", Status.PASS, "", (), {"k": {"port": {"registers": registers}, "original": {}}}),)
+    used = ResourcesFacts({"k": UsedResources(port={"registers": registers})})
+    verdicts = (Verdict("resources", Status.PASS, "", (), used),)
     spent = Spent(usd=Decimal(usd))
     return Outcome(state, "done", "", "", (), verdicts, (), (), holes, spent, AgentSettings(), Rank(steps, speed))
 

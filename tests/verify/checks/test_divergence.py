@@ -70,20 +70,20 @@ def test_the_wrong_statement_is_named(kernel, kind, number, tmp_path):
     found = {v.check: v for v in judge(mutant.subject, mutant.text, tmp_path, 7, explain=True, launches=6)}
     numerics = found["numerics"]
     assert numerics.status is Status.FAIL
-    assert numerics.data["smallest"]["sizes"]
-    place = numerics.data["divergence"]
+    assert numerics.facts.smallest.sizes
+    place = numerics.facts.divergence
     note = next(d for d in numerics.diagnostics if d.code == "PRT805")
-    assert place["port_line"] in accepted_lines(mutant), (place, mutant.line, mutant.after)
-    span = next(e.span for e in mutant.subject.line_map if e.line == place["port_line"])
-    assert place["cuda_line"] == span.line
-    assert note.span.line == place["port_line"] and os.path.basename(note.span.file) == f"{kernel}.py"
+    assert place.port_line in accepted_lines(mutant), (place, mutant.line, mutant.after)
+    span = next(e.span for e in mutant.subject.line_map if e.line == place.port_line)
+    assert place.cuda_line == span.line
+    assert note.span.line == place.port_line and os.path.basename(note.span.file) == f"{kernel}.py"
     assert f"line {span.line} of {kernel}.cu" in note.message
 
 
 def test_a_true_port_does_not_part_by_more_than_rounding(tmp_path):
     (subject,) = subjects({"layer_norm"})
     verdicts = {v.check: v for v in judge(subject, subject.text, tmp_path, 3, explain=True, launches=4)}
-    assert verdicts["numerics"].status is Status.PASS and "divergence" not in verdicts["numerics"].data
+    assert verdicts["numerics"].status is Status.PASS and verdicts["numerics"].facts.divergence is None
 
 
 # ---------------------------------------------------------------- taps

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from porter.model import Status
+from porter.model.facts import EntryFacts
 from porter.verify.checks.entry.check import check_entry
 from tests.verify.checks.cheats.catalogue import CHEATS
 from tests.verify.checks.cheats.entry_faults import ENTRY
@@ -31,7 +32,7 @@ def rms_norm():
 def test_the_true_port_passes(rms_norm, tmp_path):
     verdict = called(rms_norm, rms_norm.port.text, tmp_path)
     assert verdict.status is Status.PASS, verdict
-    assert verdict.data["calls"] > 300 and verdict.data["functions"] == ["rms_norm"]
+    assert verdict.facts == EntryFacts(verdict.facts.calls, ("rms_norm",)) and verdict.facts.calls > 300
 
 
 @pytest.mark.parametrize("name", [n for n in FAULTS if "torch" not in n])

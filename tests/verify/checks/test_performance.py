@@ -9,6 +9,7 @@ import pytest
 
 from porter.case.reader import LaunchShape, load_case
 from porter.model import Status
+from porter.model.facts import CountedLaunch
 from porter.verify import emulator as ptx
 from porter.verify.backends.gpu_timing import Neighbours, TimingAnswer
 from porter.verify.backends.interface import Build
@@ -52,7 +53,7 @@ def gate(*rows: Row):
 def test_equal_times_pass_and_the_line_says_where():
     verdict = gate(row(10, 10.2), row(20, 19.0))
     assert verdict.status is Status.PASS and "H200" in verdict.detail and "worst 1.020 at tokens=4" in verdict.detail
-    assert verdict.data["geomean"] == pytest.approx(0.9844, abs=1e-3)
+    assert verdict.facts.geomean == pytest.approx(0.9844, abs=1e-3)
 
 
 def test_one_slow_point_fails():
@@ -164,6 +165,6 @@ def test_counts_see_bank_conflicts():
         found[stride] = launch_counts(build, LaunchShape((1, 1, 1), (32, 1, 1)), [data])
     assert found[4]["sectors"] == 4 == found[128]["sectors"] and found[4]["barriers"] == 1
     assert found[4]["bank_conflicts"] == 0 and found[128]["bank_conflicts"] == 31
-    verdict = counts_verdict([{"original": found[4], "port": found[128]}])
+    verdict = counts_verdict(CountedLaunch(original=found[4], port=found[128]))
     assert verdict.status is Status.SKIP and "bank conflicts 31 (0)" in verdict.detail
     assert " us" not in verdict.detail and "emulator" in verdict.detail

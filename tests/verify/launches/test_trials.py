@@ -213,7 +213,7 @@ def test_equal_kernels_pass_on_every_seed():
         run = run_all(NumpyBackend(), seed)
         answer = numerics_verdict(CASE, [run], seed, ["normal"])
         assert answer.status is Status.PASS and answer.detail.startswith("bit-equal in "), answer
-        assert str(seed) in answer.detail and answer.data["buffers"]["<float, 1>"]["out"]["elements"] > 1000
+        assert str(seed) in answer.detail and answer.facts.buffers["<float, 1>"]["out"].elements > 1000
         assert sanitizer_verdict(CASE, [run], ("out-of-bounds",)).status is Status.PASS
         assert sum(bool(r.skipped) for r in run.results) == sum(r.trial.point.sizes["rows"] == 0 for r in run.results)
 

@@ -13,6 +13,7 @@ from porter.case.reader import Case
 from porter.corpus.runtime import ArtifactCache, digest
 from porter.corpus.runtime.sources import source_closure
 from porter.model import Diagnostic, KernelInfo, Status, Verdict
+from porter.model.facts import EntryFacts
 from porter.source import Span
 from porter.verify.checks.entry import judge
 from porter.verify.checks.entry.expected import Call, call_in
@@ -66,7 +67,7 @@ def check_entry(
         return _failed(_diagnostics(port_path, found), len(calls))
     names = ", ".join(f.name for f in functions)
     detail = f"{names} launches what is verified and does nothing else ({len(calls)} calls)"
-    return Verdict(NAME, Status.PASS, detail, (), {"calls": len(calls), "functions": [f.name for f in functions]})
+    return Verdict(NAME, Status.PASS, detail, (), EntryFacts(len(calls), tuple(f.name for f in functions)))
 
 
 def _unbound(function: TorchFacing, case: Case) -> list[Fault]:
@@ -147,4 +148,4 @@ def _diagnostics(port_path: Path, found: Sequence[Fault]) -> list[Diagnostic]:
 
 
 def _failed(found: Sequence[Diagnostic], calls: int) -> Verdict:
-    return Verdict(NAME, Status.FAIL, found[0].message, tuple(found[:_MOST]), {"calls": calls})
+    return Verdict(NAME, Status.FAIL, found[0].message, tuple(found[:_MOST]), EntryFacts(calls))

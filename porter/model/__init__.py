@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import TypeVar
 
+from porter.model.facts import Facts
 from porter.source import NO_SPAN, Source, Span
 
 
@@ -183,13 +184,22 @@ class Status(Enum):
 
 @dataclass(frozen=True)
 class Verdict:
-    """One check's answer. `detail` is one line for a person; `data` is what JSON output carries."""
+    """One check's answer. `detail` is one line for a person; `facts` and `seconds` are `data` in JSON."""
 
     check: str  # honesty names compile resources numerics sanitizer determinism performance
     status: Status
     detail: str = ""
     diagnostics: tuple[Diagnostic, ...] = ()
-    data: dict[str, Any] = field(default_factory=dict)
+    facts: Facts = field(default_factory=Facts)
+    seconds: float | None = None  # that the check took; None where it was not run
+
+
+F = TypeVar("F", bound=Facts)
+
+
+def facts_of(verdicts: Iterable[Verdict], kind: type[F]) -> F | None:
+    """What a check measured, by the class of its facts; None where it was not run, or measured nothing."""
+    return next((v.facts for v in verdicts if isinstance(v.facts, kind)), None)
 
 
 @dataclass(frozen=True)
