@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from porter.corpus.runtime.scratch import Scratch
+from porter.files.git import git
 from porter.model import Diagnostic, PorterError, Status, Verdict
 from porter.model.facts import Worse
 from porter.pipeline.stages import Run, judge
@@ -19,24 +19,22 @@ from porter.regression.one_port import OpenPort
 from porter.report.console import silent
 from porter.source import Span
 
-GIT_SECONDS = 60.0
-
 
 def port_at(port: Path, revision: str) -> tuple[str, str | None, PortRecord | None]:
     """(commit, text of the port there, its record there), None for what it had not. Raises PorterError PRT877."""
     folder = port.resolve().parent
-    named = _git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-    if named.returncode:
-        why = named.stderr.strip() or f"`{revision}` names no commit"
+    named = git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    if not named.ok:
+        why = named.error or f"`{revision}` names no commit"
         raise _unreadable(port, f"{port} cannot be compared with revision `{revision}`: {why}")
-    commit = named.stdout.strip()
-    shown = _git(folder, "show", "--end-of-options", f"{commit}:./{port.name}")
-    noted = _git(folder, "show", "--end-of-options", f"{commit}:./{record_path(port).name}")
+    commit = named.line
+    shown = git(folder, "show", "--end-of-options", f"{commit}:./{port.name}")
+    noted = git(folder, "show", "--end-of-options", f"{commit}:./{record_path(port).name}")
     record: PortRecord | None = None
-    if not noted.returncode:
+    if noted.ok:
         with contextlib.suppress(PorterError):  # one that cannot be read says nothing
-            record = parse_record(noted.stdout, record_path(port))
-    return commit, None if shown.returncode else shown.stdout, record
+            record = parse_record(noted.text, record_path(port))
+    return commit, shown.text if shown.ok else None, record
 
 
 def another_original(port: OpenPort, then: PortRecord) -> Iterator[Worse]:
@@ -99,15 +97,6 @@ def against_revision(port: OpenPort, achieved: BaselineRun, revision: str, run: 
 
 def _place(port: OpenPort) -> Span:
     return Span(str(port.path), 0)
-
-
-def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    try:
-        return subprocess.run(
-            ["git", "-C", str(folder), *arguments], capture_output=True, text=True, timeout=GIT_SECONDS
-        )
-    except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError) as error:
-        return subprocess.CompletedProcess([], 1, "", str(error))
 
 
 def _unreadable(port: Path, message: str) -> PorterError:

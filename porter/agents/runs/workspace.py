@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import subprocess
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from porter.agents.record import ELSEWHERE
 from porter.files.atomic import write_atomic, writing_failed
+from porter.files.git import git
 
 SECONDS = 120.0  # for git
 _lock = threading.Lock()  # git locks its list of worktrees, and gives up at once when another holds it
@@ -81,8 +81,9 @@ def remove_place(root: Path) -> None:
             if mark.is_file():  # gitdir: REPOSITORY/.git/worktrees/NAME, as seen from the place
                 known = (root.absolute() / mark.read_text(encoding="utf-8").removeprefix("gitdir:").strip()).resolve()
         if known is not None and known.parent.name == "worktrees":
-            removed = _git(["--git-dir", str(known.parents[1]), "worktree", "remove", "--force", str(root.absolute())])
-            if removed is None:  # `prune` would also forget worktrees of the user's that are away just now
+            repository = ("--git-dir", str(known.parents[1]))
+            removed = git(None, *repository, "worktree", "remove", "--force", str(root.absolute()), seconds=SECONDS)
+            if not removed.ok:  # `prune` would also forget worktrees of the user's that are away just now
                 shutil.rmtree(known, ignore_errors=True)
         for _ in range(3):  # a thread that is being stopped may still put a draft there
             shutil.rmtree(root, ignore_errors=True)
@@ -95,31 +96,17 @@ def remove_place(root: Path) -> None:
 def repository_of(target: Path, files: Sequence[Path]) -> Path | None:
     """The top of the git work tree that has all of these paths, None where there is none or it has no commit."""
     folder = next(p for p in target.resolve().parents if p.is_dir())
-    top = _git(["-C", str(folder), "rev-parse", "--show-toplevel"])
+    top = git(folder, "rev-parse", "--show-toplevel", seconds=SECONDS).line
     if not top:
         return None
     path = Path(top).resolve()
     if any(path not in p.resolve().parents for p in (target, *files)):
         return None
-    return path if _git(["-C", top, "rev-parse", "--verify", "--quiet", "HEAD"]) else None
+    return path if git(path, "rev-parse", "--verify", "--quiet", "HEAD", seconds=SECONDS).line else None
 
 
 def _add_worktree(top: Path, root: Path) -> bool:
     with _lock:
         # without hooks: they are for people's checkouts
-        add = ["-C", str(top), "-c", "core.hooksPath=/dev/null", "worktree", "add", "--detach", "--force"]
-        return _git([*add, str(root.absolute()), "HEAD"]) is not None
-
-
-def _git(arguments: Sequence[str]) -> str | None:
-    """What git prints, None where it is not there or says no."""
-    # Variables of a git that may have started porter name another repository.
-    own = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")} | {"GIT_LFS_SKIP_SMUDGE": "1"}
-    try:
-        done = subprocess.run(
-            ["git", *arguments], capture_output=True, text=True, timeout=SECONDS, check=False, env=own,
-            stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.strip() if done.returncode == 0 else None
+        add = ("-c", "core.hooksPath=/dev/null", "worktree", "add", "--detach", "--force")
+        return git(top, *add, str(root.absolute()), "HEAD", seconds=SECONDS).ok

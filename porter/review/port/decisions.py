@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import getpass
 import hashlib
-import subprocess
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from porter.files.atomic import write_atomic, writing_failed
+from porter.files.git import git
 from porter.model import Diagnostic, PorterError
 from porter.pipeline.outputs import now
 from porter.plain_files import read_plain_text
@@ -111,14 +111,7 @@ def to_json(decisions: Sequence[Decision]) -> dict[str, Any]:
 
 def reviewer(folder: Path) -> str:
     """Who decides: git's user.name, else the login."""
-    try:
-        done = subprocess.run(
-            ["git", "config", "user.name"], cwd=folder, capture_output=True, text=True, timeout=10, check=False
-        )
-        name = done.stdout.strip()
-    except (OSError, subprocess.SubprocessError):
-        name = ""
-    if name:
+    if name := git(folder, "config", "user.name", seconds=10).line:
         return name
     try:
         return getpass.getuser()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import os
-import subprocess
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -12,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from porter.config import PortConfig, load_config
+from porter.files.git import git
 from porter.model import Diagnostic, Hole, LineMapEntry, PorterError, Severity, Status, Verdict
 from porter.pipeline.compile_commands import with_build_flags
 from porter.pipeline.outputs import find_ports, recorded
@@ -299,26 +299,13 @@ def ported_text(record: PortRecord, path: Path) -> str | None:
 
 def text_in_git(path: Path, sha256: str) -> str | None:
     """The text of a file with this hash among its revisions in git; None when there is none, or no git."""
-
-    def git(*arguments: str) -> str:
-        done = subprocess.run(
-            ["git", *arguments],
-            cwd=path.parent,
-            capture_output=True,
-            text=True,
-            timeout=30,
-            check=True,
-            encoding="utf-8",
-        )
-        return done.stdout
-
-    try:
-        for revision in git("log", f"-{REVISIONS}", "--format=%H", "--", path.name).split():
-            text = git("show", f"{revision}:./{path.name}")
-            if sha256_text(text) == sha256:
-                return text
-    except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
-        return None
+    folder = path.parent
+    for revision in git(folder, "log", f"-{REVISIONS}", "--format=%H", "--", path.name, seconds=30).text.split():
+        shown = git(folder, "show", f"{revision}:./{path.name}", seconds=30)
+        if not shown.ok:
+            return None
+        if sha256_text(shown.text) == sha256:
+            return shown.text
     return None
 
 
