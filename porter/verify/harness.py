@@ -9,6 +9,7 @@ from porter.case.instances import instance_values
 from porter.case.reader import Case
 from porter.frontend.parse.source import ParsedUnit
 from porter.model import KernelInfo, PorterError
+from porter.verify.backends.by_name import emulator
 from porter.verify.backends.interface import Backend, Build
 from porter.verify.execute import Subject
 from porter.verify.launches.inputs import make_inputs
@@ -40,7 +41,7 @@ def harness_fault(unit: ParsedUnit, info: KernelInfo, case: Case, arch: str, bac
             subject = Subject(whole, info, values, made, made, variables=variables)
             trials = [t for t in choose_trials(case, instance, values, SEED) if t.point.elements]
             if trials and trials[0].point.elements < MOST:
-                error = _launch(subject, trials[0], backend or _emulator())
+                error = _launch(subject, trials[0], backend or emulator())
                 if error:
                     return f"the original: {error}"
     except PorterError as error:
@@ -54,9 +55,3 @@ def _launch(subject: Subject, trial: Trial, backend: Backend) -> str:
         return ""
     buffers = make_inputs(subject.case, trial.point, subject.values, "normal", trial.seed)
     return subject.launch(backend, trial, shape, buffers, checks=False).error
-
-
-def _emulator() -> Backend:
-    from porter.verify.backends.emulator import EmulatorBackend
-
-    return EmulatorBackend()

@@ -17,6 +17,7 @@ from porter.case.reader import Case, CaseInstance, LaunchShape
 from porter.model import Diagnostic, KernelInfo, LineMapEntry, PorterError, Severity, Status, Verdict
 from porter.model.facts import CompileFacts, ResourcesFacts, UsedResources
 from porter.source import Source, Span
+from porter.verify.backends.by_name import emulator
 from porter.verify.backends.interface import Backend, Build
 from porter.verify.checks import contraction, names
 from porter.verify.checks.entry import check_entry
@@ -268,7 +269,7 @@ def _launch(state: _Verification) -> None:
     start = time.perf_counter()
     request = state.request
     try:
-        backend = request.backend or _emulator()
+        backend = request.backend or emulator()
         plans = _plan(state, backend.sm_count)
     except PorterError as error:
         for check in ("numerics", "sanitizer", "determinism", "performance"):
@@ -501,9 +502,3 @@ def _kernel_text(build: Build) -> str:
 @lru_cache(maxsize=16)
 def _functions(ptx: str) -> dict[str, str]:
     return function_texts(ptx)
-
-
-def _emulator() -> Backend:
-    from porter.verify.backends.emulator import EmulatorBackend
-
-    return EmulatorBackend()

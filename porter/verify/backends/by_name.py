@@ -17,17 +17,18 @@ def choose(name: str = "auto", arch: str = "") -> Backend:
     if base not in BACKENDS or (number and (base != "gpu" or not number.isdecimal())):
         raise PorterError(Diagnostic("PRT952", f"`backend` is {name!r}", help=f"give one of {', '.join(BACKENDS)}"))
     if name == "emulator":
-        return _emulator()
+        return emulator()
     found, why = _gpu(int(number or 0), arch)
     if found is not None:
         return found
     if base == "gpu":
         help_ = "`--backend auto` takes the emulator where there is no GPU"
         raise PorterError(Diagnostic("PRT878", f"the GPU backend cannot run here: {why}", help=help_))
-    return _emulator()
+    return emulator()
 
 
-def _emulator() -> Backend:
+def emulator() -> Backend:
+    """The emulator, imported here: numpy is not there for everyone who names a backend."""
     from porter.verify.backends.emulator import EmulatorBackend
 
     return EmulatorBackend()
