@@ -45,7 +45,6 @@ class BodyWriter:
     several: set[str] = field(default_factory=set)  # those that arms of different instances declare
     lines: list[Line] = field(default_factory=list)
     env: dict[int, dict[str, int]] = field(default_factory=dict)  # trace-time constants by instance
-    used_shared: bool = False
     where: tuple[int, ...] | None = None  # instances the current code belongs to
 
     roots: dict[str, str] = field(default_factory=dict)  # pointer variable -> a pointer of the same memory space
@@ -137,16 +136,43 @@ class BodyWriter:
     def stmt(self, s: ir.Stmt) -> None:
         if s.comment:
             self.comment(s)
-        method = getattr(self, "_" + type(s).__name__.lower(), None)
-        if method is None:
-            self.hole("PRT110", type(s).__name__, "no translation of this statement", s.span)
-            return
         outer = self.scope.params
         self.scope.params = self.scope.source_names(s.span) or self.all_params
         self.e.forget()
-        method(s)
+        self._write(s)
         self.e.forget()
         self.scope.params = outer
+
+    def _write(self, s: ir.Stmt) -> None:
+        match s:
+            case ir.Decl():
+                self._decl(s)
+            case ir.SharedDecl():
+                self._shareddecl(s)
+            case ir.Assign():
+                self._assign(s)
+            case ir.Copy():
+                self._copy(s)
+            case ir.ExprStmt():
+                self._exprstmt(s)
+            case ir.Asm():
+                self._asm(s)
+            case ir.If():
+                self._if(s)
+            case ir.For():
+                self._for(s)
+            case ir.While():
+                self._while(s)
+            case ir.Return():
+                self._return(s)
+            case ir.Scope():
+                self._scope(s)
+            case ir.HoleStmt():
+                self._holestmt(s)
+            case InstanceIf():
+                self._instanceif(s)
+            case _:
+                self.hole("PRT110", type(s).__name__, "no translation of this statement", s.span)
 
     def hole(self, code: str, cuda: str, reason: str, span: Span) -> None:
         n = len(self.scope.holes) + 1

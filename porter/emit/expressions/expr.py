@@ -77,11 +77,48 @@ class ExprWriter(CastWriter):
         return self.once(self._write, e)
 
     def _write(self, e: ir.Expr) -> Text:
-        method = getattr(self, "_" + type(e).__name__.lower(), None)
-        if method is None:
-            return self.hole("PRT501", type(e).__name__, "no translation of this expression", e)
-        out: Text = method(e)
-        return out
+        match e:
+            case ir.Const():
+                return self._const(e)
+            case ir.Builtin():
+                return self._builtin(e)
+            case ir.Var():
+                return self._var(e)
+            case ir.Field():
+                return self._field(e)
+            case ir.Index():
+                return self._index(e)
+            case ir.Deref():
+                return self._deref(e)
+            case ir.PtrAdd():
+                return self._ptradd(e)
+            case ir.PtrDiff():
+                return self._ptrdiff(e)
+            case ir.AddressOf():
+                return self._addressof(e)
+            case ir.Decay():
+                return self._decay(e)
+            case ir.Unary():
+                return self._unary(e)
+            case ir.Binary():
+                return self._binary(e)
+            case ir.Cast():
+                return self._cast(e)
+            case ir.Select():
+                return self._select(e)
+            case ir.StructInit():
+                return self._structinit(e)
+            case ir.Intrinsic():
+                return self._intrinsic(e)
+            case ir.Call():
+                return self._call(e)
+            case ir.HoleExpr():
+                return self._holeexpr(e)
+            case ConstVariants():
+                return self._constvariants(e)
+            case HelperCall():
+                return self._helpercall(e)
+        return self.hole("PRT501", type(e).__name__, "no translation of this expression", e)
 
     def hole(self, code: str, cuda: str, reason: str, e: ir.Expr) -> Text:
         n = len(self.s.holes) + 1
