@@ -120,14 +120,3 @@ def is_const_pointee(spelling: str) -> bool:
     """True when a pointer parameter points to const data."""
     target = pointee(spelling)
     return target is not None and re.search(r"\bconst\b", target) is not None
-
-
-def cxx_spelling(name: str) -> str:
-    """A C++ spelling, valid with the plain CUDA headers, for a scalar name of porter.ir."""
-    preferred = {
-        "bf16": "__nv_bfloat16", "f16": "__half", "f32": "float", "f64": "double", "bool": "bool", "void": "void",
-        "i8": "int8_t", "u8": "uint8_t", "i16": "int16_t", "u16": "uint16_t", "i32": "int", "u32": "unsigned int",
-        "i64": "int64_t", "u64": "uint64_t", "e4m3": "__nv_fp8_e4m3", "e5m2": "__nv_fp8_e5m2",
-        "e8m0": "__nv_fp8_e8m0", "e2m1": "__nv_fp4_e2m1",
-    }  # fmt: skip
-    return preferred[name]

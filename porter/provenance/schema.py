@@ -17,10 +17,6 @@ def whole(value: Any, key: str) -> str:
     return "" if good else _wrong(key, "a whole number", value)
 
 
-def anything(value: Any, key: str) -> str:
-    return ""
-
-
 def one_of(*allowed: str) -> Check:
     return lambda value, key: "" if value in allowed else _wrong(key, f"one of {', '.join(allowed)}", value)
 

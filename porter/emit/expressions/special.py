@@ -76,10 +76,6 @@ def _same_pointer(w: ExprWriter, e: ir.Intrinsic) -> Text:
     return w.expr(e.args[0])
 
 
-def _hypot(w: ExprWriter, e: ir.Intrinsic) -> Text:
-    return w.hole("PRT503", e.name, f"no CuTeDSL equivalent of {e.name} is known", e)
-
-
 def _fp8_type(w: ExprWriter, mode: ir.Expr) -> str | None:
     """The fp8 type that `__NV_E4M3` (0) or `__NV_E5M2` (1) names, by instance where it differs."""
     while isinstance(mode, ir.Cast):

@@ -60,10 +60,6 @@ def initializer(var: Cursor) -> Cursor | None:
     return None if c is None or c.kind.is_invalid() else c
 
 
-def kids(c: Cursor) -> list[Cursor]:
-    return list(c.get_children())
-
-
 def values(c: Cursor) -> list[Cursor]:
     """The children of an expression or statement that are themselves expressions or statements."""
     return [

@@ -13,8 +13,6 @@ from typing import Any
 
 V = Any  # a value of the backend
 
-ROUND_F32_TINY = 2.0**-126
-
 
 class Algebra(ABC):
     """Primitives. Callers see to it that shift counts are below the width, divisors not 0, and never INT_MIN / -1."""
