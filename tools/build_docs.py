@@ -126,6 +126,10 @@ never synchronise, so that they can be captured in CUDA graphs; fake and CPU imp
 tests. Rows may be any distance apart, and there may be none. On sm_90 and later they are launched with programmatic
 dependent launch; `PORTER_PDL=0` turns that off, `PORTER_DISABLE=NAME` (or `all`) runs torch's operators instead.
 
+A tensor that is written may share no memory with another one (ValueError), unless the operation says that it may be
+that very one. Parts of one packed tensor are apart where their rows, and heads, are at equal distances; tensors that
+interleave at different distances are refused, even if no element of theirs is the same.
+
 A kernel is compiled for its static choices (types, row length, alignment, threads) when it is first needed, in about
 half a second, and kept in porter's cache. `porter build` fills the cache ahead of time, for an image of a service, say:
 there the folder that `PORTER_CACHE` names may be read-only. `porter.corpus.warm_up(list)` takes the same list,

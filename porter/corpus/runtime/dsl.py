@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from porter.corpus.runtime.cubin import read_cubin
+from porter.corpus.runtime.overlap_check import Pair, checking
 
 _LOCK = threading.RLock()
 # CuTeDSL puts "cutlass" into names of kernels, and ptxas decides otherwise where it finds that word. Seen in the SASS
@@ -52,11 +53,14 @@ def dsl_version() -> str:
     return importlib.metadata.version("nvidia-cutlass-dsl")
 
 
-def build(folder: Path, launch: Any, args: Callable[[], Sequence[Any]], arch: str, flavour: str) -> None:
+def build(
+    folder: Path, launch: Any, args: Callable[[], Sequence[Any]], arch: str, flavour: str, pairs: Sequence[Pair] = ()
+) -> None:  # fmt: skip
     """Compile `launch` for `arch` and write kernel.ptx, kernel.cubin, meta.json and, for "ffi", kernel.o into `folder`.
 
     `args()` makes the compile-time arguments. What the DSL raises for a wrong program is passed on, with the PTX as its
-    attribute `ptx` if the compile got that far.
+    attribute `ptx` if the compile got that far. The exported function raises ValueError where `pairs` of
+    arguments overlap; meta.json says whether it does.
     """
     cute = importlib.import_module("cutlass.cute")
     with _LOCK, tempfile.TemporaryDirectory(prefix="porter-dump-") as dumps, warnings.catch_warnings():
@@ -69,7 +73,7 @@ def build(folder: Path, launch: Any, args: Callable[[], Sequence[Any]], arch: st
         if flavour == "ffi":
             options.append("--enable-tvm-ffi")
         try:
-            with _named(NAME_PREFIX):
+            with _named(NAME_PREFIX), checking(pairs if flavour == "ffi" else ()) as checked:
                 compiled = cute.compile(launch, *args(), options=shlex.join(options))
         except Exception as error:
             # When ptxas rejects the code, its PTX is in the dump folder already; ptxas names lines of it.
@@ -85,7 +89,7 @@ def build(folder: Path, launch: Any, args: Callable[[], Sequence[Any]], arch: st
         resources = {name: asdict(r) for name, r in _resources(cubin, notes).items()}
         (folder / "kernel.ptx").write_text(ptx)
         (folder / "kernel.cubin").write_bytes(cubin)
-        meta = {"schema": 1, "arch": arch, "entries": entries, "resources": resources}
+        meta = {"schema": 1, "arch": arch, "entries": entries, "resources": resources, "checked": len(pairs) in checked}
         (folder / "meta.json").write_text(json.dumps(meta))
         if flavour == "ffi":
             compiled.export_to_c(str(folder / "kernel.o"), function_name=FUNCTION)

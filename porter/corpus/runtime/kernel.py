@@ -100,6 +100,11 @@ class Compiled:
         """The object file with the launch function (flavour "ffi" only)."""
         return self.folder / "kernel.o"
 
+    @property
+    def checks_overlap(self) -> bool:
+        """Whether the launch function refuses arguments that overlap (see porter.corpus.runtime.overlap)."""
+        return bool(self._meta.get("checked"))
+
     def load(self) -> Callable[..., None]:
         """The launch function: parameters, grid x y z, block x y z, shared memory bytes, stream, all as numbers."""
         if not self.object_path.is_file():

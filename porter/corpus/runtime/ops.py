@@ -12,10 +12,11 @@ import importlib
 import inspect
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from porter.corpus.library import add_old_names
+from porter.corpus.runtime import overlap
 from porter.corpus.runtime.device import Device, device_of, one_kind_of_device
 from porter.corpus.runtime.specialisation import Specialisation, loaded
 
@@ -42,13 +43,17 @@ class Op:
     kernels for badly aligned tensors, which would take well aligned ones too.
     """
 
-    def __init__(self, schema: str, plan: Callable[..., Plan], key: str, fallback: Launcher):
+    def __init__(
+        self, schema: str, plan: Callable[..., Plan], key: str, fallback: Launcher, in_place: Sequence[str] = ()
+    ):  # fmt: skip
         self.name = schema.partition("(")[0]
         self.schema = schema
         self.plan = plan
         self.key = key
         self.fallback = fallback
         self.signature = _signature(schema)
+        self.written = _written(schema)
+        self.in_place = tuple(in_place)
         self._tensors = [i for i, p in enumerate(self.signature.parameters.values()) if "Tensor" in p.annotation]
         self.fast: dict[Any, Launcher] = {}
         self.by_shape: dict[Any, Launcher] = {}
@@ -69,6 +74,7 @@ class Op:
         if _fake(args):
             getattr(_torch().ops.porter, self.name)(*args)
             return
+        self.refuse_overlap(args)
         launcher, cacheable = self._lookup(args)
         if key in self.fast:  # it refused
             if launcher is not self.fallback:  # which is so slow, on the CPU say, that the others need not pay for it
@@ -76,6 +82,19 @@ class Op:
         elif cacheable:
             _bounded(self.fast)[key] = launcher
         launcher(*args)
+
+    def refuse_overlap(self, args: tuple[Any, ...]) -> None:
+        """Raise ValueError if a tensor that the op writes shares memory with another one (see runtime.overlap).
+
+        Launch functions find that out for themselves; here it gets its message, and fallbacks are kept from it.
+        """
+        overlap.refuse(self.name, list(zip(self.signature.parameters, args, strict=True)), self.written, self.in_place)
+
+    def on_cpu(self, *args: Any, **kwargs: Any) -> None:
+        """The op on the CPU: its fallback."""
+        bound = self.bind(args, kwargs)
+        self.refuse_overlap(bound)
+        self.fallback(*bound)
 
     def clear(self) -> None:
         """Empty the tables, so that the next calls plan anew (after a change of the environment or of the tuning)."""
@@ -98,11 +117,19 @@ class Op:
         except _REFUSALS:
             if launcher == self._call_exact:
                 raise
+        self.refuse_overlap(args)
         self.by_shape[key] = self._call_exact
         self._call_exact(*args)
 
     def _call_exact(self, *args: Any) -> None:
-        self._lookup(args)[0](*args)
+        launcher = self._lookup(args)[0]
+        if launcher is self.fallback:
+            self.refuse_overlap(args)
+        try:
+            launcher(*args)
+        except ValueError:
+            self.refuse_overlap(args)
+            raise
 
     def _lookup(self, args: tuple[Any, ...]) -> tuple[Launcher, bool]:
         """The launcher of exactly these arguments, and whether `fast` and `by_shape` may hold it."""
@@ -144,17 +171,21 @@ class Op:
         return plan[0] if plan else None
 
 
-def op(schema: str, *, key: str, fallback: Launcher) -> Callable[[Callable[..., Plan]], Any]:
+def op(
+    schema: str, *, key: str, fallback: Launcher, in_place: Sequence[str] = ()
+) -> Callable[[Callable[..., Plan]], Any]:  # fmt: skip
     """Declare an op. `schema` is torch's (`"rms_norm(Tensor(a!) result, Tensor input, ...) -> ()"`).
 
     The decorated function is the plan: of a Device and the op's arguments, it checks them (ValueError), chooses the
     specialisation and returns it with what makes a launcher of its launch function. It keeps none of the tensors.
     `key`: a Python expression of the op's arguments, all that the plan depends on except what the compiled function
     checks (see Op). `fallback` does the same with torch's own operators, on any device.
+    Tensors that the schema marks as written share no memory with others, except that the first of them may be exactly
+    one of those named by `in_place`; the kernel's `arguments()` say the same of its own (`written`).
     """
 
     def declare(plan: Callable[..., Plan]) -> Any:
-        new = Op(schema, plan, key, fallback)
+        new = Op(schema, plan, key, fallback, in_place)
         OPS[new.name] = new
         _register(new, _function(new, plan, traced=False))
         return _function(new, plan, traced=True)
@@ -277,6 +308,14 @@ def _signature(schema: str) -> inspect.Signature:
     ])  # fmt: skip
 
 
+def _written(schema: str) -> tuple[str, ...]:
+    """The arguments that a torch schema marks as written."""
+    import torch
+
+    parsed = torch._C.parse_schema(schema).arguments
+    return tuple(a.name for a in parsed if a.alias_info is not None and a.alias_info.is_write)
+
+
 def _torch() -> Any:
     return importlib.import_module("torch")
 
@@ -294,7 +333,7 @@ def _register(new: Op, launch: Callable[..., None]) -> None:
             importlib.import_module("tvm_ffi")  # takes 20 ms, which would be half of a process's first launch
     _LIBRARY.define(new.schema)
     _LIBRARY.impl(new.name, launch, "CUDA")
-    _LIBRARY.impl(new.name, new.fallback, "CPU")
+    _LIBRARY.impl(new.name, new.on_cpu, "CPU")
     torch.library.register_fake(f"porter::{new.name}", lambda *args, **kwargs: None, lib=_LIBRARY)
 
 

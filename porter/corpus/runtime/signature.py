@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from porter.corpus.runtime.dtypes import cutlass_type, dtype
@@ -17,6 +17,8 @@ class Tensor:
     `shape`: constants, and names for what is known at the launch only; one name is one number in all arguments.
     `stride`: elements; None for a number known at the launch, which is then a multiple of `multiple` elements.
     `align`: bytes that the address is a multiple of.
+    `written`: whether the kernel writes to it. Launch functions refuse such a tensor if it shares memory with another
+    one, unless both are exactly the same and the number of the other argument is in `in_place`.
     """
 
     dtype: str
@@ -24,6 +26,8 @@ class Tensor:
     stride: tuple[int | None, ...]
     align: int
     multiple: int = 1
+    written: bool = False
+    in_place: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,11 @@ class Scalar:
 
 
 Argument = Tensor | Scalar | None
+
+
+def written(tensor: Tensor, *in_place: int) -> Tensor:
+    """The tensor as one that the kernel writes to, which may also be exactly one of the arguments `in_place`."""
+    return replace(tensor, written=True, in_place=in_place)
 
 
 def rows_of(scalar: str, rows: str, length: int, align: int, inner: int = 1) -> Tensor:

@@ -11,6 +11,8 @@ from typing import Any
 from porter.corpus.runtime import dsl
 from porter.corpus.runtime.cache import ArtifactCache, digest
 from porter.corpus.runtime.kernel import Compiled
+from porter.corpus.runtime.overlap import checked_launch
+from porter.corpus.runtime.overlap_check import pairs_of
 from porter.corpus.runtime.signature import Argument, compile_arguments
 
 _CACHE = ArtifactCache("corpus", shipped=True)
@@ -51,7 +53,7 @@ def compiled(kernel: Specialisation, arch: str, flavour: str = "ffi") -> Compile
     """
 
     def write(folder: Path) -> None:
-        dsl.build(folder, kernel, lambda: _arguments(kernel), arch, flavour)
+        dsl.build(folder, kernel, lambda: _arguments(kernel), arch, flavour, pairs_of(kernel.arguments()))
 
     return Compiled(_CACHE.get_or_build(cache_key(kernel, arch, flavour), write))
 
@@ -68,10 +70,11 @@ def cache_key(kernel: Specialisation, arch: str, flavour: str) -> str:
 def loaded(kernel: Specialisation, arch: str) -> Callable[..., None]:
     """The launch function: the kernel's arguments as torch tensors and numbers, then the number of blocks.
 
-    It checks dtypes, shapes, strides, alignment and devices (ValueError, TypeError), launches on torch's current stream
-    of the tensors' device, and does not synchronise.
+    It checks dtypes, shapes, strides, alignment, devices and overlaps (ValueError, TypeError), launches on torch's
+    current stream of the tensors' device, and does not synchronise.
     """
-    return compiled(kernel, arch).load()
+    made, pairs = compiled(kernel, arch), pairs_of(kernel.arguments())
+    return made.load() if made.checks_overlap or not pairs else checked_launch(made.load(), pairs)
 
 
 @cache

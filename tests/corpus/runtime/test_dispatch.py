@@ -116,13 +116,13 @@ def test_shapes_of_as_many_bytes_are_told_apart(launches, monkeypatch):
     calls = [(rows(32, 128),) * 2, (rows(1, 4096),) * 2, (rows(32, 128, torch.float16),) * 2]
     for _ in range(3):
         for out, x in calls:
-            corpus.rms_norm(out, x, x[0], EPS)
+            corpus.rms_norm(out, x, rows(1, x.shape[1], x.dtype)[0], EPS)
     op = ops.OPS["rms_norm"]
     kinds = [(kernel.dtype, kernel.rows.length, blocks) for kernel, blocks in launches]
     assert len(set(kinds)) == 3 and kinds == kinds[:3] * 3 and len(op.fast) == 1
     monkeypatch.setattr(ops.Op, "slow_path", lambda *_: pytest.fail("not by shapes"))
     monkeypatch.setattr(ops.Op, "_lookup", lambda *_: pytest.fail("not by shapes"))
-    corpus.rms_norm(*calls[1], calls[1][0][0], EPS)
+    corpus.rms_norm(*calls[1], rows(1, 4096)[0], EPS)
 
 
 def test_a_kernel_for_a_bad_place_is_not_used_for_good_ones(launches):

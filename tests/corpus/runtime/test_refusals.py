@@ -1,12 +1,11 @@
 """What the tables of ops rest on: compiled functions refuse arguments that they were not made for, before a launch.
 
-The real ones are called here with host memory that claims to be a GPU's. Without a driver, accepted arguments end in
-CUDA's error about that.
+The real ones are called here with host memory that claims to be a GPU's.
 """
 
 from __future__ import annotations
 
-import ctypes
+from itertools import combinations
 
 import pytest
 
@@ -15,46 +14,15 @@ pytest.importorskip("cutlass")
 pytest.importorskip("tvm_ffi")
 
 import torch
-import tvm_ffi
 
 from porter.corpus.ops.workloads import WORKLOADS
 from porter.corpus.runtime.device import Device
 from porter.corpus.runtime.ops import OPS
 from porter.corpus.runtime.specialisation import loaded
 from porter.corpus.tune import without_memory
+from tests.corpus.runtime.fake_gpu import launch
 
 pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU would be given host memory")
-DL_CUDA = 2
-_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-_pointer.restype, _pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-
-
-class _OnGpu:
-    """A CPU tensor whose DLPack capsule names device cuda:0."""
-
-    def __init__(self, t):
-        self.t = t
-
-    def __dlpack__(self, **_):
-        capsule = torch.utils.dlpack.to_dlpack(self.t)
-        device = _pointer(capsule, b"dltensor") + ctypes.sizeof(ctypes.c_void_p)  # behind the address of the data
-        ctypes.cast(device, ctypes.POINTER(ctypes.c_int32))[0] = DL_CUDA
-        return capsule
-
-    def __dlpack_device__(self):
-        return DL_CUDA, 0
-
-
-def launch(function, args):
-    """ "launched", or the text of what the function raised before."""
-    try:
-        function(*[tvm_ffi.from_dlpack(_OnGpu(a)) if torch.is_tensor(a) else a for a in args])
-    except RuntimeError as error:
-        assert "Cuda" in str(error)
-        return "launched"
-    except (ValueError, TypeError) as error:
-        return str(error)
-    raise AssertionError("no driver was missed")
 
 
 def others(t, declared):
@@ -91,3 +59,35 @@ def test_compiled_functions_refuse_other_arguments(name):
             wrong = list(others(a, declared))
         for what, other in wrong:
             assert launch(function, [*passed[:i], other, *passed[i + 1 :]]) != "launched", (i, what)
+    of_op = {n: a.data_ptr() for n, a in zip(op.signature.parameters, args, strict=True) if torch.is_tensor(a)}
+    of_kernel = {n: next((i for i, a in enumerate(passed) if torch.is_tensor(a) and a.data_ptr() == p), None)
+                 for n, p in of_op.items()}  # fmt: skip
+    for a, b in combinations(of_op, 2):
+        i, j = of_kernel[a], of_kernel[b]
+        if a in op.written or b in op.written:
+            assert i is not None and j is not None, (a, b)
+            refused = launch(function, overlapping(passed, i, j))
+            assert "overlap" in refused, (a, b, refused)
+            places = [list(op.signature.parameters).index(n) for n in (a, b)]
+            with pytest.raises(ValueError, match=f"{name}: {a} and {b} overlap"):
+                getattr(torch.ops.porter, name)(*overlapping(args, *places))
+        elif i is not None and j is not None:
+            assert "overlap" not in launch(function, overlapping(passed, i, j)), (a, b)
+    for b in op.in_place:
+        i, j = of_kernel[op.written[0]], of_kernel[b]
+        assert launch(function, [passed[j] if k == i else a for k, a in enumerate(passed)]) == "launched"
+
+
+def overlapping(args, first, second):
+    """The arguments with these two tensors in one piece of memory, the second 64 bytes (or an element) into the first
+    or, if that is no longer, at its start."""
+    a, b = args[first], args[second]
+    step = 64 if a.nbytes > 64 else 0
+    bytes_ = step + 2 * (a.untyped_storage().nbytes() + b.untyped_storage().nbytes()) + 128
+    base = torch.zeros(bytes_, dtype=torch.uint8)
+    start = -base.data_ptr() % 64
+    made = list(args)
+    for at, t, skip in ((first, a, 0), (second, b, step)):
+        whole = base[start + skip :][: t.untyped_storage().nbytes()].view(t.dtype)
+        made[at] = torch.as_strided(whole, t.shape, t.stride())
+    return made

@@ -10,7 +10,7 @@ from porter.corpus import lib
 from porter.corpus.lib.chunks import ChunkedRows
 from porter.corpus.runtime.dtypes import cutlass_type
 from porter.corpus.runtime.dtypes import dtype as scalar
-from porter.corpus.runtime.signature import rows_of
+from porter.corpus.runtime.signature import rows_of, written
 from porter.corpus.runtime.specialisation import Specialisation
 
 
@@ -51,7 +51,7 @@ class Gated(ChunkedRows, Specialisation):
 
     def arguments(self):
         wide = self.nbytes * (2 if self.interleaved else 1)
-        return rows_of(self.dtype, "T", self.d, self.nbytes), rows_of(self.dtype, "T", 2 * self.d, wide)
+        return written(rows_of(self.dtype, "T", self.d, self.nbytes)), rows_of(self.dtype, "T", 2 * self.d, wide)
 
     @cute.jit
     def __call__(

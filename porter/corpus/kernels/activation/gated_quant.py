@@ -10,7 +10,7 @@ from porter.corpus import lib
 from porter.corpus.lib.chunks import ChunkedRows
 from porter.corpus.runtime.dtypes import cutlass_type
 from porter.corpus.runtime.dtypes import dtype as scalar
-from porter.corpus.runtime.signature import Tensor, rows_of, vector
+from porter.corpus.runtime.signature import Tensor, rows_of, vector, written
 from porter.corpus.runtime.specialisation import Specialisation
 
 
@@ -47,8 +47,10 @@ class GatedQuant(ChunkedRows, Specialisation):
         codes = rows_of(self.codes, "T", self.d, min(self.out_align, self.vec))
         scales = vector("f32", 1, 4)
         if self.group:
-            scales = Tensor("f32", ("T", self.d // self.group), (1, None) if self.transposed else (None, 1), 4)
-        return codes, rows_of(self.dtype, "T", 2 * self.d, wide), scales, vector("f32", 1, 4) if self.bounded else None
+            strides = (1, None) if self.transposed else (None, 1)
+            scales = written(Tensor("f32", ("T", self.d // self.group), strides, 4))
+        bound = vector("f32", 1, 4) if self.bounded else None
+        return written(codes), rows_of(self.dtype, "T", 2 * self.d, wide), scales, bound
 
     @cute.jit
     def __call__(

@@ -10,7 +10,7 @@ from porter.corpus import lib
 from porter.corpus.lib.chunks import ChunkedRows
 from porter.corpus.runtime.dtypes import cutlass_type
 from porter.corpus.runtime.dtypes import dtype as scalar
-from porter.corpus.runtime.signature import rows_of
+from porter.corpus.runtime.signature import rows_of, written
 from porter.corpus.runtime.specialisation import Specialisation
 
 ACTIVATIONS = {
@@ -46,7 +46,7 @@ class Pointwise(ChunkedRows, Specialisation):
 
     def arguments(self):
         x = rows_of(self.dtype, "T", self.d, self.nbytes)
-        return x, x
+        return written(x, 1), x
 
     @cute.jit
     def __call__(

@@ -10,7 +10,7 @@ from porter.corpus import lib
 from porter.corpus.lib.chunks import ChunkedRows
 from porter.corpus.runtime.dtypes import cutlass_type
 from porter.corpus.runtime.dtypes import dtype as scalar
-from porter.corpus.runtime.signature import Scalar, rows_of, vector
+from porter.corpus.runtime.signature import Scalar, rows_of, vector, written
 from porter.corpus.runtime.specialisation import Specialisation
 
 
@@ -39,7 +39,7 @@ class Embedding(ChunkedRows, Specialisation):
 
     def arguments(self):
         out, table = (rows_of(self.dtype, rows, self.d, self.nbytes) for rows in ("T", "V"))
-        return out, vector(self.index, "T", scalar(self.index).bytes), table, Scalar("i64"), Scalar("i64")
+        return written(out), vector(self.index, "T", scalar(self.index).bytes), table, Scalar("i64"), Scalar("i64")
 
     @cute.jit
     def __call__(

@@ -10,7 +10,7 @@ from porter.corpus import lib
 from porter.corpus.lib.rows import Rows
 from porter.corpus.runtime.dtypes import cutlass_type
 from porter.corpus.runtime.dtypes import dtype as scalar
-from porter.corpus.runtime.signature import Scalar, rows_of, vector
+from porter.corpus.runtime.signature import Scalar, rows_of, vector, written
 from porter.corpus.runtime.specialisation import Specialisation
 
 
@@ -37,7 +37,7 @@ class LayerNorm(Specialisation):
             name and vector(name, self.rows.length, self.rows.vec * scalar(name).bytes)
             for name in (self.weight, self.bias)
         )
-        return x, x, w, b, Scalar("f32")
+        return written(x, 1), x, w, b, Scalar("f32")
 
     @cute.jit
     def __call__(

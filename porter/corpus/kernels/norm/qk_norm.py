@@ -11,7 +11,7 @@ from porter.corpus.lib.norms import inverse_rms, weighted
 from porter.corpus.lib.rows import Rows
 from porter.corpus.runtime.dtypes import cutlass_type
 from porter.corpus.runtime.dtypes import dtype as scalar
-from porter.corpus.runtime.signature import Scalar, rows_of, vector
+from porter.corpus.runtime.signature import Scalar, rows_of, vector, written
 from porter.corpus.runtime.specialisation import Specialisation
 
 
@@ -48,7 +48,7 @@ class QkNorm(Specialisation):
         q = rows_of(self.dtype, "T", self.rows.length, align, self.q_heads)
         k = rows_of(self.dtype, "T", self.rows.length, align, self.k_heads)
         w = vector(self.weight, self.rows.length, self.rows.vec * scalar(self.weight).bytes)
-        return q, k, w, w, Scalar("f32")
+        return written(q), written(k), w, w, Scalar("f32")
 
     @cute.jit
     def __call__(

@@ -11,7 +11,7 @@ from porter.corpus.lib.norms import inverse_rms
 from porter.corpus.lib.rows import Rows
 from porter.corpus.runtime.dtypes import cutlass_type
 from porter.corpus.runtime.dtypes import dtype as scalar
-from porter.corpus.runtime.signature import Scalar, Tensor, rows_of, vector
+from porter.corpus.runtime.signature import Scalar, Tensor, rows_of, vector, written
 from porter.corpus.runtime.specialisation import Specialisation
 
 
@@ -53,7 +53,7 @@ class QkNormRope(Specialisation):
         qkv = rows_of(self.dtype, "T", heads * self.rows.length, align)
         w = vector(self.dtype, self.rows.length, align)
         table = Tensor(self.cache, ("P", self.rot), (self.rot, 1), scalar(self.cache).bytes)
-        return qkv, w, w, table, vector("i64", "T", 8), Scalar("f32")
+        return written(qkv), w, w, table, vector("i64", "T", 8), Scalar("f32")
 
     @cute.jit
     def __call__(

@@ -11,7 +11,7 @@ from porter.corpus.lib.norms import inverse_rms, weighted
 from porter.corpus.lib.rows import Rows
 from porter.corpus.runtime.dtypes import cutlass_type
 from porter.corpus.runtime.dtypes import dtype as scalar
-from porter.corpus.runtime.signature import Scalar, rows_of, vector
+from porter.corpus.runtime.signature import Scalar, rows_of, vector, written
 from porter.corpus.runtime.specialisation import Specialisation
 
 
@@ -47,7 +47,7 @@ class RmsNorm(Specialisation):
         align = self.rows.vec * scalar(self.dtype).bytes
         x = rows_of(self.dtype, "T", self.rows.length, align, self.inner)
         w = self.weight and vector(self.weight, self.rows.length, self.rows.vec * scalar(self.weight).bytes)
-        return x, x, w, Scalar("f32")
+        return written(x, 1), x, w, Scalar("f32")
 
     @cute.jit
     def __call__(

@@ -12,7 +12,7 @@ from porter.corpus.lib.quantisation.block_scales import BlockScales
 from porter.corpus.lib.rows import Rows
 from porter.corpus.runtime.dtypes import cutlass_type
 from porter.corpus.runtime.dtypes import dtype as scalar
-from porter.corpus.runtime.signature import Scalar, Tensor, rows_of, vector
+from porter.corpus.runtime.signature import Scalar, Tensor, rows_of, vector, written
 from porter.corpus.runtime.specialisation import Specialisation
 
 
@@ -45,7 +45,8 @@ class RmsNormBlockScaled(Specialisation):
         q = rows_of(held, "T", scales.code_bytes(rows.length), width)
         w = vector(self.weight, rows.length, rows.vec * scalar(self.weight).bytes)
         given = vector("f32", 1, 4) if scales.scales == "e4m3" else None
-        return q, x, x if self.residual else None, w, Tensor(*scales.argument()), given, Scalar("f32")
+        sums = written(x) if self.residual else None
+        return written(q), x, sums, w, written(Tensor(*scales.argument())), given, Scalar("f32")
 
     @cute.jit
     def __call__(

@@ -11,7 +11,7 @@ from porter.corpus.lib.norms import add_residual, inverse_rms, weighted
 from porter.corpus.lib.rows import Rows
 from porter.corpus.runtime.dtypes import cutlass_type
 from porter.corpus.runtime.dtypes import dtype as scalar
-from porter.corpus.runtime.signature import Scalar, Tensor, rows_of, vector
+from porter.corpus.runtime.signature import Scalar, Tensor, rows_of, vector, written
 from porter.corpus.runtime.specialisation import Specialisation
 
 
@@ -45,7 +45,7 @@ class RmsNormPerToken(Specialisation):
         w = vector(self.weight, self.rows.length, self.rows.vec * scalar(self.weight).bytes)
         scales = Tensor("f32", ("T", 1), (None, 1), 4)
         bound = vector("f32", 1, 4) if self.bounded else None
-        return q, x, x if self.residual else None, w, scales, bound, Scalar("f32")
+        return written(q), x, written(x) if self.residual else None, w, written(scales), bound, Scalar("f32")
 
     @cute.jit
     def __call__(

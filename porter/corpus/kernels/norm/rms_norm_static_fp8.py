@@ -11,7 +11,7 @@ from porter.corpus.lib.norms import add_residual, inverse_rms, weighted
 from porter.corpus.lib.rows import Rows
 from porter.corpus.runtime.dtypes import cutlass_type
 from porter.corpus.runtime.dtypes import dtype as scalar
-from porter.corpus.runtime.signature import Scalar, rows_of, vector
+from porter.corpus.runtime.signature import Scalar, rows_of, vector, written
 from porter.corpus.runtime.specialisation import Specialisation
 
 
@@ -43,7 +43,7 @@ class RmsNormStaticFp8(Specialisation):
         x = rows_of(self.dtype, "T", self.rows.length, self.rows.vec * scalar(self.dtype).bytes)
         q = rows_of(self.codes, "T", self.rows.length, self.rows.vec)
         w = vector(self.weight, self.rows.length, self.rows.vec * scalar(self.weight).bytes)
-        return q, x, x if self.residual else None, w, vector("f32", 1, 4), Scalar("f32")
+        return written(q), x, written(x) if self.residual else None, w, vector("f32", 1, 4), Scalar("f32")
 
     @cute.jit
     def __call__(

@@ -11,7 +11,7 @@ from porter.corpus.lib.chunks import ChunkedRows
 from porter.corpus.lib.quantisation.block_scales import BlockScales
 from porter.corpus.runtime.dtypes import cutlass_type
 from porter.corpus.runtime.dtypes import dtype as scalar
-from porter.corpus.runtime.signature import Tensor, rows_of, vector
+from porter.corpus.runtime.signature import Tensor, rows_of, vector, written
 from porter.corpus.runtime.specialisation import Specialisation
 
 
@@ -42,7 +42,7 @@ class BlockDequantised(ChunkedRows, Specialisation):
         codes = rows_of(held, "T", scales.code_bytes(scales.length), min(self.align, code_bytes))
         given = vector("f32", 1, 4) if scales.scales == "e4m3" else None
         out = rows_of(self.dtype, "T", self.d, min(self.out_align, self.vec * size))
-        return out, codes, Tensor(*scales.argument()), given
+        return written(out), codes, Tensor(*scales.argument()), given
 
     @cute.jit
     def __call__(

@@ -9,7 +9,7 @@ from cutlass import Int32, Uint8, Uint32
 from porter.corpus import lib
 from porter.corpus.lib.chunks import ChunkedRows
 from porter.corpus.lib.quantisation.block_scales import BlockScales
-from porter.corpus.runtime.signature import Tensor
+from porter.corpus.runtime.signature import Tensor, written
 from porter.corpus.runtime.specialisation import Specialisation
 
 
@@ -35,7 +35,8 @@ class BlockLayout(ChunkedRows, Specialisation):
         return self.scales.columns
 
     def arguments(self):
-        return Tensor("u8", ("T", self.columns), (self.columns, 1), 1), Tensor(*self.scales.argument())
+        rows, tiles = Tensor("u8", ("T", self.columns), (self.columns, 1), 1), Tensor(*self.scales.argument())
+        return (written(rows), tiles) if self.back else (rows, written(tiles))
 
     @cute.jit
     def __call__(

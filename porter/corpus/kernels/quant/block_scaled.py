@@ -11,7 +11,7 @@ from porter.corpus.lib.chunks import ChunkedRows
 from porter.corpus.lib.quantisation.block_scales import BlockScales
 from porter.corpus.runtime.dtypes import cutlass_type
 from porter.corpus.runtime.dtypes import dtype as scalar
-from porter.corpus.runtime.signature import Tensor, rows_of, vector
+from porter.corpus.runtime.signature import Tensor, rows_of, vector, written
 from porter.corpus.runtime.specialisation import Specialisation
 
 
@@ -57,7 +57,8 @@ class BlockScaled(ChunkedRows, Specialisation):
         held = "u8" if self.scales.codes == "e2m1" else "e4m3"
         codes = rows_of(held, "T", self.scales.code_bytes(self.scales.length), min(self.out_align, code_bytes))
         given = vector("f32", 1, 4) if self.scales.scales == "e4m3" else None
-        return codes, rows_of(self.dtype, "T", self.parts * self.d, wide), Tensor(*self.scales.argument()), given
+        x = rows_of(self.dtype, "T", self.parts * self.d, wide)
+        return written(codes), x, written(Tensor(*self.scales.argument())), given
 
     @cute.jit
     def __call__(

@@ -9,7 +9,7 @@ from cutlass import Float32, Int32, Uint32
 from porter.corpus import lib
 from porter.corpus.runtime.dtypes import cutlass_type
 from porter.corpus.runtime.dtypes import dtype as scalar
-from porter.corpus.runtime.signature import rows_of, vector
+from porter.corpus.runtime.signature import rows_of, vector, written
 from porter.corpus.runtime.specialisation import Specialisation
 
 
@@ -62,7 +62,7 @@ class PerTensor(Specialisation):
     def arguments(self):
         wide = min(self.align, self.vec * scalar(self.dtype).bytes)
         q = rows_of("e4m3", "T", self.d, min(self.out_align, self.vec))
-        return q, rows_of(self.dtype, "T", self.d, wide), vector("f32", 1, 4)
+        return written(q), rows_of(self.dtype, "T", self.d, wide), written(vector("f32", 1, 4))
 
     @cute.jit
     def __call__(

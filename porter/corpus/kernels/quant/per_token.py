@@ -9,7 +9,7 @@ from cutlass import Float32, Int32
 from porter.corpus import lib
 from porter.corpus.lib.rows import Rows
 from porter.corpus.runtime.dtypes import dtype as scalar
-from porter.corpus.runtime.signature import Tensor, rows_of, vector
+from porter.corpus.runtime.signature import Tensor, rows_of, vector, written
 from porter.corpus.runtime.specialisation import Specialisation
 
 _LARGEST = 3.4028234663852886e38
@@ -40,8 +40,9 @@ class PerToken(Specialisation):
     def arguments(self):
         x = rows_of(self.dtype, "T", self.rows.length, self.rows.vec * scalar(self.dtype).bytes)
         q = rows_of(self.codes, "T", self.rows.length, self.rows.vec)
-        zeros = Tensor("i32", ("T", 1), (None, 1), 4) if self.shifted else None
-        return q, x, Tensor("f32", ("T", 1), (None, 1), 4), zeros, vector("f32", 1, 4) if self.bounded else None
+        zeros = written(Tensor("i32", ("T", 1), (None, 1), 4)) if self.shifted else None
+        scales = written(Tensor("f32", ("T", 1), (None, 1), 4))
+        return written(q), x, scales, zeros, vector("f32", 1, 4) if self.bounded else None
 
     @cute.jit
     def __call__(

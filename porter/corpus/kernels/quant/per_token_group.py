@@ -10,7 +10,7 @@ from porter.corpus import lib
 from porter.corpus.lib.chunks import ChunkedRows
 from porter.corpus.runtime.dtypes import cutlass_type
 from porter.corpus.runtime.dtypes import dtype as scalar
-from porter.corpus.runtime.signature import Scalar, Tensor, rows_of
+from porter.corpus.runtime.signature import Scalar, Tensor, rows_of, written
 from porter.corpus.runtime.specialisation import Specialisation
 
 
@@ -59,7 +59,8 @@ class PerTokenGroup(ChunkedRows, Specialisation):
             scales = Tensor("i32", ("T", words), (1, None), 4, 4 if words > 1 else 1)
         else:
             scales = Tensor("f32", ("T", self.groups), (1, None) if self.scales == "columns" else (None, 1), 4)
-        return rows_of(self.dtype, "T", self.d, wide), q, scales, Scalar("f32"), Scalar("f32"), Scalar("f32")
+        x = rows_of(self.dtype, "T", self.d, wide)
+        return x, written(q), written(scales), Scalar("f32"), Scalar("f32"), Scalar("f32")
 
     @cute.jit
     def __call__(

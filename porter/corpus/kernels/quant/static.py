@@ -11,7 +11,7 @@ from porter.corpus import lib
 from porter.corpus.lib.chunks import ChunkedRows
 from porter.corpus.runtime.dtypes import cutlass_type
 from porter.corpus.runtime.dtypes import dtype as scalar
-from porter.corpus.runtime.signature import Tensor, rows_of, vector
+from porter.corpus.runtime.signature import Tensor, rows_of, vector, written
 from porter.corpus.runtime.specialisation import Specialisation
 
 _EASY = (2.0**-100, 2.0**125)  # scales that `quotients` divides by
@@ -61,7 +61,7 @@ class StaticQuant(ChunkedRows, Specialisation):
             scales = Tensor("f32", (down, self.d), (None, 1), 16, 4)
         else:
             scales = Tensor("f32", (down, self.d // self.across), (None, None), 4)
-        return q, rows_of(self.dtype, "T", self.d, wide), scales, vector("i32", 1, 4) if self.shifted else None
+        return written(q), rows_of(self.dtype, "T", self.d, wide), scales, vector("i32", 1, 4) if self.shifted else None
 
     @cute.jit
     def __call__(

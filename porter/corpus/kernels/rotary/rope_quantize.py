@@ -7,7 +7,7 @@ from cutlass import Float32, Int32
 
 from porter.corpus.kernels.rotary.rotary_fp8 import RotaryFp8
 from porter.corpus.runtime.dtypes import dtype as scalar
-from porter.corpus.runtime.signature import Scalar, Tensor
+from porter.corpus.runtime.signature import Scalar, written
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ class RopeQuantize(RotaryFp8):
         q_out, key_out, positions, query, key, table, *_ = super().arguments()
         like, align = self.others, min(self.nope_align, self.rest * scalar(self.dtype).bytes)
         out = min(self.nope_out_align, self.rest)
-        parts = [like.heads_of("e4m3", self.q_heads, self.qno_stride, out),
-                 like.heads_of("e4m3", self.k_heads, self.kno_stride, out),
+        parts = [written(like.heads_of("e4m3", self.q_heads, self.qno_stride, out)),
+                 written(like.heads_of("e4m3", self.k_heads, self.kno_stride, out)),
                  like.heads_of(self.dtype, self.q_heads, self.qn_stride, align),
                  like.heads_of(self.dtype, self.k_heads, self.kn_stride, align)]  # fmt: skip
         if self.one_key:
@@ -99,4 +99,4 @@ class RopeQuantize(RotaryFp8):
 
 def _of_one_head(t):
     """(T, length) of a declared (T, 1, length)."""
-    return Tensor(t.dtype, (t.shape[0], t.shape[2]), (t.stride[0], t.stride[2]), t.align, t.multiple)
+    return replace(t, shape=(t.shape[0], t.shape[2]), stride=(t.stride[0], t.stride[2]))

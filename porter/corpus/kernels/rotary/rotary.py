@@ -10,7 +10,7 @@ from porter.corpus import lib
 from porter.corpus.kernels.rotary.heads import TurningHeads
 from porter.corpus.runtime.dtypes import cutlass_type
 from porter.corpus.runtime.dtypes import dtype as scalar
-from porter.corpus.runtime.signature import Tensor, vector
+from porter.corpus.runtime.signature import Tensor, vector, written
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,9 @@ class Rotary(TurningHeads):
         def heads(count, stride):
             return self.heads_of(self.dtype, count, stride, align)
 
-        key = heads(self.k_heads, self.k_stride) if self.k_heads else None
+        key = written(heads(self.k_heads, self.k_stride)) if self.k_heads else None
         table = Tensor(self.cache, ("P", self.rot), (self.rot, 1), self.table_align)
-        return vector("i64", "T", 8), heads(self.q_heads, self.q_stride), key, table
+        return vector("i64", "T", 8), written(heads(self.q_heads, self.q_stride)), key, table
 
     @cute.jit
     def __call__(

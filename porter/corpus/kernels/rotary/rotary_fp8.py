@@ -10,7 +10,7 @@ from porter.corpus import lib
 from porter.corpus.kernels.rotary.rotary import Rotary
 from porter.corpus.runtime.dtypes import cutlass_type
 from porter.corpus.runtime.dtypes import dtype as scalar
-from porter.corpus.runtime.signature import Scalar
+from porter.corpus.runtime.signature import Scalar, written
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,10 @@ class RotaryFp8(Rotary):
 
     def arguments(self):
         positions, query, key, table = super().arguments()
+        query, key = (t and replace(t, written=False) for t in (query, key))
 
         def codes(count, stride):
-            return self.heads_of("e4m3", count, stride, self.out_align)
+            return written(self.heads_of("e4m3", count, stride, self.out_align))
 
         key_codes = codes(self.k_heads, self.ko_stride) if self.k_heads else None
         results = codes(self.q_heads, self.qo_stride), key_codes

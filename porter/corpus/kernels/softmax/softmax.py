@@ -11,7 +11,7 @@ from porter.corpus import lib
 from porter.corpus.lib.rows import Rows
 from porter.corpus.runtime.dtypes import cutlass_type
 from porter.corpus.runtime.dtypes import dtype as scalar
-from porter.corpus.runtime.signature import rows_of, vector
+from porter.corpus.runtime.signature import rows_of, vector, written
 from porter.corpus.runtime.specialisation import Specialisation
 
 LOG2E = 1.4426950408889634
@@ -53,7 +53,7 @@ class Softmax(Specialisation):
     def arguments(self):
         rows = self.rows
         x, y = (rows_of(t, "T", rows.length, rows.vec * scalar(t).bytes) for t in (self.dtype, self.out))
-        return y, x, vector("f32", "T", 4) if self.temperature else None
+        return written(y, 1), x, vector("f32", "T", 4) if self.temperature else None
 
     @cute.jit
     def __call__(

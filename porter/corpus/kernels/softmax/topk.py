@@ -10,7 +10,7 @@ from porter.corpus import lib
 from porter.corpus.lib.rows import Rows
 from porter.corpus.runtime.dtypes import cutlass_type
 from porter.corpus.runtime.dtypes import dtype as scalar
-from porter.corpus.runtime.signature import rows_of
+from porter.corpus.runtime.signature import rows_of, written
 from porter.corpus.runtime.specialisation import Specialisation
 
 LOG2E = 1.4426950408889634
@@ -38,7 +38,7 @@ class TopK(Specialisation):
     def arguments(self):
         x = rows_of(self.dtype, "T", self.rows.length, self.rows.vec * scalar(self.dtype).bytes)
         values, indices = (rows_of(t, "T", self.k, scalar(t).bytes) for t in (self.out, self.index))
-        return values, indices, x
+        return written(values), written(indices), x
 
     @cute.jit
     def __call__(

@@ -183,7 +183,12 @@ def _pointwise(device: Device, act: str, out: Any, input: Any) -> Plan:
     return kernel, bind
 
 
-@op("relu_squared(Tensor(a!) out, Tensor input) -> ()", key="input.nbytes", fallback=reference.relu_squared)
+@op(
+    "relu_squared(Tensor(a!) out, Tensor input) -> ()",
+    key="input.nbytes",
+    fallback=reference.relu_squared,
+    in_place=("input",),
+)
 def relu_squared(device: Device, out: Any, input: Any) -> Plan:
     """`out` = max(input, 0)^2 in float32, rounded once.
 
@@ -193,21 +198,36 @@ def relu_squared(device: Device, out: Any, input: Any) -> Plan:
     return _pointwise(device, "relu_squared", out, input)
 
 
-@op("gelu_new(Tensor(a!) out, Tensor input) -> ()", key="input.nbytes", fallback=reference.gelu_new)
+@op(
+    "gelu_new(Tensor(a!) out, Tensor input) -> ()",
+    key="input.nbytes",
+    fallback=reference.gelu_new,
+    in_place=("input",),
+)
 def gelu_new(device: Device, out: Any, input: Any) -> Plan:
     """`out` = x/2 * (1 + tanh(0.79788456 (x + 0.044715 x^3))), every step rounded to the dtype. Otherwise as
     `relu_squared`."""
     return _pointwise(device, "gelu_new", out, input)
 
 
-@op("gelu_fast(Tensor(a!) out, Tensor input) -> ()", key="input.nbytes", fallback=reference.gelu_fast)
+@op(
+    "gelu_fast(Tensor(a!) out, Tensor input) -> ()",
+    key="input.nbytes",
+    fallback=reference.gelu_fast,
+    in_place=("input",),
+)
 def gelu_fast(device: Device, out: Any, input: Any) -> Plan:
     """`out` = x/2 * (1 + tanh(0.79788456 x * (1 + 0.044715 x * x))), every step rounded to the dtype. Otherwise as
     `relu_squared`."""
     return _pointwise(device, "gelu_fast", out, input)
 
 
-@op("gelu_quick(Tensor(a!) out, Tensor input) -> ()", key="input.nbytes", fallback=reference.gelu_quick)
+@op(
+    "gelu_quick(Tensor(a!) out, Tensor input) -> ()",
+    key="input.nbytes",
+    fallback=reference.gelu_quick,
+    in_place=("input",),
+)
 def gelu_quick(device: Device, out: Any, input: Any) -> Plan:
     """`out` = x * sigmoid(1.702 x) in float32, rounded once. Otherwise as `relu_squared`."""
     return _pointwise(device, "gelu_quick", out, input)

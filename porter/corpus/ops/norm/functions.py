@@ -44,6 +44,7 @@ def weight_dtype(weight: Any, dtype: str, length: int) -> str | None:
     "str profile='vllm') -> ()",
     key=compact_key("input.nbytes", {"weight is None": False, "weight_bias": 0.0, "profile": "vllm"}),
     fallback=reference.rms_norm,
+    in_place=("input",),
 )  # fmt: skip
 def rms_norm(
     device: Device, result: Any, input: Any, weight: Any, epsilon: float, weight_bias: float, profile: str
@@ -139,6 +140,7 @@ def fused_add_rms_norm(
     "layer_norm(Tensor(a!) result, Tensor input, Tensor? weight, Tensor? bias, float epsilon) -> ()",
     key=compact_key("input.nbytes", {"weight is None": False, "bias is None": False}),
     fallback=reference.layer_norm,
+    in_place=("input",),
 )  # fmt: skip
 def layer_norm(device: Device, result: Any, input: Any, weight: Any, bias: Any, epsilon: float) -> Plan:
     """`result` = (input - mean) / sqrt(variance + epsilon) * weight + bias, over the last dimension.
@@ -174,6 +176,7 @@ def layer_norm(device: Device, result: Any, input: Any, weight: Any, bias: Any, 
     "bool norm_before_gate=True, str activation='silu') -> ()",
     key=compact_key("input.nbytes", {"norm_before_gate": True, "activation": "silu"}),
     fallback=reference.rms_norm_gated,
+    in_place=("input", "gate"),
 )  # fmt: skip
 def rms_norm_gated(
     device: Device, result: Any, input: Any, gate: Any, weight: Any, epsilon: float, norm_before_gate: bool,
@@ -181,8 +184,8 @@ def rms_norm_gated(
 ) -> Plan:  # fmt: skip
     """`result` = rms_norm(input) * act(gate), or rms_norm(input * act(gate)) when not `norm_before_gate`.
 
-    `gate` (..., H) like the input; `activation` "silu" (also "swish") or "sigmoid". Computed in float32, rounded once.
-    Raises ValueError for other arguments.
+    `gate` (..., H) like the input; `result` may be either of them itself; `activation` "silu" (also "swish") or
+    "sigmoid". Computed in float32, rounded once. Raises ValueError for other arguments.
     """
     from porter.corpus.kernels.norm.gated_rms_norm import GatedRmsNorm
     from porter.corpus.lib.rows import Rows
@@ -219,6 +222,7 @@ def rms_norm_gated(
     "rms_norm_silu(Tensor(a!) result, Tensor input, Tensor weight, float epsilon) -> ()",
     key="input.nbytes",
     fallback=reference.rms_norm_silu,
+    in_place=("input",),
 )
 def rms_norm_silu(device: Device, result: Any, input: Any, weight: Any, epsilon: float) -> Plan:
     """`result` = silu(rms_norm(input)), computed in float32 and rounded once. Operands as for rms_norm."""

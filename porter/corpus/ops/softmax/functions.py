@@ -20,6 +20,7 @@ _MOST_WORDS = 64  # registers that a thread may hold a row in
     "softmax(Tensor(a!) out, Tensor input, Tensor? temperature=None) -> ()",
     key=compact_key("input.nbytes", {"temperature is None": True}),
     fallback=reference.softmax,
+    in_place=("input",),
 )  # fmt: skip
 def softmax(device: Device, out: Any, input: Any, temperature: Any) -> Plan:
     """`out` = softmax(input / temperature) over the last dimension.
