@@ -10,6 +10,7 @@ from porter.corpus.lib.floats import *  # noqa: F403
 from porter.corpus.lib.half_math import *  # noqa: F403
 from porter.corpus.lib.inline import *  # noqa: F403
 from porter.corpus.lib.integers import *  # noqa: F403
+from porter.corpus.lib.libdevice import *  # noqa: F403
 from porter.corpus.lib.memory import *  # noqa: F403
 from porter.corpus.lib.ordered import *  # noqa: F403
 from porter.corpus.lib.packed import *  # noqa: F403

@@ -92,3 +92,9 @@ def hrsqrt(x):
 def hsqrt(x):
     """`hsqrt` (`sqrt.approx`)."""
     return type(x)(approximate("sqrt", x))
+
+
+def htanh_approx(x):
+    """`htanh_approx` (`tanh.approx.f16`, `tanh.approx.bf16`)."""
+    name = "bf16" if type(x) is BFloat16 else "f16"
+    return pure(f"tanh.approx.{name} $0, $1;", Uint16, x.bitcast(Uint16)).bitcast(type(x))

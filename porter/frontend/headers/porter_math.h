@@ -1,5 +1,6 @@
 // Math, fast-math, integer and conversion functions of the CUDA math API.
 #pragma once
+#include "porter_attributes.h"
 #include "porter_std.h"
 #include "porter_vector.h"
 #pragma clang force_cuda_host_device begin
@@ -23,16 +24,50 @@ PORTER_F3(fma)
 float fdividef(float, float);
 float ldexpf(float, int); double ldexp(double, int); float ldexp(float, int);
 float scalbnf(float, int); double scalbn(double, int); float scalbn(float, int);
-float frexpf(float, int*); double frexp(double, int*); float frexp(float, int*);
-float modff(float, float*); double modf(double, double*); float modf(float, float*);
+#define PORTER_LONG_TO_INT(n) ((n) > 2147483647L ? 2147483647 : (n) < -2147483647L ? -2147483647 : (int)(n))
+PORTER_BODY inline float scalblnf(float x, long n) { return scalbnf(x, PORTER_LONG_TO_INT(n)); }
+PORTER_BODY inline float scalbln(float x, long n) { return scalbnf(x, PORTER_LONG_TO_INT(n)); }
+PORTER_BODY inline double scalbln(double x, long n) { return scalbn(x, PORTER_LONG_TO_INT(n)); }
+#undef PORTER_LONG_TO_INT
+// The results of functions that store one: `name.first` and `name.second` are rows of porter's table.
+#define PORTER_STORES(R, name, T, A, a)                                                                              \
+  R __porter_##name##_first A; T __porter_##name##_second A;
+PORTER_STORES(float, frexpf, int, (float), x) PORTER_STORES(double, frexp, int, (double), x)
+PORTER_STORES(float, modff, float, (float), x) PORTER_STORES(double, modf, double, (double), x)
+PORTER_STORES(float, sincospif, float, (float), x) PORTER_STORES(double, sincospi, double, (double), x)
+PORTER_STORES(float, remquof, int, (float, float), x) PORTER_STORES(double, remquo, int, (double, double), x)
+#undef PORTER_STORES
+#define PORTER_STORE1(R, name, call, T)                                                                              \
+  PORTER_BODY inline R name(R x, T* p) { const R v = x; *p = __porter_##call##_second(v); return __porter_##call##_first(v); }
+PORTER_STORE1(float, frexpf, frexpf, int) PORTER_STORE1(double, frexp, frexp, int) PORTER_STORE1(float, frexp, frexpf, int)
+PORTER_STORE1(float, modff, modff, float) PORTER_STORE1(double, modf, modf, double) PORTER_STORE1(float, modf, modff, float)
+#undef PORTER_STORE1
+#define PORTER_STORE2(R, name, call)                                                                                 \
+  PORTER_BODY inline R name(R x, R y, int* p) { const R v = x, w = y; *p = __porter_##call##_second(v, w); return __porter_##call##_first(v, w); }
+PORTER_STORE2(float, remquof, remquof) PORTER_STORE2(double, remquo, remquo) PORTER_STORE2(float, remquo, remquof)
+#undef PORTER_STORE2
 void sincosf(float, float*, float*); void sincos(double, double*, double*); void sincos(float, float*, float*);
-void sincospif(float, float*, float*); void sincospi(double, double*, double*);
+PORTER_BODY inline void sincospif(float x, float* s, float* c) { const float v = x; *s = __porter_sincospif_first(v); *c = __porter_sincospif_second(v); }
+PORTER_BODY inline void sincospi(double x, double* s, double* c) { const double v = x; *s = __porter_sincospi_first(v); *c = __porter_sincospi_second(v); }
 int ilogbf(float); int ilogb(double);
 long lroundf(float); long lround(double); long lround(float); long lrintf(float); long lrint(double); long lrint(float);
 long long llroundf(float); long long llround(double); long long llrintf(float); long long llrint(double);
 float norm3df(float, float, float); float rnorm3df(float, float, float); float norm4df(float, float, float, float);
-bool isnan(float); bool isnan(double); bool isinf(float); bool isinf(double); bool isfinite(float); bool isfinite(double);
+float rnorm4df(float, float, float, float); double norm3d(double, double, double); double rnorm3d(double, double, double);
+double norm4d(double, double, double, double); double rnorm4d(double, double, double, double);
+float cyl_bessel_i0f(float); float cyl_bessel_i1f(float); double cyl_bessel_i0(double); double cyl_bessel_i1(double);
+float jnf(int, float); double jn(int, double); float ynf(int, float); double yn(int, double);
+long long llmin(long long, long long); long long llmax(long long, long long);
+unsigned long long ullmin(unsigned long long, unsigned long long); unsigned long long ullmax(unsigned long long, unsigned long long);
+double fdivide(double, double); bool isnan(float); bool isnan(double); bool isinf(float); bool isinf(double); bool isfinite(float); bool isfinite(double);
 bool signbit(float); bool signbit(double);
+PORTER_BODY inline int __isnanf(float x) { return isnan(x); } PORTER_BODY inline int __isnand(double x) { return isnan(x); }
+PORTER_BODY inline int __isinff(float x) { return isinf(x); } PORTER_BODY inline int __isinfd(double x) { return isinf(x); }
+PORTER_BODY inline int __isnan(double x) { return isnan(x); } PORTER_BODY inline int __isinf(double x) { return isinf(x); }
+PORTER_BODY inline int __finitef(float x) { return isfinite(x); } PORTER_BODY inline int __finite(double x) { return isfinite(x); }
+PORTER_BODY inline int __isfinitef(float x) { return isfinite(x); } PORTER_BODY inline int __isfinited(double x) { return isfinite(x); }
+PORTER_BODY inline int __signbitf(float x) { return signbit(x); } PORTER_BODY inline int __signbitd(double x) { return signbit(x); }
+PORTER_BODY inline int __signbit(double x) { return signbit(x); }
 template <class T> std::enable_if_t<__is_integral(T), bool> isnan(T);
 template <class T> std::enable_if_t<__is_integral(T), bool> isinf(T);
 constexpr int abs(int v) { return v < 0 ? -v : v; }
@@ -84,16 +119,6 @@ unsigned __funnelshift_l(unsigned, unsigned, unsigned); unsigned __funnelshift_r
 unsigned __funnelshift_lc(unsigned, unsigned, unsigned); unsigned __funnelshift_rc(unsigned, unsigned, unsigned);
 unsigned __fns(unsigned, unsigned, int);
 int __dp4a(int, int, int); unsigned __dp4a(unsigned, unsigned, unsigned); int __dp4a(char4, char4, int); int __dp2a_lo(int, int, int); int __dp2a_hi(int, int, int);
-#define PORTER_SIMD2(name) unsigned name##2(unsigned, unsigned); unsigned name##4(unsigned, unsigned);
-PORTER_SIMD2(__vadd) PORTER_SIMD2(__vsub) PORTER_SIMD2(__vaddss) PORTER_SIMD2(__vsubss) PORTER_SIMD2(__vaddus) PORTER_SIMD2(__vsubus)
-PORTER_SIMD2(__vmaxs) PORTER_SIMD2(__vmins) PORTER_SIMD2(__vmaxu) PORTER_SIMD2(__vminu) PORTER_SIMD2(__vcmpeq) PORTER_SIMD2(__vcmpne)
-PORTER_SIMD2(__vcmpgts) PORTER_SIMD2(__vcmpges) PORTER_SIMD2(__vcmpgtu) PORTER_SIMD2(__vcmpltu) PORTER_SIMD2(__vcmplts)
-PORTER_SIMD2(__vsetne) PORTER_SIMD2(__vsetgts) PORTER_SIMD2(__vsetges) PORTER_SIMD2(__vsetgeu) PORTER_SIMD2(__vsetlts) PORTER_SIMD2(__vsetltu) PORTER_SIMD2(__vsetles) PORTER_SIMD2(__vsetleu)
-PORTER_SIMD2(__vcmpgeu) PORTER_SIMD2(__vcmples) PORTER_SIMD2(__vcmpleu) PORTER_SIMD2(__vabsdiffs) PORTER_SIMD2(__vsads) PORTER_SIMD2(__vsadu) PORTER_SIMD2(__vavgs) PORTER_SIMD2(__vhaddu)
-PORTER_SIMD2(__vabsdiffu) PORTER_SIMD2(__vavgu) PORTER_SIMD2(__vsetgtu) PORTER_SIMD2(__vseteq)
-unsigned __vabs2(unsigned); unsigned __vabs4(unsigned); unsigned __vneg2(unsigned); unsigned __vneg4(unsigned);
-int __vimax3_s32(int, int, int); int __vimin3_s32(int, int, int); unsigned __vimax3_u32(unsigned, unsigned, unsigned);
-int __viaddmax_s32(int, int, int); int __viaddmin_s32(int, int, int); int __vimax_s32_relu(int, int);
 namespace std {
 #define PORTER_USING(name) using ::name; using ::name##f;
 PORTER_EACH_F1(PORTER_USING)

@@ -9,7 +9,10 @@ scalar type name ("f32", "i32", ...).
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+
+from porter.patterns.tables.libdevice import DTYPES, SIGNATURES
 
 HALF = ("f16", "bf16")
 FLOAT = ("f32",)
@@ -37,6 +40,44 @@ _ACCURATE = (  # of one argument; with an f behind it the float32 form
     "cos", "tan", "erf", "erfc", "floor", "ceil", "trunc", "round", "cbrt",
     "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "sqrt",
 )  # fmt: skip
+
+# Functions of libdevice that CUDA spells with two underscores in front.
+_INTRINSIC = re.compile(
+    r".*_(rn|rz|rd|ru)|double2(hi|lo)int|hiloint2double|brevll|u?mul64hi|u?r?hadd|u?sad"
+)  # fmt: skip
+
+
+def _libdevice() -> list[Row]:
+    """A row for every function of libdevice with one result, under CUDA's names: `erfinvf`, `erfinv` of either type."""
+    found = []
+    for name, signature in SIGNATURES.items():
+        result, taken, *out = signature.split()
+        if out:
+            stored = "".join(out)
+            kinds = stored if result == "v" else result + stored
+            types = ", ".join(DTYPES[k] for k in kinds)
+            arguments = "".join(f", {{{i}}}" for i in range(len(taken)))
+            pair = f'lib.libdevice_pair("{name}", ({types}){arguments})'
+            found += [Row(f"__porter_{name}_{part}", f"{pair}[{n}]") for n, part in enumerate(("first", "second"))]
+            continue
+        arguments = "".join(f", {{{i}}}" for i in range(len(taken)))
+        call = f'lib.libdevice("{name}", {DTYPES[result]}{arguments})'
+        if _INTRINSIC.fullmatch(name):
+            found.append(Row(f"__{name}", call, ("i32", "u32") if name == "hadd" else ()))
+            continue
+        overloaded = name[:-1] if name.endswith("f") and name[:-1] in SIGNATURES else ""
+        if overloaded and "f" in taken:
+            found.append(Row(overloaded, call, FLOAT if taken[0] == "f" else ()))
+        found.append(Row(name, call))
+    more = [
+        Row("fdivide", "({0} / {1})"),
+        Row("lroundf", 'lib.libdevice("llroundf", Int64, {0})'), Row("lround", 'lib.libdevice("llroundf", Int64, {0})', FLOAT),
+        Row("lround", 'lib.libdevice("llround", Int64, {0})'), Row("lrint", 'lib.libdevice("llrintf", Int64, {0})', FLOAT),
+        Row("lrint", 'lib.libdevice("llrint", Int64, {0})'), Row("__tanf", 'lib.libdevice("fast_tanf", Float32, {0})'),
+        Row("signbit", 'lib.libdevice("signbitd", Int32, {0}) != 0', ("f64",)),
+    ]  # fmt: skip
+    return [*more, *found]
+
 
 ROWS: list[Row] = [
     # ---- fast math
@@ -111,19 +152,14 @@ ROWS: list[Row] = [
         ("isinf", "lib.isinf({0})"),
         ("isfinite", "lib.isfinite({0})"),
         ("__isnanf", "lib.isnan({0})"),
-        ("signbit", "(lib.bits({0}, Int32) < 0)"),
+        ("signbit", "(lib.bits({0}, Int32) < 0)", {"when": FLOAT}),
         ("rintf", "lib.rint({0})"),
         ("nearbyintf", "lib.rint({0})"),
         ("rint", "lib.rint({0})", {"when": FLOAT}),
         ("nearbyint", "lib.rint({0})", {"when": FLOAT}),
         ("lrintf", 'lib.float_to_int({0}, Int64, "rni")'),
-        ("lroundf", "Int64(cute.math.round({0}))"),
         ("llrintf", 'lib.float_to_int({0}, Int64, "rni")'),
         ("roundevenf", "lib.rint({0})"),
-        ("fmodf", "cute.math.rem({0}, {1})"),
-        ("ldexpf", "({0} * cute.math.exp2(Float32({1})))"),
-        ("scalbnf", "({0} * cute.math.exp2(Float32({1})))"),
-        ("exp10f", "cute.math.pow(Float32(10.0), {0})"),
     ),
     # ---- conversions
     *[
@@ -171,6 +207,16 @@ ROWS: list[Row] = [
         for n in ("int", "uint", "short", "ushort", "ll", "ull")
         for h, t in (("half", "Float16"), ("bfloat16", "BFloat16"))
     ],
+    *[  # twice in one direction is once
+        Row(f"__{n}2{h}_{r}", f'lib.float_to_half(lib.int_to_float({i}, "{c}"), {t}, "{c}")')
+        for n, i in (
+            *((n, "{0}") for n in ("int", "uint", "ll", "ull")),
+            ("short", "Int32({0})"),
+            ("ushort", "Uint32({0})"),
+        )
+        for h, t in (("half", "Float16"), ("bfloat16", "BFloat16"))
+        for r, c in (("rz", "rz"), ("rd", "rm"), ("ru", "rp"))
+    ],
     *_rows(
         ("__double2half", "Float16({0})"),
         ("__double2bfloat16", "BFloat16({0})"),
@@ -211,6 +257,8 @@ ROWS: list[Row] = [
         ("hfloor", "{A}(cute.math.floor(Float32({0})))"),
         ("hceil", "{A}(cute.math.ceil(Float32({0})))"),
         ("hrint", "{A}(lib.rint(Float32({0})))"),
+        ("htrunc", "{A}(cute.math.trunc(Float32({0})))"),
+        ("htanh_approx", "lib.htanh_approx({0})"),
     ),
     # ---- integers and bits
     *_rows(
@@ -283,6 +331,8 @@ ROWS: list[Row] = [
         for s in ("", "_block", "_system")
     ],
     Row("atomicCAS", "lib.atomic_cas({0}, {1}, {2})", kinds="pvv", effect=True),
+    # ---- whatever no row above has
+    *_libdevice(),
 ]
 
 #: loads and stores with cache hints: the hint is dropped or kept by the emitter, the access is a plain one
@@ -312,6 +362,13 @@ COMPONENTWISE = {
     "h2tanh": "htanh",
     "h2floor": "hfloor",
     "h2ceil": "hceil",
+    "h2trunc": "htrunc",
+    "h2rint": "hrint",
+    "h2log2": "hlog2",
+    "h2log10": "hlog10",
+    "h2sin": "hsin",
+    "h2cos": "hcos",
+    "h2tanh_approx": "htanh_approx",
 }
 
 _INDEX: dict[str, list[Row]] = {}

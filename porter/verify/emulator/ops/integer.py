@@ -305,3 +305,32 @@ def dot(i: Instr) -> PureOp:
         return z
 
     return PureOp((acc,), (B32, B32, acc), fn)
+
+
+@pure("vabsdiff2", "vabsdiff4")
+def absolute_differences(i: Instr) -> PureOp:
+    """Of the halfwords or bytes of two words: in their lanes, or with `.add` their sum and a third operand."""
+    m = Mods(i)
+    td, ta, tb = m.type(), m.type(), m.type()
+    total = m.flag("add")
+    m.done()
+    if td.bits != 32 or ta.signed != tb.signed:
+        raise m.unsupported("lanes of two kinds")
+    width = 16 if i.base == "vabsdiff2" else 8
+
+    def fn(b: Algebra, x: V, y: V, z: V) -> V:
+        found = z if total else b.const(32, 0)
+        for k in range(32 // width):
+            up, down = b.const(32, 32 - width * (k + 1)), b.const(32, 32 - width)
+            shift = b.ashr if ta.signed else b.lshr
+            one, other = (shift(b.shl(v, up), down) for v in (x, y))
+            less = b.slt(one, other) if ta.signed else b.ult(one, other)
+            lane = b.select(less, b.sub(other, one), b.sub(one, other))
+            if total:
+                found = b.add(found, lane)
+            else:
+                lane = b.and_(lane, b.const(32, (1 << width) - 1))
+                found = b.or_(found, b.shl(lane, b.const(32, width * k)))
+        return found
+
+    return PureOp((td,), (B32, B32, B32), fn)
