@@ -130,6 +130,7 @@ CALLS = {
     "hlog10": lambda v: [Float32(lib.hlog10(T(v.x))) for T in HALVES],
     "hrcp": lambda v: [Float32(lib.hrcp(T(v.x))) for T in HALVES],
     "hrsqrt": lambda v: [Float32(lib.hrsqrt(T(v.x))) for T in HALVES],
+    "htanh_approx": lambda v: [Float32(lib.htanh_approx(T(v.x))) for T in HALVES],
     "hsqrt": lambda v: [Float32(lib.hsqrt(T(v.x))) for T in HALVES],
     "dynamic_int8_scale": lambda v: lib.dynamic_int8_scale(v.x),
     "int8_codes": lambda v: lib.int8_codes(v.eight, v.x),
