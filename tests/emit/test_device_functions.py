@@ -47,6 +47,7 @@ GROUPS = {
         )),
         *(Function(f"__v{n}", U, (U,)) for n in ("abs4", "absss2", "neg2", "negss4")),
         Function("__viaddmax_s16x2_relu", U, (U, U, U)), Function("__vimin3_u16x2", U, (U, U, U)),
+        Function("__byte_perm", U, (U, U, U)), Function("__hadd", I, (I, I)), Function("__uhadd", U, (U, U)),
         Function("__viaddmin_s32", I, (I, I, I)), Function("__vibmax_s16x2", U, (U, U, "bool*", "bool*")),
     ],
     "halves": [
@@ -58,7 +59,7 @@ GROUPS = {
         Function("__int2half_rd", H, (I,)), Function("__hisinf", I, (H,)),
         Function("__hsub_sat", B, (B, B)), Function("__hfma2_sat", B2, (B2, B2, B2)),
         Function("__hmin2_nan", B2, (B2, B2)),
-        Function("__hlt2", B2, (B2, B2)), Function("__bfloat162ushort_rn", "unsigned short", (B,)),
+        Function("htanh", B, (B,)), Function("htanh", H, (H,)), Function("__hlt2", B2, (B2, B2)), Function("__bfloat162ushort_rn", "unsigned short", (B,)),
         Function("__ll2bfloat16_ru", B, ("long long",)), Function("__highs2bfloat162", B2, (B2, B2)),
     ],
 }  # fmt: skip

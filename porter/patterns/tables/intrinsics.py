@@ -227,7 +227,7 @@ ROWS: list[Row] = [
     ),
     # ---- half arithmetic: float32 in between is exact after the final rounding (24 >= 2 * 11 + 2 bits)
     *[
-        Row(n, f"{{A}}(Float32({{0}}) {op} Float32({{1}}))")
+        Row(n, f"{{A}}(Float32({{0}}) {op} Float32({{1}}))", HALF)  # __hadd is a function of integers too
         for op, names in (
             ("+", ("__hadd",)),
             ("-", ("__hsub",)),
@@ -251,6 +251,7 @@ ROWS: list[Row] = [
         ("__hisnan", "lib.isnan({0})"),
         ("__hisinf", "Int32(lib.isinf({0}))"),
         *((n, f"lib.{n}({{0}})") for n in ("hexp", "hexp2", "hlog", "hlog2", "hlog10", "hsqrt", "hrsqrt", "hrcp")),
+        ("htanh", "BFloat16(lib.tanh_approx(Float32({0})))", {"when": ("bf16",)}),
         ("htanh", "{A}(cute.math.tanh(Float32({0})))"),
         ("hsin", "{A}(cute.math.sin(Float32({0})))"),
         ("hcos", "{A}(cute.math.cos(Float32({0})))"),

@@ -109,7 +109,8 @@ def _tanh(b: Algebra, x: V) -> V:
     big = b.fsub(one, b.fdiv(two, b.fadd(e, one)))
     small = b.fsub(x, b.fmul(b.fmul(x, b.fmul(x, x)), b.const_f(64, 1.0 / 3.0)))
     tiny = b.flt(b.fabs64(x), b.const_f(64, 1e-4))
-    return b.select(tiny, small, b.select(b.isnan(x), x, big))
+    same = b.or_(b.isnan(x), b.feq(x, b.const_f(64, 0.0)))  # -0 stays -0
+    return b.select(same, x, b.select(tiny, small, big))
 
 
 def approximate(b: Algebra, op: str, x: V, narrow: str = "") -> V:
