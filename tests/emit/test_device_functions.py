@@ -59,7 +59,8 @@ GROUPS = {
         Function("__int2half_rd", H, (I,)), Function("__hisinf", I, (H,)),
         Function("__hsub_sat", B, (B, B)), Function("__hfma2_sat", B2, (B2, B2, B2)),
         Function("__hmin2_nan", B2, (B2, B2)),
-        Function("htanh", B, (B,)), Function("htanh", H, (H,)), Function("__hlt2", B2, (B2, B2)), Function("__bfloat162ushort_rn", "unsigned short", (B,)),
+        Function("htanh", B, (B,)), Function("htanh", H, (H,)), Function("__hlt2", B2, (B2, B2)),
+        Function("__bfloat162ushort_rn", "unsigned short", (B,)),
         Function("__ll2bfloat16_ru", B, ("long long",)), Function("__highs2bfloat162", B2, (B2, B2)),
     ],
 }  # fmt: skip

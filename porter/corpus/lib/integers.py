@@ -91,9 +91,14 @@ def brev(x):
 
 
 def byte_perm(a, b, selector):
-    """`__byte_perm`: four bytes picked from the eight of a and b (`prmt.b32`), Uint32. The uppermost bit of each digit of
-    the selector, which makes `prmt` spread a sign, counts for nothing."""
-    return pure("prmt.b32 $0, $1, $2, $3;", Uint32, Uint32(a), Uint32(b), Uint32(selector) & Uint32(0x7777))
+    """`__byte_perm`: four bytes picked from the eight of a and b (`prmt.b32`), Uint32. The uppermost bit of each digit
+    of the selector, which makes `prmt` spread a sign, counts for nothing."""
+    return prmt(a, b, Uint32(selector) & Uint32(0x7777))
+
+
+def prmt(a, b, selector):
+    """Four bytes, or the signs of bytes, of a and b (`prmt.b32`), Uint32."""
+    return pure("prmt.b32 $0, $1, $2, $3;", Uint32, Uint32(a), Uint32(b), Uint32(selector))
 
 
 def funnel_shift_l(lo, hi, shift):

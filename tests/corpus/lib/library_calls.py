@@ -155,6 +155,7 @@ CALLS = {
     "clz64": lambda v: lib.clz64(Uint64(v.u) * Uint64(v.w)),
     "brev": lambda v: lib.brev(v.u),
     "byte_perm": lambda v: lib.byte_perm(v.u, v.w, v.u),
+    "prmt": lambda v: lib.prmt(v.u, v.w, v.u),
     "funnel_shift_l": lambda v: lib.funnel_shift_l(v.u, v.w, v.u),
     "funnel_shift_r": lambda v: lib.funnel_shift_r(v.u, v.w, v.u),
     "dp4a": lambda v: lib.dp4a(v.i, v.j, v.i),

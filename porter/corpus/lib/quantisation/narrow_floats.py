@@ -8,7 +8,7 @@ from cutlass import Float32, Uint32
 
 from porter.corpus.lib.floats import add_rn, fma, fmax, fmin, mul_rn
 from porter.corpus.lib.inline import pure
-from porter.corpus.lib.integers import byte_perm, imin, select
+from porter.corpus.lib.integers import byte_perm, imin, prmt, select
 from porter.corpus.lib.packed import pack_e4m3
 
 E2M1_MAX = 6.0
@@ -81,7 +81,7 @@ def _e2m1_word(values):
 
 def _sign_bytes(four):
     """A word whose bytes are 255 where a number is negative, else 0 (three `prmt.b32`)."""
-    low, high = (byte_perm(four[i], four[i + 1], 0x00FB) for i in (0, 2))
+    low, high = (prmt(four[i], four[i + 1], 0x00FB) for i in (0, 2))
     return byte_perm(low, high, 0x5410)
 
 
