@@ -91,6 +91,7 @@ def launch(
     taps: Taps | None = None,
     variables: Mapping[str, Buffer] | None = None,
     overlapped: bool = False,
+    directed: str = "",
 ) -> Result:
     """Runs one kernel of a module on the CPU.
 
@@ -101,12 +102,13 @@ def launch(
     upper bound on work, about thread-instructions; exceeding it is a `budget` violation, as is too much CPU time. taps:
     records what threads do; the numpy interpreter runs then. variables: the memory of module variables by their names,
     of their sizes; others start afresh at each launch. overlapped: by programmatic dependent launch, so that accesses
-    to global memory before griddepcontrol.wait are `early-access` violations.
+    to global memory before griddepcontrol.wait are `early-access` violations. directed: the order of blocks is not drawn
+    but one of machine/directed.py ("ahead", "behind", "turns").
     Raises UnsupportedPtx for instructions that are not modelled, LaunchError for a wrong launch.
     """
     return _launch(
         module, entry, grid, block, [args], smem_bytes, cooperative, cluster, checks, seed, backend, budget, resident,
-        perturb, taps, variables, overlapped,
+        perturb, taps, variables, overlapped, directed,
     )  # fmt: skip
 
 
@@ -168,6 +170,7 @@ def _launch(
     taps: Taps | None = None,
     variables: Mapping[str, Buffer] | None = None,
     overlapped: bool = False,
+    directed: str = "",
 ) -> Result:
     started = time.perf_counter()
     checks = checks or Checks()
@@ -207,7 +210,8 @@ def _launch(
     resident = interpret.resident_blocks(program, geometry, cooperative, resident)
     if backend not in ("auto", "numpy", "llvm"):
         raise LaunchError(f"unknown backend {backend!r}")
-    plain = ranks == 1 and not (seed or perturb or taps is not None or checks.counts or cooperative or overlapped)
+    special = seed or perturb or taps is not None or checks.counts or cooperative or overlapped or directed
+    plain = ranks == 1 and not special
     plain = plain and not (checks.fill and not checks.uninitialised)  # what is read unseen must be the fill
     if backend == "llvm" and not plain:
         raise LaunchError("the llvm backend has no seeds, perturbation, taps, counts, fill or cooperative launches")
@@ -219,7 +223,7 @@ def _launch(
         spent, crossed, result.deadlock = interpret.run(
             program, geometry, params, space, checks, recorder, envregs, resident, seed,
             budget or DEFAULT_BUDGET, MOST_SECONDS if budget else DEFAULT_SECONDS,
-            perturb, output, accelerator, traffic, taps, early,
+            perturb, output, accelerator, traffic, taps, early, directed,
         )  # fmt: skip
         if accelerator is not None:
             result.backend = "llvm" if accelerator.used else "numpy"

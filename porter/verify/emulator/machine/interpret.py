@@ -175,6 +175,7 @@ def run(
     traffic: TrafficCounter | None,
     taps: Taps | None = None,
     early: EarlyAccess | None = None,
+    directed: str = "",
 ) -> tuple[Budget, int, bool]:
     """Runs the whole grid. Returns executions per segment, barriers crossed, and whether a deadlock was met."""
     runners = _runners(program, perturb, output, taps)
@@ -209,7 +210,7 @@ def run(
                 free = free.reshape(-1, per)[:, 0] if per > 1 and free.size % per == 0 else free[: free.size // per]
                 return wave.restart(free, grid)
 
-            scheduler = Scheduler(wave, program, runners, budget, refill)
+            scheduler = Scheduler(wave, program, runners, budget, refill, directed)
             scheduler.run()
             wave.observers.clear()  # cycles would keep the wave's memory until Python looks for them
             wave.sync_observers.clear()
