@@ -28,24 +28,26 @@ from porter.verify.checks.resources import Usage, compare_resources, summary
 from porter.verify.compile.worker import CompileRequest, CompileResult, compile_port
 from porter.verify.conclude import InstanceRun, determinism_verdict, numerics_verdict, sanitizer_verdict
 from porter.verify.earlier_port import port_builds
-from porter.verify.execute import Reference, Subject, TrialResult, repeat_trial, run_trial
+from porter.verify.execute import Reference, Subject, TrialResult, run_trial
 from porter.verify.launches.constants import constant_trials, own_constants
-from porter.verify.launches.derived import constants_of, derived_trials
+from porter.verify.launches.derived import constants_of
 from porter.verify.launches.limits import Kernel
 from porter.verify.launches.own import Pair, PortLaunches
+from porter.verify.launches.planned import planned_trials
 from porter.verify.launches.port_launch import port_launches
 from porter.verify.launches.shrink import Shrinker
 from porter.verify.launches.symbols import declared_in_source, require_values, symbols_of, with_declared_values
-from porter.verify.launches.trials import LAUNCHES, Trial, choose_trials, far_trial
+from porter.verify.launches.trials import LAUNCHES, Trial
 from porter.verify.numerics.reference import load_reference
 from porter.verify.numerics.tolerance import adds_products, approximations, has_reduction
+from porter.verify.original_faults import excuse_port
+from porter.verify.repeat import Repeats
 
 if TYPE_CHECKING:
     from porter.frontend.parse.source import ParsedUnit, ParseOptions
     from porter.verify.original.compiled import OriginalBuild
 
 CHECKS = ("honesty", "names", "compile", "resources", "entry", "numerics", "sanitizer", "determinism", "performance")
-REPEATED = 2  # launches an instance that are repeated under other schedules
 
 OnProgress = Callable[[str, int, int], None]  # check, done, total
 OnTime = Callable[[str, float], None]  # name, seconds
@@ -291,8 +293,16 @@ def _launch(state: _Verification) -> None:
             done += 1
             state.progress("numerics", done, total)
         contraction.check(subject, run.results, shapes, backend)
-        ready = [(r.trial, pair) for r, pair in zip(run.results, shapes, strict=False) if r.comparisons]
-        repeats += [(subject, trial, pair[1]) for trial, pair in _to_repeat(ready)]
+        excuse_port(run.results, request.case.known_violations)
+        again = Repeats(subject, backend, [(r, s) for r, s in zip(run.results, shapes, strict=False) if r.comparisons])
+        again.excuse_open_order()
+        repeats.append((run, again))
+    repeating = time.perf_counter()
+    launches = [(run, again, *chosen) for run, again in repeats for chosen in again.chosen()]
+    for at, (run, again, result, pair) in enumerate(launches):
+        run.repeats.append(again.repeat(result.trial, pair))
+        state.progress("determinism", at + 1, len(launches))
+    repeating -= time.perf_counter()
     scenarios = sorted({t.scenario for _, _, trials, _ in plans for t in trials})
     numerics = numerics_verdict(request.case, state.runs, state.seed, scenarios, backend.name)
     sanitizer = sanitizer_verdict(request.case, state.runs, backend.checked, backend.name)
@@ -301,12 +311,7 @@ def _launch(state: _Verification) -> None:
         numerics, sanitizer = _explained(state, numerics, sanitizer, plans, backend, deadline)
     state.add(numerics, start)
     state.add(sanitizer, start)
-    start = time.perf_counter()
-    findings = []
-    for at, (subject, trial, shape) in enumerate(repeats):
-        findings += repeat_trial(subject, trial, backend, shape, backend.schedules)
-        state.progress("determinism", at + 1, len(repeats))
-    state.add(determinism_verdict(findings, len(repeats), len(backend.schedules)), start)
+    state.add(determinism_verdict([r for run in state.runs for r in run.repeats]), time.perf_counter() + repeating)
     if "performance" in request.checks:
         _performance(state, backend, plans)
 
@@ -380,14 +385,6 @@ def _explained(
     return numerics, sanitizer
 
 
-def _to_repeat(
-    ready: Sequence[tuple[Trial, tuple[LaunchShape, LaunchShape]]],
-) -> list[tuple[Trial, tuple[LaunchShape, LaunchShape]]]:
-    """Launches worth repeating: several blocks, few elements."""
-    blocks = [r for r in ready if max(r[1][1].grid) > 1] or list(ready)
-    return blocks[-REPEATED - 1 : -1] or blocks[:REPEATED]
-
-
 _Plan = tuple[int, Subject, list[Trial], list[Pair]]
 
 
@@ -403,10 +400,8 @@ def _plan(state: _Verification, sm_count: int) -> list[_Plan]:
     drafts = []
     for n, (instance, values) in enumerate(state.instances):
         if state.compiled[n, arch].ok:
-            trials = choose_trials(request.case, instance, values, state.seed, request.launches, request.thorough)
-            trials += derived_trials(request.case, instance, values, constants, state.seed)
-            far = far_trial(request.case, instance, values, request.info, state.seed)
-            trials += [far] if far else []
+            how = (constants, state.seed, request.launches, request.thorough)
+            trials = planned_trials(request.case, instance, values, request.info, *how)
             if not trials:
                 request.case.fail("PRT904", f"no point of the case is for {instance.instance}", "instances", str(n))
             drafts.append((n, values, trials))

@@ -10,7 +10,7 @@ import numpy as np
 
 from porter.case.reader import LaunchShape
 from porter.verify import emulator as ptx
-from porter.verify.backends.interface import Argument, Build, RunResult, Violation
+from porter.verify.backends.interface import Argument, Build, RunResult, Summed, Violation
 from porter.verify.emulator.decode import contraction
 from porter.verify.launches.buffers import GUARD_BYTES, HostBuffer
 
@@ -23,13 +23,14 @@ class EmulatorBackend:
     name = "emulator"
     checked: tuple[str, ...] = (
         "out-of-bounds", "misaligned", "uninitialised-read", "read-only-write", "shared-race", "global-race",
-        "missing-fence", "divergent-barrier", "divergent-sync", "deadlock",
-        "early-access",
+        "missing-fence", "stale-read", "lockstep", "absent-lane", "skipped-lane", "divergent-barrier", "divergent-sync",
+        "deadlock", "early-access",
     )  # fmt: skip
 
     fuses = True  # runs a Build with `fused` as it says
     sm_count = 8  # of the emulated GPU: launches that fill the machine stay small
     schedules: tuple[int, ...] = (0, 1, 2)
+    directed: tuple[int, ...] = (-1, -2, -3)  # beside them, for kernels whose blocks wait for each other
 
     def __init__(self, budget: int = BUDGET) -> None:
         self.budget = budget  # thread-instructions of a launch, about
@@ -51,7 +52,22 @@ class EmulatorBackend:
             found, result = self.emulate(build, shape, given, schedule, checks, fill, variables)
         except ptx.PtxError as error:
             return RunResult(error=str(error), seconds=time.perf_counter() - start)
-        return RunResult(found, time.perf_counter() - start, int(result.counts.get("thread_instructions", 0)))
+        taken = time.perf_counter() - start
+        sums = {a.name: _summed(a, result.sums[a.name]) for a in arguments
+                if isinstance(a, HostBuffer) and a.name in result.sums}  # fmt: skip
+        instructions = int(result.counts.get("thread_instructions", 0))
+        return RunResult(found, taken, instructions, sums=sums, work=result.work)
+
+    def waits(self, build: Build) -> bool:
+        """Do threads of the kernel wait in loops for what others write?"""
+        try:
+            return ptx.waits(module_of(build.ptx), build.entry)
+        except ptx.PtxError:
+            return False
+
+    def aborting(self, work: int) -> EmulatorBackend:
+        """A backend that ends each launch after so much work."""
+        return EmulatorBackend(max(work, 1))
 
     def emulate(
         self,
@@ -64,10 +80,11 @@ class EmulatorBackend:
         variables: Mapping[str, HostBuffer] | None = None,
     ) -> tuple[tuple[Violation, ...], ptx.Result]:
         """As `run`, with arguments as ptx.launch takes them and all that it tells. Raises PtxError."""
-        switches = ptx.Checks(
-            uninitialised=checks, shared_races=checks, global_races=checks, bounds=True, alignment=True, fill=fill
-        )
         module = fused_module(build.ptx, build.entry, build.fused) if build.fused else module_of(build.ptx)
+        switches = ptx.Checks(
+            uninitialised=checks, shared_races=checks, global_races=checks, bounds=True, alignment=True, fill=fill,
+            sums=ptx.adds_floats(module, build.entry),
+        )  # fmt: skip
         result = ptx.launch(
             module,
             build.entry,
@@ -78,7 +95,8 @@ class EmulatorBackend:
             cooperative=shape.cooperative,
             cluster=shape.cluster,
             checks=switches,
-            seed=schedule,
+            seed=max(schedule, 0),
+            directed=ptx.DIRECTED[-schedule - 1] if schedule < 0 else "",
             budget=self.budget,
             variables=as_variables(variables),
             overlapped=shape.use_pdl,
@@ -100,6 +118,12 @@ class EmulatorBackend:
             budget=BUDGET, taps=taps, variables=as_variables(variables),
         )  # fmt: skip
         return taps, module
+
+
+def _summed(buffer: HostBuffer, sums: ptx.Sums) -> Summed:
+    """Sums by the words of `raw`: a buffer that is misaligned on purpose begins some elements into its memory."""
+    first = (sums.terms.size - buffer.raw.size) if sums.terms.size >= buffer.raw.size else 0
+    return Summed(sums.terms[first:], sums.magnitude[first:], sums.rounding)
 
 
 @lru_cache(maxsize=64)

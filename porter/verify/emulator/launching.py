@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 
 from porter.verify.emulator.checks import counting
+from porter.verify.emulator.checks.ordering import level_of
 from porter.verify.emulator.checks.overlap import EarlyAccess
+from porter.verify.emulator.checks.sums import ROUNDING, FloatSums, Sums
 from porter.verify.emulator.checks.taps import Taps
 from porter.verify.emulator.checks.traffic import TrafficCounter
 from porter.verify.emulator.checks.violations import Checks, Recorder, Violation
 from porter.verify.emulator.decode.ir import Module
 from porter.verify.emulator.decode.lower import lower
-from porter.verify.emulator.decode.program import Program
+from porter.verify.emulator.decode.program import Atomic, Load, Program
 from porter.verify.emulator.errors import LaunchError
 from porter.verify.emulator.machine import interpret
 from porter.verify.emulator.machine.accelerate import Accelerator
@@ -48,6 +50,8 @@ class Result:
     deadlock: bool = False
     stdout: str = ""
     seconds: float = 0.0
+    sums: dict[str, Sums] = field(default_factory=dict)  # by buffer, where Checks.sums asks for them
+    work: int = 0  # of `budget`, that the launch took
 
     @property
     def ok(self) -> bool:
@@ -63,6 +67,25 @@ def find_entry(module: Module, name: str) -> str:
         return found[0]
     known = ", ".join(module.entries[:8]) or "none"
     raise LaunchError(f"{'no' if not found else 'more than one'} entry matches {name!r} (entries: {known})")
+
+
+def waits(module: Module, entry: str) -> bool:
+    """May threads of a kernel wait in a loop for what other blocks write? Raises PtxError."""
+    return any(
+        isinstance(step, (Load, Atomic)) and step.place.space != "shared" and level_of(step) > 0
+        for segment in lower(module, find_entry(module, entry)).segments
+        if segment.spins
+        for step in segment.steps
+    )
+
+
+def adds_floats(module: Module, entry: str) -> bool:
+    """Does a kernel add floats by atomics outside of shared memory? Raises PtxError."""
+    return any(
+        isinstance(step, Atomic) and step.op == "add" and step.type.name in ROUNDING and step.place.space != "shared"
+        for segment in lower(module, find_entry(module, entry)).segments
+        for step in segment.steps
+    )
 
 
 def _dim(value: int | Sequence[int], what: str) -> Dim3:
@@ -102,8 +125,8 @@ def launch(
     upper bound on work, about thread-instructions; exceeding it is a `budget` violation, as is too much CPU time. taps:
     records what threads do; the numpy interpreter runs then. variables: the memory of module variables by their names,
     of their sizes; others start afresh at each launch. overlapped: by programmatic dependent launch, so that accesses
-    to global memory before griddepcontrol.wait are `early-access` violations. directed: the order of blocks is not drawn
-    but one of machine/directed.py ("ahead", "behind", "turns").
+    to global memory before griddepcontrol.wait are `early-access` violations. directed: the order of blocks is
+    not drawn but one of machine/directed.py ("ahead", "behind", "turns").
     Raises UnsupportedPtx for instructions that are not modelled, LaunchError for a wrong launch.
     """
     return _launch(
@@ -210,7 +233,10 @@ def _launch(
     resident = interpret.resident_blocks(program, geometry, cooperative, resident)
     if backend not in ("auto", "numpy", "llvm"):
         raise LaunchError(f"unknown backend {backend!r}")
-    special = seed or perturb or taps is not None or checks.counts or cooperative or overlapped or directed
+    if checks.sums:
+        space.sums = FloatSums()
+    watched = taps is not None or checks.counts or checks.sums
+    special = seed or perturb or watched or cooperative or overlapped or directed
     plain = ranks == 1 and not special
     plain = plain and not (checks.fill and not checks.uninitialised)  # what is read unseen must be the fill
     if backend == "llvm" and not plain:
@@ -228,6 +254,7 @@ def _launch(
         if accelerator is not None:
             result.backend = "llvm" if accelerator.used else "numpy"
             result.refusal = accelerator.refusal
+        result.work = (budget or DEFAULT_BUDGET) - spent.left
         result.counts = counting.summary(program, spent.executions, crossed)
         if traffic is not None:
             result.counts["traffic"] = traffic.summary()
@@ -238,6 +265,7 @@ def _launch(
         )  # fmt: skip
     space.finish()
     result.violations = recorder.violations
+    result.sums = space.sums.found if space.sums is not None else {}
     result.stdout = "".join(output)
     result.seconds = time.perf_counter() - started
     return result

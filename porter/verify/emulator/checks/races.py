@@ -3,8 +3,9 @@
 Two accesses to the same bytes race when one of them writes, neither is ordered behind the other, and they are not both
 strong (atomic, volatile, relaxed, acquire, release) with scopes that include each other. An instruction that
 synchronises a warp separates the accesses of its lanes. Volatile accesses of lanes of one warp are no race, but they
-rely on the lanes running in step (`lockstep`). What `ld.global.nc` reads, nobody may write (`stale-read`). Of the readers since the last write the last two warps are
-remembered for global memory, all warps for shared memory.
+rely on the lanes running in step (`lockstep`). What `ld.global.nc` reads, nobody may write
+(`stale-read`). Of the readers since the last write the last two warps are remembered for global memory, all warps for
+shared memory.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ class Checks:
     shared_races: bool = False
     global_races: bool = False
     fill: int = 0  # what each byte of shared and local memory holds before it is written
+    sums: bool = False  # terms of the sums that are made by float atomics (Result.sums)
     counts: bool = False  # memory sectors and bank conflicts (instructions and barriers are always counted)
 
 

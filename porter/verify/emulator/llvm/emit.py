@@ -290,8 +290,9 @@ class Emitter:
         pcs = w.op("load <32 x i32>, ptr %pcs, align 64")
         for segment in self.program.segments:
             if segment.leaves:
-                at = w.op(f"bitcast <32 x i1> {w.op(f'icmp eq <32 x i32> {pcs}, splat (i32 {segment.index})')} to i32")
-                leaving = w.op(f"or i32 {leaving}, {at}")
+                same = w.op(f"icmp eq <32 x i32> {pcs}, splat (i32 {segment.index})")
+                there = w.op(f"bitcast <32 x i1> {same} to i32")
+                leaving = w.op(f"or i32 {leaving}, {there}")
         awaited = w.op(f"and i32 {missing}, {w.op(f'xor i32 {leaving}, -1')}")
         before = w.op("load i32, ptr %awaited.p")
         w.do(f"store i32 {w.op(f'or i32 {before}, {awaited}')}, ptr %awaited.p")

@@ -1,0 +1,32 @@
+"""All launches of one instance that a run verifies, before the port's own launch adds its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from porter.case.expressions import Value
+from porter.case.reader import Case, CaseInstance
+from porter.model import KernelInfo
+from porter.verify.launches.derived import derived_trials
+from porter.verify.launches.scalars import scalar_trials
+from porter.verify.launches.tails import tail_trials
+from porter.verify.launches.trials import Trial, choose_trials, far_trial
+
+
+def planned_trials(
+    case: Case,
+    instance: CaseInstance,
+    values: Mapping[str, Value],
+    info: KernelInfo,
+    constants: frozenset[int],
+    seed: int,
+    launches: int,
+    thorough: bool,
+) -> list[Trial]:
+    """Points of the case, sizes and numbers that it does not list, rows far apart. Empty where no point is for it."""
+    trials = choose_trials(case, instance, values, seed, launches, thorough)
+    trials += derived_trials(case, instance, values, constants, seed)
+    trials += tail_trials(case, instance, values, seed)
+    trials += scalar_trials(case, instance, values, seed)
+    far = far_trial(case, instance, values, info, seed)
+    return [*trials, far] if far else trials
