@@ -155,6 +155,7 @@ class LaunchShape:
     cooperative: bool = False
     cluster: tuple[int, int, int] = (1, 1, 1)
     use_pdl: bool = False  # starts while the kernel before still runs
+    only: tuple[int, ...] = ()  # linear numbers of the blocks that are run; (): all
 
     @property
     def is_empty(self) -> bool:

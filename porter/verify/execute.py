@@ -115,6 +115,8 @@ def run_trial(
 ) -> TrialResult:
     """Run both sides and compare. `shapes` are the launches of the original (the case's) and of the port (its own)."""
     result = TrialResult(trial)
+    if trial.window:
+        subject = replace(subject, reference=None)  # which is told of all rows and given two
     if shapes[0].is_empty or shapes[1].is_empty:
         if shapes[0].is_empty != shapes[1].is_empty:
             side = "the original" if shapes[0].is_empty else "the port"

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from porter.case.reader import LaunchShape
-from porter.verify.backends.interface import Backend, RunResult, Violation
+from porter.verify.backends.interface import Backend, Build, RunResult, Violation
 from porter.verify.execute import Subject, TrialResult, copies, slack_of
 from porter.verify.launches.buffers import Buffers, is_integer
 from porter.verify.launches.inputs import make_inputs
@@ -22,6 +22,7 @@ from porter.verify.numerics.comparison import Comparison, Finding, numbers
 from porter.verify.numerics.segments import canonical_rows, groups
 
 Pair = tuple[LaunchShape, LaunchShape]
+ENOUGH = 20_000  # elements of a launch that is repeated
 REPEATED = 2  # launches an instance that are repeated under other schedules
 FEW = (
     3  # launches in which the port differs at which the original is run again, to see whether it always gives the same
@@ -53,10 +54,11 @@ class _Runs:
     results: list[RunResult] = field(default_factory=list)
     error: str = ""
 
-    @property
     def violations(self) -> list[Violation]:
-        found = (v for r in self.results for v in r.violations if v.kind in DECISIVE)
-        return list({(v.kind, v.line, v.ptx_line): v for v in found}.values())
+        """What other schedules show beside the first one, which is that of the launches that are compared."""
+        usual = {v.kind for v in self.results[0].violations}
+        found = (v for r in self.results[1:] for v in r.violations if v.kind in DECISIVE and v.kind not in usual)
+        return list({v.kind: v for v in reversed(list(found))}.values())
 
 
 @dataclass(frozen=True)
@@ -67,18 +69,22 @@ class Repeats:
     backend: Backend
     ready: Sequence[tuple[TrialResult, Pair]]
 
+    def directed(self, build: Build) -> tuple[int, ...]:
+        """Chosen orders in which a kernel may do something else; () where the backend has none."""
+        directed = getattr(self.backend, "directed", None)
+        return tuple(directed(build)) if directed is not None else ()
+
     @cached_property
     def schedules(self) -> tuple[int, ...]:
-        """What repeats are run under: directed orders too, where the blocks of a kernel wait for each other."""
-        waits = getattr(self.backend, "waits", None)
-        if waits is None or not (waits(self.subject.original) or waits(self.subject.port)):
-            return tuple(self.backend.schedules)
-        return (*self.backend.schedules, *getattr(self.backend, "directed", ()))
+        """What repeats are run under."""
+        chosen = {*self.directed(self.subject.original), *self.directed(self.subject.port)}
+        return (*self.backend.schedules, *sorted(chosen, reverse=True))
 
     def chosen(self) -> list[tuple[TrialResult, Pair]]:
         """Launches worth repeating: several blocks, few elements; one with planted values, which show an order best."""
-        blocks = [r for r in self.ready if max(r[1][1].grid) > 1] or list(self.ready)
-        chosen = blocks[-REPEATED - 1 : -1] or blocks[:REPEATED]
+        near = sorted((r for r in self.ready if not r[0].trial.far), key=lambda r: r[0].trial.point.elements)
+        blocks = [r for r in near if max(r[1][1].grid) > 1] or near
+        chosen = [r for r in blocks if r[0].trial.point.elements < ENOUGH][-REPEATED:] or blocks[:REPEATED]
         planted = [r for r in blocks if r[0].trial.scenario in PLANTED]
         if planted and not any(r[0].trial.scenario in PLANTED for r in chosen):
             chosen = [*chosen[1:], planted[-1]]
@@ -93,10 +99,14 @@ class Repeats:
         differ = [(r, pair) for r, pair in self.ready if any(_differs(c) for c in r.comparisons.values())]
         differ.sort(key=lambda item: item[0].trial.point.elements)
         open_: dict[str, str] = {}
+        chosen = self.directed(self.subject.original)
+        if not chosen and hasattr(self.backend, "directed"):
+            return  # nothing in it can tell an order
+        schedules = (*self.backend.schedules, *chosen, *getattr(self.backend, "more_schedules", ()))
         for result, pair in differ[:FEW]:
-            runs = _run(self.subject, result.trial, self.backend, pair[0], False, self.schedules)
+            runs = _run(self.subject, result.trial, self.backend, pair[0], False, schedules)
             if not runs.error:
-                open_ = _differing(self.subject, result.trial, runs, self.schedules) | open_
+                open_ = _differing(self.subject, result.trial, runs, schedules) | open_
         for result, _ in differ if open_ else ():
             for name in [n for n, c in result.comparisons.items() if n in open_ and _differs(c)]:
                 del result.comparisons[name]
@@ -116,7 +126,7 @@ def repeat_trial(subject: Subject, trial: Trial, backend: Backend, shapes: Pair,
         text = f"{original.error.replace('SIDE', 'the original')}"
         found.findings.append(Finding("PRT850", "", text, str(trial), is_port=False))
         return found
-    found.original = [v for v in original.violations if v.kind not in known]
+    found.original = [v for v in original.violations() if v.kind not in known]
     if found.original:
         return found
     open_ = _differing(subject, trial, original, schedules)
@@ -127,8 +137,8 @@ def repeat_trial(subject: Subject, trial: Trial, backend: Backend, shapes: Pair,
     if port.error:
         found.findings.append(Finding("PRT850", "", port.error.replace("SIDE", "the port"), str(trial)))
         return found
-    shared = {v.kind for v in original.violations}
-    found.port = [v for v in port.violations if v.kind not in shared]
+    shared = {v.kind for r in original.results for v in r.violations}
+    found.port = [v for v in port.violations() if v.kind not in shared]
     if found.port:
         return found
     for name, text in _differing(subject, trial, port, schedules).items():

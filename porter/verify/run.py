@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,9 +29,11 @@ from porter.verify.checks.resources import Usage, compare_resources, summary
 from porter.verify.compile.worker import CompileRequest, CompileResult, compile_port
 from porter.verify.conclude import InstanceRun, determinism_verdict, numerics_verdict, sanitizer_verdict
 from porter.verify.earlier_port import port_builds
-from porter.verify.execute import Reference, Subject, TrialResult, run_trial
+from porter.verify.execute import Reference, Subject, TrialResult
+from porter.verify.launched import launch_instance, repeat_launches
 from porter.verify.launches.constants import constant_trials, own_constants
 from porter.verify.launches.derived import constants_of
+from porter.verify.launches.far_rows import at_the_edges
 from porter.verify.launches.limits import Kernel
 from porter.verify.launches.own import Pair, PortLaunches
 from porter.verify.launches.planned import planned_trials
@@ -40,8 +43,6 @@ from porter.verify.launches.symbols import declared_in_source, require_values, s
 from porter.verify.launches.trials import LAUNCHES, Trial
 from porter.verify.numerics.reference import load_reference
 from porter.verify.numerics.tolerance import adds_products, approximations, has_reduction
-from porter.verify.original_faults import excuse_port
-from porter.verify.repeat import Repeats
 
 if TYPE_CHECKING:
     from porter.frontend.parse.source import ParsedUnit, ParseOptions
@@ -279,29 +280,18 @@ def _launch(state: _Verification) -> None:
             state.add(Verdict(check, Status.ERROR, str(error), diagnostics), start)
         return
     total = sum(len(trials) for _, _, trials, _ in plans)
-    done = 0
+    done = itertools.count(1)
     deadline = start + request.budget
-    repeats = []
-    for n, subject, trials, shapes in plans:
-        dtypes = {b.name: b.dtype_at(subject.values) for b in request.case.buffers}
-        run = InstanceRun(state.instances[n][0].instance, dtypes, planned=len(trials))
-        state.runs.append(run)
-        for trial, pair in zip(trials, shapes, strict=True):
-            if time.perf_counter() > deadline:
-                break
-            run.results.append(run_trial(subject, trial, backend, pair))
-            done += 1
-            state.progress("numerics", done, total)
-        contraction.check(subject, run.results, shapes, backend)
-        excuse_port(run.results, request.case.known_violations)
-        again = Repeats(subject, backend, [(r, s) for r, s in zip(run.results, shapes, strict=False) if r.comparisons])
-        again.excuse_open_order()
-        repeats.append((run, again))
+    launched = []
+    for n, subject, trials, pairs in plans:
+        instance = state.instances[n][0].instance
+        made = launch_instance(
+            subject, instance, trials, pairs, backend, deadline, lambda: state.progress("numerics", next(done), total)
+        )  # fmt: skip
+        state.runs.append(made[0])
+        launched.append(made)
     repeating = time.perf_counter()
-    launches = [(run, again, *chosen) for run, again in repeats for chosen in again.chosen()]
-    for at, (run, again, result, pair) in enumerate(launches):
-        run.repeats.append(again.repeat(result.trial, pair))
-        state.progress("determinism", at + 1, len(launches))
+    repeat_launches(launched, partial(state.progress, "determinism"))
     repeating -= time.perf_counter()
     scenarios = sorted({t.scenario for _, _, trials, _ in plans for t in trials})
     numerics = numerics_verdict(request.case, state.runs, state.seed, scenarios, backend.name)
@@ -396,11 +386,11 @@ def _plan(state: _Verification, sm_count: int) -> list[_Plan]:
         builds = [(i.instance, b.ptx, b.entry) for (i, _), b in zip(state.instances, state.originals, strict=True)]
         require_values(request.case, _unit(state), request.info, builds)
     reference = load_reference(request.case)
-    constants = constants_of(request.source.text)
+    constants, partly = constants_of(request.source.text), request.backend is None or hasattr(request.backend, "partly")
     drafts = []
     for n, (instance, values) in enumerate(state.instances):
         if state.compiled[n, arch].ok:
-            how = (constants, state.seed, request.launches, request.thorough)
+            how = (constants, state.seed, request.launches, request.thorough, partly)
             trials = planned_trials(request.case, instance, values, request.info, *how)
             if not trials:
                 request.case.fail("PRT904", f"no point of the case is for {instance.instance}", "instances", str(n))
@@ -431,6 +421,7 @@ def _plan(state: _Verification, sm_count: int) -> list[_Plan]:
             for k, t in zip(keys, trials, strict=True)
         ]
         pairs = list(zip(own, (shapes[k] for k in keys), strict=True))
+        trials, pairs = at_the_edges(trials, pairs)
         if request.oracle is None:
             trials, pairs = _with_own_launch(state, n, values, trials, pairs, sm_count)
         plans.append((n, _subject(state, n, values, reference), trials, pairs))

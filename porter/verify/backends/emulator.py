@@ -27,10 +27,11 @@ class EmulatorBackend:
         "deadlock", "early-access",
     )  # fmt: skip
 
+    partly = True  # runs some blocks of a grid, where a launch says so
     fuses = True  # runs a Build with `fused` as it says
     sm_count = 8  # of the emulated GPU: launches that fill the machine stay small
     schedules: tuple[int, ...] = (0, 1, 2)
-    directed: tuple[int, ...] = (-1, -2, -3)  # beside them, for kernels whose blocks wait for each other
+    more_schedules: tuple[int, ...] = tuple(range(3, 19))  # to find out whether an order is open at all
 
     def __init__(self, budget: int = BUDGET) -> None:
         self.budget = budget  # thread-instructions of a launch, about
@@ -58,12 +59,13 @@ class EmulatorBackend:
         instructions = int(result.counts.get("thread_instructions", 0))
         return RunResult(found, taken, instructions, sums=sums, work=result.work)
 
-    def waits(self, build: Build) -> bool:
-        """Do threads of the kernel wait in loops for what others write?"""
+    def directed(self, build: Build) -> tuple[int, ...]:
+        """The schedules beside `schedules` in which the order may matter to this kernel; they are below zero."""
         try:
-            return ptx.waits(module_of(build.ptx), build.entry)
+            orders = ptx.telling_orders(module_of(build.ptx), build.entry)
         except ptx.PtxError:
-            return False
+            return ()
+        return tuple(-1 - ptx.DIRECTED.index(order) for order in orders)
 
     def aborting(self, work: int) -> EmulatorBackend:
         """A backend that ends each launch after so much work."""
@@ -100,6 +102,7 @@ class EmulatorBackend:
             budget=self.budget,
             variables=as_variables(variables),
             overlapped=shape.use_pdl,
+            blocks=shape.only,
         )
         return tuple(_violation(v) for v in result.violations), result
 

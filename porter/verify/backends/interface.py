@@ -89,7 +89,7 @@ class Backend(Protocol):
         fill: int = 0,
         variables: Mapping[str, HostBuffer] | None = None,
     ) -> RunResult:
-        """One launch. `schedule` seeds the order in which blocks and warps run, one below zero is a directed one of the
+        """One launch. `schedule` seeds the order in which blocks and warps run, one below zero is a chosen one of the
         backend's (`directed`); `checks` looks for violations.
 
         `variables` are what module variables hold, by their names in the PTX: the kernel's writes are in the buffers

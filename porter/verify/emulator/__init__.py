@@ -9,7 +9,7 @@ from porter.verify.emulator.checks.violations import Checks, Violation
 from porter.verify.emulator.decode.ir import Module
 from porter.verify.emulator.decode.parse import load
 from porter.verify.emulator.errors import LaunchError, PtxError, PtxSyntaxError, UnsupportedPtx
-from porter.verify.emulator.launching import Result, adds_floats, launch, launch_ranks, waits
+from porter.verify.emulator.launching import Result, adds_floats, launch, launch_ranks, telling_orders
 from porter.verify.emulator.machine.directed import DIRECTED
 from porter.verify.emulator.machine.perturb import Perturbation
 from porter.verify.emulator.memory.buffers import Buffer, Multicast, Pointer, PointerTable
@@ -36,5 +36,5 @@ __all__ = [
     "launch",
     "launch_ranks",
     "load",
-    "waits",
+    "telling_orders",
 ]

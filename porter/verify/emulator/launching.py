@@ -18,10 +18,11 @@ from porter.verify.emulator.checks.traffic import TrafficCounter
 from porter.verify.emulator.checks.violations import Checks, Recorder, Violation
 from porter.verify.emulator.decode.ir import Module
 from porter.verify.emulator.decode.lower import lower
-from porter.verify.emulator.decode.program import Atomic, Load, Program
+from porter.verify.emulator.decode.program import Atomic, Load, Program, Store
 from porter.verify.emulator.errors import LaunchError
 from porter.verify.emulator.machine import interpret
 from porter.verify.emulator.machine.accelerate import Accelerator
+from porter.verify.emulator.machine.directed import DIRECTED
 from porter.verify.emulator.machine.drawn import Machine, draw
 from porter.verify.emulator.machine.perturb import Perturbation
 from porter.verify.emulator.machine.scheduler import OutOfBudget
@@ -69,14 +70,19 @@ def find_entry(module: Module, name: str) -> str:
     raise LaunchError(f"{'no' if not found else 'more than one'} entry matches {name!r} (entries: {known})")
 
 
-def waits(module: Module, entry: str) -> bool:
-    """May threads of a kernel wait in a loop for what other blocks write? Raises PtxError."""
-    return any(
-        isinstance(step, (Load, Atomic)) and step.place.space != "shared" and level_of(step) > 0
-        for segment in lower(module, find_entry(module, entry)).segments
-        if segment.spins
-        for step in segment.steps
-    )
+def telling_orders(module: Module, entry: str) -> tuple[str, ...]:
+    """The directed orders (machine/directed.py) that may change what a kernel does. Raises PtxError.
+
+    None of them without atomics and strong accesses: where nothing races, order shows in nothing else.
+    """
+    found: set[str] = set()
+    for segment in lower(module, find_entry(module, entry)).segments:
+        for step in segment.steps:
+            if isinstance(step, (Load, Store, Atomic)) and level_of(step):
+                found.add("warps")
+                if segment.spins and step.place.space != "shared" and not isinstance(step, Store):
+                    found |= {"ahead", "behind", "turns"}
+    return tuple(d for d in DIRECTED if d in found)
 
 
 def adds_floats(module: Module, entry: str) -> bool:
@@ -115,6 +121,7 @@ def launch(
     variables: Mapping[str, Buffer] | None = None,
     overlapped: bool = False,
     directed: str = "",
+    blocks: Sequence[int] = (),
 ) -> Result:
     """Runs one kernel of a module on the CPU.
 
@@ -126,12 +133,13 @@ def launch(
     records what threads do; the numpy interpreter runs then. variables: the memory of module variables by their names,
     of their sizes; others start afresh at each launch. overlapped: by programmatic dependent launch, so that accesses
     to global memory before griddepcontrol.wait are `early-access` violations. directed: the order of blocks is
-    not drawn but one of machine/directed.py ("ahead", "behind", "turns").
+    not drawn but one of machine/directed.py ("ahead", "behind", "turns"). blocks: linear numbers of those that run,
+    of a grid without clusters; (): all.
     Raises UnsupportedPtx for instructions that are not modelled, LaunchError for a wrong launch.
     """
     return _launch(
         module, entry, grid, block, [args], smem_bytes, cooperative, cluster, checks, seed, backend, budget, resident,
-        perturb, taps, variables, overlapped, directed,
+        perturb, taps, variables, overlapped, directed, blocks,
     )  # fmt: skip
 
 
@@ -194,6 +202,7 @@ def _launch(
     variables: Mapping[str, Buffer] | None = None,
     overlapped: bool = False,
     directed: str = "",
+    blocks: Sequence[int] = (),
 ) -> Result:
     started = time.perf_counter()
     checks = checks or Checks()
@@ -236,7 +245,7 @@ def _launch(
     if checks.sums:
         space.sums = FloatSums()
     watched = taps is not None or checks.counts or checks.sums
-    special = seed or perturb or watched or cooperative or overlapped or directed
+    special = seed or perturb or watched or cooperative or overlapped or directed or len(blocks)
     plain = ranks == 1 and not special
     plain = plain and not (checks.fill and not checks.uninitialised)  # what is read unseen must be the fill
     if backend == "llvm" and not plain:
@@ -249,7 +258,7 @@ def _launch(
         spent, crossed, result.deadlock = interpret.run(
             program, geometry, params, space, checks, recorder, envregs, resident, seed,
             budget or DEFAULT_BUDGET, MOST_SECONDS if budget else DEFAULT_SECONDS,
-            perturb, output, accelerator, traffic, taps, early, directed,
+            perturb, output, accelerator, traffic, taps, early, directed, blocks,
         )  # fmt: skip
         if accelerator is not None:
             result.backend = "llvm" if accelerator.used else "numpy"

@@ -35,6 +35,7 @@ class Trial:
     seed: int
     misaligned: frozenset[str] = frozenset()
     far: bool = False  # element offsets pass 2^31
+    window: bool = False  # of so many rows only the first and the last have contents, and only edge blocks run
     derived: bool = False  # at sizes that the case does not list: what the original refuses there is not judged
 
     def __str__(self) -> str:

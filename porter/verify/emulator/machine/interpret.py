@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -121,9 +122,9 @@ def _compile(step: Step, algebra: NumpyAlgebra, output: list[str], taps: Taps | 
 class Grid:
     """Hands out the blocks of a launch: of each rank in the order given. Block b of rank r is r * blocks + b."""
 
-    def __init__(self, orders: list[np.ndarray]):
+    def __init__(self, orders: list[np.ndarray], blocks: int):
         self.left = orders
-        self.blocks = int(orders[0].size)
+        self.blocks = blocks
 
     def take(self, count: int) -> np.ndarray:
         """The next `count` blocks of every rank."""
@@ -176,26 +177,28 @@ def run(
     taps: Taps | None = None,
     early: EarlyAccess | None = None,
     directed: str = "",
+    blocks: Sequence[int] = (),
 ) -> tuple[Budget, int, bool]:
     """Runs the whole grid. Returns executions per segment, barriers crossed, and whether a deadlock was met."""
     runners = _runners(program, perturb, output, taps)
     budget = Budget(len(program.segments), limit, seconds)
-    if geometry.ranks * geometry.blocks * geometry.block_threads > limit:
+    count = len(blocks) or geometry.blocks
+    if geometry.ranks * count * geometry.block_threads > limit:
         raise OutOfBudget  # before a list of the blocks is made
-    order = geometry.order()
+    order = np.array(blocks, np.int64) if len(blocks) else geometry.order()
     rng = np.random.default_rng(seed) if seed else None
     orders = [order + rank * geometry.blocks for rank in range(geometry.ranks)]
     if rng is not None and geometry.cluster_blocks == 1:
         orders = [rng.permutation(o) for o in orders]
-    grid = Grid(orders)
+    grid = Grid(orders, geometry.blocks)
     crossed, deadlocked = 0, False
     race_memory: dict[object, object] = {}
     if accelerator is not None and accelerator.wanted() and accelerator.run(grid.rest(), budget, race_memory):
         return budget, accelerator.crossed, False
     with np.errstate(all="ignore"):
-        while (blocks := grid.take(resident)).size:
+        while (taken_blocks := grid.take(resident)).size:
             started = time.thread_time()
-            wave = Wave(geometry, program, blocks, params, space, checks, recorder, envregs)
+            wave = Wave(geometry, program, taken_blocks, params, space, checks, recorder, envregs)
             wave.random = rng
             wave.taps = taps
             if traffic is not None:
@@ -223,7 +226,7 @@ def run(
             accelerator.past.interpreted += taken
             if recorder.found:
                 continue
-            seconds = taken * left / blocks.size
+            seconds = taken * left / taken_blocks.size
             if left and accelerator.wanted(seconds) and accelerator.run(grid.rest(), budget, race_memory):
                 crossed += accelerator.crossed
                 break

@@ -1,0 +1,91 @@
+"""Scratch memory as an earlier launch left it: one that came to its end, and one that was ended on its way.
+
+Where the original gives the same results on such memory, whoever uses it may count on that, and the port has to as
+well. Each side finds what it left itself: what scratch holds is its own business. Scratch without `init` may hold
+anything from the start, so an earlier launch cannot make it worse.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from porter.case.reader import LaunchShape
+from porter.verify.backends.interface import Backend
+from porter.verify.execute import Subject, copies
+from porter.verify.launches.buffers import Buffers
+from porter.verify.launches.inputs import make_inputs
+from porter.verify.launches.trials import Trial
+from porter.verify.numerics.comparison import Finding
+from porter.verify.repeat import DECISIVE, comparable
+
+CODE = "PRT851"
+SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)  # of a launch's work, after which it is ended
+PATIENCE = 8  # times the work of an undisturbed launch, after which one is taken to hang
+
+
+@dataclass
+class _Side:
+    subject: Subject
+    trial: Trial
+    backend: Backend
+    shape: LaunchShape
+    port: bool
+    before: Buffers
+
+    def launch(self, backend: Backend, left: Buffers | None = None) -> tuple[Buffers, bool, int]:
+        """What a launch leaves, did it nothing forbidden, and its work. `left`: where its scratch comes from."""
+        buffers = copies(self.before)
+        for name, buffer in buffers.items():
+            if left is not None and buffer.spec.role == "scratch":
+                buffer.raw[:] = left[name].raw
+                buffers[name] = replace(buffer, initialised=True)
+        result = self.subject.launch(backend, self.trial, self.shape, buffers, port=self.port, checks=False)
+        good = not result.error and not any(v.kind in DECISIVE for v in result.violations)
+        return buffers, good, result.work
+
+    def outcomes(self, shares: tuple[float, ...]) -> tuple[str, str]:
+        """What goes wrong in a second launch, and in one after an aborted one; "" where nothing does."""
+        first, good, work = self.launch(self.backend)
+        if not good:
+            return ("its first launch fails",) * 2
+        expected = comparable(first, self.trial)
+        aborting = getattr(self.backend, "aborting", None)
+        patient = aborting(PATIENCE * work) if aborting is not None and work else self.backend
+
+        def told(left: Buffers) -> str:
+            buffers, fine, _ = self.launch(patient, left)
+            if not fine:
+                return "it does not come to its end, or does what is forbidden"
+            for name, words in comparable(buffers, self.trial).items():
+                count = int(np.count_nonzero(words != expected[name]))
+                if count and buffers[name].spec.compare != "sum":
+                    return f"{count} of {words.size} elements of {name} are others"
+            return ""
+
+        second = told(first)
+        aborted = ""
+        for share in shares if work else ():
+            if aborting is None:
+                break
+            aborted = aborted or told(self.launch(aborting(int(work * share)))[0])
+        return second, aborted
+
+
+def launch_again(
+    subject: Subject, trial: Trial, backend: Backend, shapes: tuple[LaunchShape, LaunchShape]
+) -> list[Finding]:
+    """What the port does on scratch memory of its own earlier launches, where the original does well on its own."""
+    scratch = [b.name for b in subject.case.buffers if b.role == "scratch" and b.init is not None]
+    if not [n for n in scratch if n not in trial.point.null]:
+        return []
+    before = make_inputs(subject.case, trial.point, subject.values, trial.scenario, trial.seed, trial.misaligned)
+    theirs = _Side(subject, trial, backend, shapes[0], False, before).outcomes(SHARES)
+    mine = _Side(subject, trial, backend, shapes[1], True, before).outcomes(() if theirs[1] else SHARES)
+    found = []
+    for what, original, port in zip(("a second launch", "a launch after an aborted one"), theirs, mine, strict=True):
+        if port and not original:
+            text = f"{what} on the same scratch ({', '.join(scratch)}): {port}; the original's is as the first one"
+            found.append(Finding(CODE, "", text, str(trial)))
+    return found
