@@ -27,7 +27,7 @@ def launch_instance(
     deadline: float,
     on_launch: Callable[[], None] = lambda: None,
 ) -> Launched:
-    """Run every trial until `deadline` (time.perf_counter). What the original is to blame for is nobody else's after."""
+    """Run every trial until `deadline` (time.perf_counter). What the original is to blame for, the port is not."""
     dtypes = {b.name: b.dtype_at(subject.values) for b in subject.case.buffers}
     run = InstanceRun(instance, dtypes, planned=len(trials))
     for trial, pair in zip(trials, pairs, strict=True):
