@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from porter.case.reader import LaunchShape
-from porter.verify.backends.interface import Backend
+from porter.verify.backends.interface import Backend, RunResult
 from porter.verify.execute import Subject, copies
 from porter.verify.launches.buffers import Buffers
 from porter.verify.launches.inputs import make_inputs
@@ -21,7 +21,8 @@ from porter.verify.numerics.comparison import Finding
 from porter.verify.repeat import DECISIVE, comparable
 
 CODE = "PRT851"
-SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)  # of a launch's work, after which it is ended
+SHARES = (0.3, 0.7)  # of a launch's work, after which it is ended
+WRITES = 6  # strong writes after which it is ended: the first ones, the last ones, and between
 PATIENCE = 8  # times the work of an undisturbed launch, after which one is taken to hang
 
 
@@ -34,43 +35,49 @@ class _Side:
     port: bool
     before: Buffers
 
-    def launch(self, backend: Backend, left: Buffers | None = None) -> tuple[Buffers, bool, int]:
-        """What a launch leaves, did it nothing forbidden, and its work. `left`: where its scratch comes from."""
+    def launch(
+        self, backend: Backend, left: Buffers | None = None, schedule: int = 0
+    ) -> tuple[Buffers, bool, RunResult]:
+        """What a launch leaves, did it nothing forbidden, and the rest. `left`: where its scratch comes from."""
         buffers = copies(self.before)
         for name, buffer in buffers.items():
             if left is not None and buffer.spec.role == "scratch":
                 buffer.raw[:] = left[name].raw
                 buffers[name] = replace(buffer, initialised=True)
-        result = self.subject.launch(backend, self.trial, self.shape, buffers, port=self.port, checks=False)
+        result = self.subject.launch(backend, self.trial, self.shape, buffers, port=self.port, schedule=schedule,
+                                     checks=False)  # fmt: skip
         good = not result.error and not any(v.kind in DECISIVE for v in result.violations)
-        return buffers, good, result.work
+        return buffers, good, result
 
-    def outcomes(self, shares: tuple[float, ...]) -> tuple[str, str]:
+    def outcomes(self, abort: bool = True) -> tuple[str, str]:
         """What goes wrong in a second launch, and in one after an aborted one; "" where nothing does."""
-        first, good, work = self.launch(self.backend)
+        ending = getattr(self.backend, "ending", None)
+        first, good, done = self.launch(ending() if ending is not None else self.backend)
         if not good:
             return ("its first launch fails",) * 2
         expected = comparable(first, self.trial)
-        aborting = getattr(self.backend, "aborting", None)
-        patient = aborting(PATIENCE * work) if aborting is not None and work else self.backend
+        patient = ending(PATIENCE * done.work) if ending is not None and done.work else self.backend
 
         def told(left: Buffers) -> str:
-            buffers, fine, _ = self.launch(patient, left)
-            if not fine:
-                return "it does not come to its end, or does what is forbidden"
-            for name, words in comparable(buffers, self.trial).items():
-                count = int(np.count_nonzero(words != expected[name]))
-                if count and buffers[name].spec.compare != "sum":
-                    return f"{count} of {words.size} elements of {name} are others"
+            for schedule in (0,) if self.port else self.backend.schedules:  # an original that is right by luck is not
+                buffers, fine, _ = self.launch(patient, left, schedule)
+                if not fine:
+                    return "it does not come to its end, or does what is forbidden"
+                for name, words in comparable(buffers, self.trial).items():
+                    count = int(np.count_nonzero(words != expected[name]))
+                    if count and buffers[name].spec.compare != "sum":
+                        return f"{count} of {words.size} elements of {name} are others"
             return ""
 
         second = told(first)
-        aborted = ""
-        for share in shares if work else ():
-            if aborting is None:
-                break
-            aborted = aborted or told(self.launch(aborting(int(work * share)))[0])
-        return second, aborted
+        if ending is None or not abort or second:
+            return second, second
+        total = done.strong_writes
+        points = sorted({k for k in range(total) if k in (1, 2, total - 2, total - 1)} | {total // 3, 2 * total // 3})
+        backends = [ending(strong_writes=k) for k in points[:WRITES] if 0 < k < total]
+        backends += [ending(max(int(done.work * share), 1)) for share in SHARES]
+        aborted = (told(self.launch(backend)[0]) for backend in backends)
+        return second, next((text for text in aborted if text), "")
 
 
 def launch_again(
@@ -81,11 +88,11 @@ def launch_again(
     if not [n for n in scratch if n not in trial.point.null]:
         return []
     before = make_inputs(subject.case, trial.point, subject.values, trial.scenario, trial.seed, trial.misaligned)
-    theirs = _Side(subject, trial, backend, shapes[0], False, before).outcomes(SHARES)
-    mine = _Side(subject, trial, backend, shapes[1], True, before).outcomes(() if theirs[1] else SHARES)
+    theirs = _Side(subject, trial, backend, shapes[0], False, before).outcomes()
+    mine = _Side(subject, trial, backend, shapes[1], True, before).outcomes(not any(theirs))
     found = []
     for what, original, port in zip(("a second launch", "a launch after an aborted one"), theirs, mine, strict=True):
-        if port and not original:
+        if port and not original and not found:
             text = f"{what} on the same scratch ({', '.join(scratch)}): {port}; the original's is as the first one"
             found.append(Finding(CODE, "", text, str(trial)))
     return found

@@ -16,7 +16,7 @@ from porter.model import KernelInfo
 from porter.verify.backends.interface import Argument, Backend, Build, RunResult
 from porter.verify.emulator.decode import contraction
 from porter.verify.launches.buffers import Buffers, HostBuffer, is_integer
-from porter.verify.launches.inputs import conditioning, make_inputs, read_buffer
+from porter.verify.launches.inputs import LARGEST, conditioning, make_inputs, read_buffer
 from porter.verify.launches.trials import Trial
 from porter.verify.numerics.comparison import Comparison, Finding, check_guards, check_input, compare_output
 from porter.verify.numerics.formats import encode
@@ -314,7 +314,7 @@ def tolerance_of(subject: Subject, trial: Trial, buffer: HostBuffer) -> Toleranc
 
 def slack_of(buffer: HostBuffer, results: Sequence[RunResult]) -> np.ndarray:
     """How much two orders of an element's sum may differ, by the terms that atomics added to it: 2 n u times their
-    magnitudes. Zero where the backend counts no terms."""
+    magnitudes. Zero where the backend counts no terms, infinite where a sum may overflow on its way."""
     slack = np.zeros(buffer.shape)
     for result in results:
         sums = result.sums.get(buffer.name)
@@ -325,7 +325,9 @@ def slack_of(buffer: HostBuffer, results: Sequence[RunResult]) -> np.ndarray:
             np.lib.stride_tricks.as_strided(x, buffer.shape, steps)
             for x in (sums.terms.astype(np.float64), sums.magnitude)
         )
-        slack = np.maximum(slack, 2.0 * terms * (sums.rounding * magnitude + _LEAST_NORMAL))
+        with np.errstate(invalid="ignore", over="ignore"):
+            bound = 2.0 * terms * (sums.rounding * magnitude + _LEAST_NORMAL)
+            slack = np.maximum(slack, np.where(magnitude > LARGEST[buffer.dtype], np.inf, bound))
     return slack
 
 

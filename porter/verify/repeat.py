@@ -180,7 +180,7 @@ def _differing(subject: Subject, trial: Trial, runs: _Runs, schedules: Sequence[
                 slack = slack_of(buffer, [runs.results[0], runs.results[k]])
                 a, b = numbers(first[name], buffer.dtype), numbers(words, buffer.dtype)
                 with np.errstate(invalid="ignore", over="ignore"):
-                    close = np.abs(a - b) <= slack
+                    close = (np.abs(a - b) <= slack) | np.isposinf(slack)
                 different &= ~(close | (np.isnan(a) & np.isnan(b)))
             count = int(np.count_nonzero(different))
             if count:

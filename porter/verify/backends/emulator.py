@@ -17,6 +17,9 @@ from porter.verify.launches.buffers import GUARD_BYTES, HostBuffer
 BUDGET = 2_000_000_000  # thread instructions a launch, about; a launch of a verification takes a few million
 
 
+ALL = 1 << 60  # strong writes: more than any launch makes
+
+
 class EmulatorBackend:
     """Runs builds on the CPU with every check of the emulator on."""
 
@@ -33,8 +36,9 @@ class EmulatorBackend:
     schedules: tuple[int, ...] = (0, 1, 2)
     more_schedules: tuple[int, ...] = tuple(range(3, 19))  # to find out whether an order is open at all
 
-    def __init__(self, budget: int = BUDGET) -> None:
+    def __init__(self, budget: int = BUDGET, stop_after: int = -1) -> None:
         self.budget = budget  # thread-instructions of a launch, about
+        self.stop_after = stop_after  # strong writes after which a launch is ended; below zero: none is
 
     def run(
         self,
@@ -57,7 +61,7 @@ class EmulatorBackend:
         sums = {a.name: _summed(a, result.sums[a.name]) for a in arguments
                 if isinstance(a, HostBuffer) and a.name in result.sums}  # fmt: skip
         instructions = int(result.counts.get("thread_instructions", 0))
-        return RunResult(found, taken, instructions, sums=sums, work=result.work)
+        return RunResult(found, taken, instructions, sums=sums, work=result.work, strong_writes=result.strong_writes)
 
     def directed(self, build: Build) -> tuple[int, ...]:
         """The schedules beside `schedules` in which the order may matter to this kernel; they are below zero."""
@@ -67,9 +71,9 @@ class EmulatorBackend:
             return ()
         return tuple(-1 - ptx.DIRECTED.index(order) for order in orders)
 
-    def aborting(self, work: int) -> EmulatorBackend:
-        """A backend that ends each launch after so much work."""
-        return EmulatorBackend(max(work, 1))
+    def ending(self, work: int = 0, strong_writes: int = ALL) -> EmulatorBackend:
+        """A backend that ends each launch after so much work (0: as usual), or after so many strong writes."""
+        return EmulatorBackend(max(work, 1) if work else self.budget, strong_writes)
 
     def emulate(
         self,
@@ -103,6 +107,7 @@ class EmulatorBackend:
             variables=as_variables(variables),
             overlapped=shape.use_pdl,
             blocks=shape.only,
+            stop_after=self.stop_after,
         )
         return tuple(_violation(v) for v in result.violations), result
 

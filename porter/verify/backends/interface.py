@@ -65,6 +65,7 @@ class RunResult:
     error: str = ""
     sums: Mapping[str, Summed] = field(default_factory=dict)
     work: int = 0
+    strong_writes: int = 0  # to global memory: atomics and strong stores; where the backend counts them
 
 
 class Backend(Protocol):

@@ -12,6 +12,7 @@ import numpy as np
 from porter.verify.emulator.checks import counting
 from porter.verify.emulator.checks.ordering import level_of
 from porter.verify.emulator.checks.overlap import EarlyAccess
+from porter.verify.emulator.checks.stopping import Stopper
 from porter.verify.emulator.checks.sums import ROUNDING, FloatSums, Sums
 from porter.verify.emulator.checks.taps import Taps
 from porter.verify.emulator.checks.traffic import TrafficCounter
@@ -53,6 +54,7 @@ class Result:
     seconds: float = 0.0
     sums: dict[str, Sums] = field(default_factory=dict)  # by buffer, where Checks.sums asks for them
     work: int = 0  # of `budget`, that the launch took
+    strong_writes: int = 0  # to global memory, where stop_after counts them
 
     @property
     def ok(self) -> bool:
@@ -122,6 +124,7 @@ def launch(
     overlapped: bool = False,
     directed: str = "",
     blocks: Sequence[int] = (),
+    stop_after: int = -1,
 ) -> Result:
     """Runs one kernel of a module on the CPU.
 
@@ -134,12 +137,13 @@ def launch(
     of their sizes; others start afresh at each launch. overlapped: by programmatic dependent launch, so that accesses
     to global memory before griddepcontrol.wait are `early-access` violations. directed: the order of blocks is
     not drawn but one of machine/directed.py ("ahead", "behind", "turns"). blocks: linear numbers of those that run,
-    of a grid without clusters; (): all.
+    of a grid without clusters; (): all. stop_after: ends the launch before it would make more strong writes to global
+    memory (Result.strong_writes); below zero it does not count them.
     Raises UnsupportedPtx for instructions that are not modelled, LaunchError for a wrong launch.
     """
     return _launch(
         module, entry, grid, block, [args], smem_bytes, cooperative, cluster, checks, seed, backend, budget, resident,
-        perturb, taps, variables, overlapped, directed, blocks,
+        perturb, taps, variables, overlapped, directed, blocks, stop_after,
     )  # fmt: skip
 
 
@@ -203,6 +207,7 @@ def _launch(
     overlapped: bool = False,
     directed: str = "",
     blocks: Sequence[int] = (),
+    stop_after: int = -1,
 ) -> Result:
     started = time.perf_counter()
     checks = checks or Checks()
@@ -244,8 +249,9 @@ def _launch(
         raise LaunchError(f"unknown backend {backend!r}")
     if checks.sums:
         space.sums = FloatSums()
+    stopper = Stopper(stop_after) if stop_after >= 0 else None
     watched = taps is not None or checks.counts or checks.sums
-    special = seed or perturb or watched or cooperative or overlapped or directed or len(blocks)
+    special = seed or perturb or watched or cooperative or overlapped or directed or len(blocks) or stopper
     plain = ranks == 1 and not special
     plain = plain and not (checks.fill and not checks.uninitialised)  # what is read unseen must be the fill
     if backend == "llvm" and not plain:
@@ -258,7 +264,7 @@ def _launch(
         spent, crossed, result.deadlock = interpret.run(
             program, geometry, params, space, checks, recorder, envregs, resident, seed,
             budget or DEFAULT_BUDGET, MOST_SECONDS if budget else DEFAULT_SECONDS,
-            perturb, output, accelerator, traffic, taps, early, directed, blocks,
+            perturb, output, accelerator, traffic, taps, early, directed, blocks, stopper,
         )  # fmt: skip
         if accelerator is not None:
             result.backend = "llvm" if accelerator.used else "numpy"
@@ -273,6 +279,7 @@ def _launch(
             "the launch was ended: it did more work than its budget allows",
         )  # fmt: skip
     space.finish()
+    result.strong_writes = stopper.seen if stopper is not None else 0
     result.violations = recorder.violations
     result.sums = space.sums.found if space.sums is not None else {}
     result.stdout = "".join(output)

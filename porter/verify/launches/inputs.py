@@ -62,8 +62,9 @@ SCENARIOS: dict[str, tuple[str, ...]] = {
     "positions": ("zeros", "extremes"),
     "scale": ("small", "large", "half_way"),
 }
-_MAX_FINITE = {
+LARGEST = {
     "f16": 65504.0, "bf16": 3.3895313892515355e38, "f32": 3.4028234663852886e38, "e4m3": 448.0, "e5m2": 57344.0,
+    "f64": 1.7976931348623157e308,
 }  # fmt: skip
 _MIN_NORMAL = {
     "f16": 2.0**-14, "bf16": 2.0**-126, "f32": 2.0**-126, "f64": 2.0**-1022, "e4m3": 2.0**-6, "e5m2": 2.0**-14,
@@ -213,7 +214,7 @@ def _real(r: _Request, x: np.ndarray) -> np.ndarray:
         x[..., r.rng.integers(r.shape[-1])] *= 1000.0
     elif scenario == "denormal":
         x = np.sign(x) * r.rng.uniform(0.0, 1.0, r.shape) * _MIN_NORMAL[r.dtype]
-    limit = _MAX_FINITE.get(r.dtype)
+    limit = LARGEST.get(r.dtype)
     if limit is not None and scenario != "rows":
         x = np.clip(x, -limit, limit)
     if scenario == "nonfinite" and r.spec.nonfinite:
@@ -232,7 +233,7 @@ def _rows(r: _Request, x: np.ndarray) -> np.ndarray:
         if kind == "equal":
             row[:] = row[0]
         elif kind == "huge":
-            row[r.rng.integers(row.size)] = min(HUGE, _MAX_FINITE.get(r.dtype, HUGE))
+            row[r.rng.integers(row.size)] = min(HUGE, LARGEST.get(r.dtype, HUGE))
         else:
             row[:] = -np.inf
     return rows.reshape(x.shape)
@@ -310,7 +311,7 @@ def _logits(r: _Request) -> np.ndarray:
         x += _shifts(r)
     elif r.scenario in ("small", "large"):
         rows *= 1e-4 if r.scenario == "small" else 1e4
-        limit = _MAX_FINITE.get(r.dtype)
+        limit = LARGEST.get(r.dtype)
         if limit is not None:
             np.clip(rows, -limit, limit, out=rows)
     return encode(x, r.dtype).reshape(r.shape)
@@ -401,7 +402,7 @@ def _scale(r: _Request) -> np.ndarray:
         x *= 1e-4 if r.scenario == "small" else 1e4
     if r.dtype == "e8m0":
         x = np.exp2(np.clip(np.rint(np.log2(x)), -127, 127))
-    limit = _MAX_FINITE.get(r.dtype)
+    limit = LARGEST.get(r.dtype)
     return encode(np.minimum(x, limit) if limit else x, r.dtype).reshape(r.shape)
 
 

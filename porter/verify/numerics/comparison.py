@@ -209,6 +209,8 @@ def _judge_floats(
     allowed = (distance <= max(tolerance.ulp, tolerance.arbitrated_ulp if reference is not None else 0.0)) | within_row
     unwritten = (pair.original == pair.buffer.poison) != (pair.port == pair.buffer.poison)
     bad = different & (nan | unwritten | ~allowed)
+    if slack is not None:
+        bad &= unwritten | ~np.isposinf(slack)
     if reference is not None and bad.any():
         with np.errstate(invalid="ignore", over="ignore"):
             closer = np.abs(b - reference) <= WORSE * np.abs(a - reference)

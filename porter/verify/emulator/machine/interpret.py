@@ -178,6 +178,7 @@ def run(
     early: EarlyAccess | None = None,
     directed: str = "",
     blocks: Sequence[int] = (),
+    stopper: Any = None,
 ) -> tuple[Budget, int, bool]:
     """Runs the whole grid. Returns executions per segment, barriers crossed, and whether a deadlock was met."""
     runners = _runners(program, perturb, output, taps)
@@ -203,8 +204,9 @@ def run(
             wave.taps = taps
             if traffic is not None:
                 traffic.watch(wave)
-            if early is not None:
-                early.watch(wave)
+            for watcher in (early, stopper):
+                if watcher is not None:
+                    watcher.watch(wave)
             if checks.shared_races or checks.global_races:
                 RaceChecker(program, wave, checks.shared_races, checks.global_races, race_memory)
 
