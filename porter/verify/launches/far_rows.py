@@ -17,11 +17,14 @@ from porter.case.expressions import ExprError, Value
 from porter.case.reader import Case, CaseInstance, LaunchShape, Point
 from porter.cxx.types import scalar_name
 from porter.model import KernelInfo, PorterError
+from porter.verify.launches.buffers import SPARSE
 from porter.verify.launches.derived import listed_sizes
 from porter.verify.launches.trials import LARGE, Trial, written
 
 BEYOND = 1 << 31  # elements
 ENDS = 2  # blocks at each end of a dimension of the grid
+EACH = 256  # elements of a thread, at most: fewer threads than that go round for the rows of others
+WHOLE = 1 << 22  # elements up to which a buffer has all its rows
 FEW = 8  # a dimension of so many blocks is run whole
 _NARROW = {"i32": 1 << 31, "u32": 1 << 32, "i16": 1 << 15, "u16": 1 << 16, "i8": 1 << 7, "u8": 1 << 8}
 
@@ -83,6 +86,10 @@ def _window(
             continue
         if few != (1, *many[1:]) or many[0] != rows:
             return None  # not so many rows, but something else that grows with this size
+        if math.prod(many) <= WHOLE:
+            continue
+        if math.prod(many) <= SPARSE:
+            return None  # memory for all of it, of which other rows than the two would count as gaps
         shapes[buffer.name] = (2, *many[1:])
         strides[buffer.name] = ((rows - 1) * strides[buffer.name][0], *strides[buffer.name][1:])
         is_far |= buffer.is_compared and len(many) > 1
@@ -95,10 +102,12 @@ def _window(
 def at_the_edges(
     trials: list[Trial], pairs: list[tuple[LaunchShape, LaunchShape]]
 ) -> tuple[list[Trial], list[tuple[LaunchShape, LaunchShape]]]:
-    """The launches, those over too many rows at the edges of their grids; left out where the two grids differ."""
+    """The launches, those over too many rows at the edges of their grids; left out where the two grids differ, and where
+    the grid does not grow with the rows."""
     found = []
     for trial, (theirs, mine) in zip(trials, pairs, strict=True):
-        if trial.window and theirs == mine:
+        threads = math.prod(theirs.grid) * math.prod(theirs.block)
+        if trial.window and theirs == mine and threads * EACH >= BEYOND:
             found.append((trial, (edge_blocks(theirs), edge_blocks(mine))))
         elif not trial.window:
             found.append((trial, (theirs, mine)))
