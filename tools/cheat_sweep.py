@@ -21,8 +21,9 @@ from typing import Any
 from porter.model import Status
 from tests.verify.checks.cheats.catalogue import HONESTY, Cheat
 from tests.verify.checks.cheats.entry_faults import ENTRY
-from tests.verify.checks.cheats.places import CHEATS, FEW
+from tests.verify.checks.cheats.places import FEW
 from tests.verify.checks.cheats.subjects import ROOT, RUN, Subject, called, knows_the_seed, read, run, sources, subject
+from tests.verify.checks.cheats.values import CHEATS
 from tools.kept_lines import KeptRows
 
 RESULT = ROOT / "bench" / "results" / "cheats.json"

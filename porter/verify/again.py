@@ -90,7 +90,7 @@ def launch_again(
     before = make_inputs(subject.case, trial.point, subject.values, trial.scenario, trial.seed, trial.misaligned)
     theirs = _Side(subject, trial, backend, shapes[0], False, before).outcomes()
     mine = _Side(subject, trial, backend, shapes[1], True, before).outcomes(not any(theirs))
-    found = []
+    found: list[Finding] = []
     for what, original, port in zip(("a second launch", "a launch after an aborted one"), theirs, mine, strict=True):
         if port and not original and not found:
             text = f"{what} on the same scratch ({', '.join(scratch)}): {port}; the original's is as the first one"

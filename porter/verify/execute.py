@@ -14,11 +14,20 @@ from porter.case.reader import FLOAT_NAMES, Case, LaunchShape
 from porter.cxx.types import pointee
 from porter.model import KernelInfo
 from porter.verify.backends.interface import Argument, Backend, Build, RunResult
+from porter.verify.emulator.checks.sums import ROUNDING
 from porter.verify.emulator.decode import contraction
 from porter.verify.launches.buffers import Buffers, HostBuffer, is_integer
 from porter.verify.launches.inputs import LARGEST, conditioning, make_inputs, read_buffer
 from porter.verify.launches.trials import Trial
-from porter.verify.numerics.comparison import Comparison, Finding, check_guards, check_input, compare_output
+from porter.verify.numerics.comparison import (
+    Comparison,
+    Finding,
+    check_guards,
+    check_input,
+    compare_output,
+    numbers,
+    row_scale,
+)
 from porter.verify.numerics.formats import encode
 from porter.verify.numerics.segments import canonical_rows, groups
 from porter.verify.numerics.tolerance import Tolerance, derive
@@ -240,7 +249,9 @@ def compare(
                 truth.get(name),
                 truth.get(f"{name}:pre"),
                 canonical.get(name),
-                slack_of(buffer, [result.original, result.port]) if buffer.spec.compare == "sum" else None,
+                slack_of(subject, trial, original[name], [result.original, result.port])
+                if buffer.spec.compare == "sum"
+                else None,
             )
 
 
@@ -304,8 +315,7 @@ def tolerance_of(subject: Subject, trial: Trial, buffer: HostBuffer) -> Toleranc
     compare = buffer.spec.compare_at(subject.values)
     terms = 1
     if buffer.dtype in FLOAT_NAMES:
-        rows = [trial.point.shapes[b.name] for b in subject.case.buffers if b.is_read]
-        terms = max((shape[-1] for shape in rows if shape), default=1)
+        terms = tolerance_terms(subject, trial)
     reduction = terms if subject.reduces else 1
     if spec is not None and spec.reduction is not None:
         reduction = int(expressions.evaluate(spec.reduction, trial.point.names(subject.values)))
@@ -315,23 +325,35 @@ def tolerance_of(subject: Subject, trial: Trial, buffer: HostBuffer) -> Toleranc
     return derive(buffer.dtype, compare, *how)
 
 
-def slack_of(buffer: HostBuffer, results: Sequence[RunResult]) -> np.ndarray:
-    """How much two orders of an element's sum may differ, by the terms that atomics added to it: 2 n u times their
-    magnitudes. Zero where the backend counts no terms, infinite where a sum may overflow on its way."""
+def slack_of(subject: Subject, trial: Trial, buffer: HostBuffer, results: Sequence[RunResult]) -> np.ndarray:
+    """How much two orders of an element's sum may differ: 2 n u times the magnitudes of the n terms that atomics added.
+
+    Infinite where a sum may overflow on its way. Where the backend counts no terms, as many as the longest row has are
+    taken, as large as the row's largest sum.
+    """
     slack = np.zeros(buffer.shape)
+    if any(result.sums is None for result in results):
+        terms = tolerance_terms(subject, trial)
+        return slack + 2.0 * terms * ROUNDING.get(buffer.dtype, 0.0) * row_scale(numbers(buffer.view(), buffer.dtype))
     for result in results:
-        sums = result.sums.get(buffer.name)
+        sums = (result.sums or {}).get(buffer.name)
         if sums is None or not buffer.raw.size or sums.terms.size < buffer.raw.size:
             continue
         steps = tuple(s * 8 for s in buffer.strides)
-        terms, magnitude = (
+        counted, magnitude = (
             np.lib.stride_tricks.as_strided(x, buffer.shape, steps)
             for x in (sums.terms.astype(np.float64), sums.magnitude)
         )
         with np.errstate(invalid="ignore", over="ignore"):
-            bound = 2.0 * terms * (sums.rounding * magnitude + _LEAST_NORMAL)
+            bound = 2.0 * counted * (sums.rounding * magnitude + _LEAST_NORMAL)
             slack = np.maximum(slack, np.where(magnitude > LARGEST[buffer.dtype], np.inf, bound))
     return slack
+
+
+def tolerance_terms(subject: Subject, trial: Trial) -> int:
+    """Terms of the longest sum: the longest input row."""
+    rows = [trial.point.shapes[b.name] for b in subject.case.buffers if b.is_read]
+    return max((shape[-1] for shape in rows if shape), default=1)
 
 
 _LEAST_NORMAL = 2.0**-126  # atomics on f32 in global memory may flush what is below

@@ -133,6 +133,8 @@ def repeat_trial(subject: Subject, trial: Trial, backend: Backend, shapes: Pair,
     for name, text in open_.items():
         said = f"the original too: of what it writes itself, {text}"
         found.findings.append(Finding("PRT850", name, said, str(trial), is_port=False))
+    if shapes[0].cooperative and not shapes[1].cooperative and hasattr(backend, "alone"):
+        schedules = (*schedules, backend.alone)
     port = _run(subject, trial, backend, shapes[1], True, schedules)
     if port.error:
         found.findings.append(Finding("PRT850", "", port.error.replace("SIDE", "the port"), str(trial)))
@@ -177,7 +179,7 @@ def _differing(subject: Subject, trial: Trial, runs: _Runs, schedules: Sequence[
                 continue
             buffer = runs.buffers[k][name]
             if buffer.spec.compare == "sum" and not is_integer(buffer.dtype):
-                slack = slack_of(buffer, [runs.results[0], runs.results[k]])
+                slack = slack_of(subject, trial, buffer, [runs.results[0], runs.results[k]])
                 a, b = numbers(first[name], buffer.dtype), numbers(words, buffer.dtype)
                 with np.errstate(invalid="ignore", over="ignore"):
                     close = (np.abs(a - b) <= slack) | np.isposinf(slack)

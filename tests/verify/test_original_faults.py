@@ -171,6 +171,7 @@ def test_a_barrier_that_is_used_again_too_soon(meet):
     }
 
 
+@slow
 def test_a_barrier_that_only_grows_is_right():
     right = GRID.replace("MEET", GROWS)
     assert failing(judge(right, right, GRID_CASE)) == {}
@@ -227,7 +228,7 @@ RIGHT["absent-lane"] = RIGHT["absent-lane"].replace("8);\n", "8);\n  if (t < n) 
 LANE_CASE = case("k", IN_OUT, "n = [40, 70, 96]", "grid = [1]\nblock = [96]")
 
 
-@pytest.mark.parametrize("kind", LANES)
+@pytest.mark.parametrize("kind", ["lockstep", *(pytest.param(k, marks=slow) for k in LANES if k != "lockstep")])
 def test_reports_of_their_own(kind):
     wrong, right = LANES[kind], RIGHT[kind]
     assert failing(judge(right, right, LANE_CASE)) == {}

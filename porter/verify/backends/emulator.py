@@ -71,6 +71,8 @@ class EmulatorBackend:
             return ()
         return tuple(-1 - ptx.DIRECTED.index(order) for order in orders)
 
+    alone = -1 - ptx.DIRECTED.index("alone")  # the schedule in which a block starts when the one before has ended
+
     def ending(self, work: int = 0, strong_writes: int = ALL) -> EmulatorBackend:
         """A backend that ends each launch after so much work (0: as usual), or after so many strong writes."""
         return EmulatorBackend(max(work, 1) if work else self.budget, strong_writes)

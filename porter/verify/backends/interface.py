@@ -55,7 +55,7 @@ class Summed:
 class RunResult:
     """What a launch did besides writing to its buffers. `error` is set when it could not be run at all.
 
-    `sums`: by buffer, where the kernel adds floats by atomics and the backend counts their terms. `work`: what the
+    `sums`: by buffer, what float atomics added; None where the backend does not count. `work`: what the
     launch took of the backend's budget, 0 where it has none.
     """
 
@@ -63,7 +63,7 @@ class RunResult:
     seconds: float = 0.0
     instructions: int = 0  # thread instructions; 0 where the backend does not count
     error: str = ""
-    sums: Mapping[str, Summed] = field(default_factory=dict)
+    sums: Mapping[str, Summed] | None = None
     work: int = 0
     strong_writes: int = 0  # to global memory: atomics and strong stores; where the backend counts them
 

@@ -244,7 +244,7 @@ def _launch(
     traffic = TrafficCounter() if checks.counts else None
     early = EarlyAccess(recorder, (GLOBAL_BASE, GLOBAL_BASE + ranks * span)) if overlapped else None
     output: list[str] = []
-    resident = interpret.resident_blocks(program, geometry, cooperative, resident)
+    resident = interpret.resident_blocks(program, geometry, cooperative, 1 if directed == "alone" else resident)
     if backend not in ("auto", "numpy", "llvm"):
         raise LaunchError(f"unknown backend {backend!r}")
     if checks.sums:

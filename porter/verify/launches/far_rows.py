@@ -102,8 +102,8 @@ def _window(
 def at_the_edges(
     trials: list[Trial], pairs: list[tuple[LaunchShape, LaunchShape]]
 ) -> tuple[list[Trial], list[tuple[LaunchShape, LaunchShape]]]:
-    """The launches, those over too many rows at the edges of their grids; left out where the two grids differ, and where
-    the grid does not grow with the rows."""
+    """The launches, those over too many rows at the edges of their grids; left out where the two grids differ, and
+    where the grid does not grow with the rows."""
     found = []
     for trial, (theirs, mine) in zip(trials, pairs, strict=True):
         threads = math.prod(theirs.grid) * math.prod(theirs.block)

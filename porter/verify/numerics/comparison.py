@@ -178,7 +178,7 @@ def _show(x: float) -> str:
     return f"{x:.9g}"
 
 
-def _row_scale(a: np.ndarray) -> np.ndarray:
+def row_scale(a: np.ndarray) -> np.ndarray:
     """The largest finite magnitude of each row; in one dimension (a value a row) each its own, at least the median."""
     magnitude = np.where(np.isfinite(a), np.abs(a), 0.0)
     if a.ndim <= 1:
@@ -203,7 +203,7 @@ def _judge_floats(
     result.ulps = ulp_histogram(distance[different & ~nan])
     with np.errstate(invalid="ignore", over="ignore"):
         gap = np.abs(a - b)
-        within_row = gap <= tolerance.row * _row_scale(a)
+        within_row = gap <= tolerance.row * row_scale(a)
         if slack is not None:
             within_row |= gap <= slack
     allowed = (distance <= max(tolerance.ulp, tolerance.arbitrated_ulp if reference is not None else 0.0)) | within_row
@@ -238,7 +238,7 @@ def _judge_floats(
 def _errors(pair: _Pair, reference: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Errors of original and port against the reference in ulp of the output type, and where they are defined."""
     with np.errstate(invalid="ignore", over="ignore"):
-        unit = np.maximum(ulp_size(reference, pair.buffer.dtype), EPS32 * _row_scale(reference))
+        unit = np.maximum(ulp_size(reference, pair.buffer.dtype), EPS32 * row_scale(reference))
         eo, ep = np.abs(pair.a - reference) / unit, np.abs(pair.b - reference) / unit
     return eo, ep, np.isfinite(eo) & np.isfinite(ep)
 
@@ -319,7 +319,7 @@ def _check_original(
             far = gap > 1.01 * ulp_size(reference, "e5m2" if dtype == "e8m0" else dtype)
         else:
             limit = tolerance.reference_ulp * ulp_size(reference, dtype)
-            far = gap > limit + tolerance.reference_row * _row_scale(reference)
+            far = gap > limit + tolerance.reference_row * row_scale(reference)
     far &= np.isfinite(reference) & np.isfinite(pair.a)
     if pre is not None:
         rounding = np.broadcast_to(np.asarray(pre, np.float64), far.shape)

@@ -3,7 +3,8 @@
 A barrier over the grid that is used again breaks where one block is a whole use ahead of another; random orders seldom
 drive blocks that far apart. `ahead` and `behind` let one block run until it spins, waits or ends, and then the next one
 (or the one before); `turns` gives the turn away after every change of memory that others may see. `warps` is as
-`behind`, warp by warp: the last warp comes first, which atomics of a block show.
+`behind`, warp by warp: the last warp comes first, which atomics of a block show. `alone`: a block starts when the one
+before it has ended, as may happen to a launch that is not cooperative.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from porter.verify.emulator.machine.wave import WARP
 if TYPE_CHECKING:
     from porter.verify.emulator.machine.scheduler import Scheduler
 
-DIRECTED = ("ahead", "behind", "turns", "warps")
+DIRECTED = ("ahead", "behind", "turns", "warps", "alone")
 SPIN = 4  # visits of a segment of a spin loop, with memory as it was, after which a block or warp is taken to wait
 
 

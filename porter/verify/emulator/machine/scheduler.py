@@ -67,7 +67,7 @@ class Scheduler:
         self.seen_version = -1
         self.turns: set[int] = set()  # segments that ran since then
         self.deadlocked = False
-        self.director = Director(self, directed) if directed else None
+        self.director = Director(self, directed) if directed not in ("", "alone") else None
         self.picked = 0
 
     # the loop
