@@ -51,5 +51,7 @@ def repeat_launches(
     for at, (run, again, result, pair) in enumerate(wanted):
         run.repeats.append(again.repeat(result.trial, pair))
         if len(run.repeats) == 1:
-            run.repeats[0].findings += launch_again(again.subject, result.trial, again.backend, pair)
+            result, pair = again.smallest()
+            found = launch_again(again.subject, result.trial, again.backend, pair, again.schedules)
+            run.repeats[0].findings += found
         on_repeat(at + 1, len(wanted))

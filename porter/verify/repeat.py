@@ -90,6 +90,10 @@ class Repeats:
             chosen = [*chosen[1:], planted[-1]]
         return chosen
 
+    def smallest(self) -> tuple[TrialResult, Pair]:
+        """The cheapest launch of several blocks, if there is one."""
+        return min(self.ready, key=lambda r: (r[0].trial.far, max(r[1][1].grid) == 1, r[0].trial.point.elements))
+
     def repeat(self, trial: Trial, pair: Pair) -> Repeated:
         """One launch of both sides under all schedules."""
         return repeat_trial(self.subject, trial, self.backend, pair, self.schedules)
