@@ -15,8 +15,8 @@ from porter.case.reader import Case, Point
 
 LARGEST = {"i8": 127.0, "u8": 255.0, "i16": 32767.0, "e4m3": 448.0, "e5m2": 57344.0, "e2m1": 6.0}
 _MANTISSA = {"e4m3": (3, -6, 8), "e5m2": (2, -14, 15), "e2m1": (1, 0, 2)}  # bits, least and largest exponent
-EVERY = 32  # columns: each group of so many has its largest magnitude
-SPREAD = 6  # exponents of rows whose scale is their own
+EVERY = 32  # columns: each group of so many has its largest magnitude, and an exponent
+SPREAD = 6  # exponents of groups that no scale was made for
 
 
 def targets_of(case: Case, values: Mapping[str, Value]) -> tuple[str, ...]:
@@ -41,7 +41,11 @@ def exponents(point: Point, drawn: int) -> tuple[int, ...]:
 def half_way(
     shape: tuple[int, ...], target: str, scales: Sequence[int], rng: np.random.Generator
 ) -> np.ndarray:  # fmt: skip
-    """Numbers half way between neighbours of type `target` times 2^e; e is a scale's exponent, minus it, or any."""
+    """Numbers half way between neighbours of type `target` times 2^e; e is a scale's exponent, minus it, or any.
+
+    Exponents change with groups of columns: of a static scale some group always ties, of a scale that follows the
+    largest magnitude the group with the largest exponent.
+    """
     columns = shape[-1]
     rows = int(np.prod(shape[:-1], dtype=np.int64))
     signs = np.where(rng.random((rows, columns)) < 0.5, -1.0, 1.0)
@@ -57,9 +61,9 @@ def half_way(
         x = np.where(x < top, x, (1.0 + 0.5 ** (bits + 1)) * np.exp2(float(high - 1)))
     else:
         x = np.floor(rng.uniform(0.0, min(top, 64.0), (rows, columns))) + 0.5  # seven bits: bfloat16 holds them
-    largest = rng.integers(min(EVERY, columns))
-    x[:, largest::EVERY] = top
-    ways = [w for e in scales for w in (e, -e)]
-    own = np.array([ways[k] if k < len(ways) else rng.integers(-SPREAD, SPREAD + 1) for k in
-                    (int(rng.integers(2)) + np.arange(rows)) % (len(ways) + 1)], np.float64)  # fmt: skip
-    return (signs * x * np.exp2(own)[:, None]).reshape(shape)
+    width = max(1, min(EVERY, columns // 2))
+    x[:, int(rng.integers(width)) :: width] = top
+    ways = [*(w for e in scales for w in (e, -e)), int(rng.integers(-SPREAD, SPREAD + 1))]
+    group = np.arange(columns) // width  # the first two have the exponents of a scale, whatever was drawn
+    own = np.array(ways, np.float64)[(np.arange(rows)[:, None] + group) % len(ways)]
+    return (signs * x * np.exp2(own)).reshape(shape)
