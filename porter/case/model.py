@@ -19,7 +19,7 @@ from porter.model import Instance, PorterError
 
 SCHEMA = 1
 ROLES = ("in", "out", "inout", "scratch")
-COMPARES = ("exact", "close", "set-per-segment", "none")
+COMPARES = ("exact", "close", "sum", "set-per-segment", "none")
 DISTRIBUTIONS = (
     "normal", "positive", "uniform", "randint", "logits", "ids", "counts", "offsets", "permutation", "positions",
     "cos_sin", "scale", "bits", "bool", "arange", "zeros", "ones",
@@ -40,7 +40,11 @@ SYMBOL_KEYS = ("name", "dtype", "shape", "role", "dist", "low", "high", "values"
 SYMBOL_ROLES = ("in", "out", "inout")
 LAUNCH_KEYS = ("grid", "block", "smem", "cooperative", "cluster")
 ORIGINAL_KEYS = ("violations", "reason")
-VIOLATIONS = ("shared-race", "global-race", "missing-fence", "uninitialised-read")
+VIOLATIONS = (  # as the emulator names them
+    "out-of-bounds", "misaligned", "uninitialised-read", "read-only-write", "shared-race", "global-race",
+    "missing-fence", "early-access", "stale-read", "lockstep", "absent-lane", "skipped-lane", "divergent-barrier",
+    "divergent-sync", "deadlock", "trap", "assert", "budget",
+)  # fmt: skip
 TOLERANCE_KEYS = ("ulp", "bit_equal", "rtol", "reduction", "reason")
 
 
@@ -151,6 +155,7 @@ class LaunchShape:
     cooperative: bool = False
     cluster: tuple[int, int, int] = (1, 1, 1)
     use_pdl: bool = False  # starts while the kernel before still runs
+    only: tuple[int, ...] = ()  # linear numbers of the blocks that are run; (): all
 
     @property
     def is_empty(self) -> bool:
@@ -227,6 +232,7 @@ class Case:
     performance: tuple[dict[str, int], ...] = ()  # sizes at which it is timed; (): its largest points
     reference: str = ""
     tolerance: tuple[tuple[str, ToleranceSpec], ...] = ()
+    fixed_scalars: frozenset[str] = frozenset()  # never varied beyond the values that the case lists
     known_violations: tuple[str, ...] = ()  # kinds of forbidden accesses that the original is known to make
     known_reason: str = ""
     derived: str = ""  # what porter derived it from ("k.cu:7"), until a person has confirmed it

@@ -32,9 +32,10 @@ dist = "normal"                         # see porter/verify/launches/inputs.py; 
 low = 0; high = "num_experts"           # for dist = "uniform"/"randint"
 init = 0                                # value an out/scratch buffer is filled with before the launch (else: poisoned)
 optional = false                        # true: verified with a null pointer too
-compare = "close"                       # exact | close | set-per-segment | none; default: close for floats,
-                                        # exact for integers and quantised codes
-compare_reason = ""                     # required when compare is none or set-per-segment
+compare = "close"                       # exact | close | sum | set-per-segment | none; default: close for floats,
+                                        # exact for integers and quantised codes. sum: of floats, by atomics, in any
+                                        # order; within 2 n u times the magnitudes of its n terms (u: one rounding)
+compare_reason = ""                     # required when compare is none, sum or set-per-segment
 segments = "offsets_buffer"             # for set-per-segment: a buffer of E+1 offsets into this one's rows, or of
                                         # E counts where this one is [E, capacity, ...]. Buffers with the same
                                         # segments are compared jointly: one permutation must fit all of them
@@ -56,6 +57,8 @@ initial = "declared"                    # what the declaration says, where the h
 epsilon = 1e-6
 hidden_size = "hidden"
 input_stride = "hidden"                 # a list gives variants: input_stride = ["hidden", "hidden + 8"]
+vocab_start = { fixed = 32000 }         # a number that the whole case gives one value is tried with others as well,
+                                        # where the original takes them; not with `fixed`
 
 [launch]                                # expressions over sizes, scalars, template arguments
 grid = ["tokens", 1, 1]
@@ -74,7 +77,7 @@ output = { ulp = 1, bit_equal = 0.999, rtol = 1e-6, reduction = "hidden", reason
 
 [original]                              # optional: what the original itself is known to do wrong. Such accesses do not
 violations = ["shared-race"]            # fail the sanitizer, in the port only where the original makes them too; the
-reason = "..."                          # report shows the reason. Races and uninitialised reads only
+reason = "..."                          # report shows the reason
 ```
 
 Expressions are Python syntax over names, numbers, + - * // % ** comparisons and/or/not, `a if c else b`, and the
@@ -248,7 +251,7 @@ class _Reader:
                 self.fail("PRT902", f"the table [{key}] is missing" if key != "buffers" else "no [[buffers]] are given")
         sizes = self.sizes(self.typed(data, "sizes", dict, {}))
         buffers = tuple(self.buffer(b, i) for i, b in enumerate(self.typed(data, "buffers", list, [])))
-        scalars = self.scalars(self.typed(data, "scalars", dict, {}))
+        scalars, fixed_scalars = self.scalars(self.typed(data, "scalars", dict, {}))
         taken = [*(b.name for b in buffers), *(n for n, _ in scalars)]
         buffers += read_symbols(self, self.typed(data, "symbols", list, []), taken)
         shapes, timed = (
@@ -271,6 +274,7 @@ class _Reader:
             only_shapes=self.typed(data, "only_shapes", bool, False),
             reference=self.reference(self.typed(data, "reference", dict, {})),
             tolerance=self.tolerance(self.typed(data, "tolerance", dict, {}), buffers),
+            fixed_scalars=fixed_scalars,
             known_violations=known,
             known_reason=known_reason,
             derived=self.typed(data, "derived", str, ""),
@@ -359,7 +363,7 @@ class _Reader:
         if compare:
             self.one_of(compare, COMPARES, *where, "compare")
         reason = self.typed(value, "compare_reason", str, "", *where)
-        if compare in ("none", "set-per-segment") and not reason.strip():
+        if compare in ("none", "sum", "set-per-segment") and not reason.strip():
             self.fail("PRT902", f'compare = "{compare}" needs a `compare_reason`', *where, "compare")
         segments = self.typed(value, "segments", str, "", *where)
         if compare == "set-per-segment" and not segments:
@@ -381,16 +385,23 @@ class _Reader:
             line=diagnostic_at(self.path, self.text, "", "", where).span.line,
         )  # fmt: skip
 
-    def scalars(self, table: dict[str, Any]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        found = []
+    def scalars(self, table: dict[str, Any]) -> tuple[tuple[tuple[str, tuple[str, ...]], ...], frozenset[str]]:
+        """Each scalar's expressions, and the names of those that are `{ fixed = ... }`."""
+        found, fixed = [], set()
         for name, value in table.items():
+            if isinstance(value, dict):
+                self.known(value, ("fixed",), "scalars", name)
+                if "fixed" not in value:
+                    self.fail("PRT902", "write a value, a list of values, or { fixed = value }", "scalars", name)
+                value = value["fixed"]
+                fixed.add(name)
             values = value if isinstance(value, list) else [value]
             if not values:
                 self.fail("PRT903", "an empty list gives no value", "scalars", name)
             if len(values) > MOST_VALUES:
                 self.fail("PRT903", f"more than {MOST_VALUES} values", "scalars", name)
             found.append((name, tuple(self.expression(v, "scalars", name) for v in values)))
-        return tuple(found)
+        return tuple(found), frozenset(fixed)
 
     def launch(self, table: dict[str, Any]) -> LaunchSpec:
         self.known(table, LAUNCH_KEYS, "launch")

@@ -15,13 +15,18 @@ from porter.verify.backends.interface import Violation
 from porter.verify.execute import TrialResult
 from porter.verify.numerics.comparison import Finding, Ledger
 from porter.verify.numerics.tolerance import derive, is_loosened
+from porter.verify.original_faults import at_fault, faulty_kinds, own_violations
+from porter.verify.repeat import Repeated
 
+OTHER_ORDER = " under another order of blocks and warps"
+OPEN_ORDER = 'say in the case what is open: compare = "sum" for sums of floats, "set-per-segment" for places, or "none"'
 MOST = 8  # diagnostics a check prints; the rest is counted
 _HELP = {
     "PRT801": "run again with --seed {seed} to get the same launch",
     "PRT802": "look at the guard of the last elements and at row strides",
     "PRT803": "an input the kernel changes is `inout` in the case",
     "PRT804": "a rounding or an accumulator has less precision than in the original",
+    "PRT850": OPEN_ORDER,
     "PRT806": "the case's reference, its inputs, or the emulator: porter cannot say which is wrong",
 }
 
@@ -34,6 +39,7 @@ class InstanceRun:
     dtypes: dict[str, str]
     results: list[TrialResult] = field(default_factory=list)
     planned: int = 0
+    repeats: list[Repeated] = field(default_factory=list)
 
     def ledgers(self) -> dict[str, Ledger]:
         found: dict[str, Ledger] = {}
@@ -105,7 +111,7 @@ def loosened(case: Case) -> list[Diagnostic]:
                 notes.append(Diagnostic("PRT809", message, _case_span(case), Severity.WARNING))
                 break
     for buffer in case.buffers:
-        if buffer.compare in ("none", "set-per-segment"):
+        if buffer.compare in ("none", "sum", "set-per-segment"):
             message = f"{buffer.name} is compared as `{buffer.compare}`: {buffer.compare_reason}"
             notes.append(Diagnostic("PRT809", message, Span(str(case.path), buffer.line), Severity.NOTE))
     return notes
@@ -115,6 +121,7 @@ def sanitizer_verdict(
     case: Case, runs: Sequence[InstanceRun], checked: Sequence[str], backend: str = "the backend"
 ) -> Verdict:
     """PASS when neither side did anything forbidden. A port may do what its original does only where the case says so.
+    Where the original is at fault, the port is judged by its other launches alone.
 
     `checked` are the kinds of violations that were looked for; the verdict claims nothing about others, and is SKIP
     when there are none: a GPU stops a kernel that faults, and sees nothing else.
@@ -124,18 +131,18 @@ def sanitizer_verdict(
     known: set[str] = set()
     launches = 0
     for run in runs:
+        kinds = faulty_kinds(run.results, case.known_violations)
         for result in run.results:
             launches += bool(result.comparisons)
-            shared = {v.kind for v in result.original.violations} & set(case.known_violations)
-            known |= shared
-            port += [
-                _violation(v, "PRT840", "the port", run, result) for v in result.port.violations if v.kind not in shared
-            ]
-            original += [
-                _violation(v, "PRT841", "the original", run, result)
-                for v in result.original.violations
-                if v.kind not in shared
-            ]
+            known |= {v.kind for v in result.original.violations} & set(case.known_violations)
+            mine = own_violations(result, kinds, case.known_violations)
+            port += [_violation(v, "PRT840", "the port", run, result) for v in mine]
+            theirs = at_fault(result, case.known_violations)
+            original += [_violation(v, "PRT841", "the original", run, result) for v in theirs]
+        for repeated in run.repeats:
+            at = TrialResult(repeated.trial)
+            port += [_violation(v, "PRT840", "the port", run, at, OTHER_ORDER) for v in repeated.port]
+            original += [_violation(v, "PRT841", "the original", run, at, OTHER_ORDER) for v in repeated.original]
     port, original = _distinct(port), _distinct(original)
     notes = tuple(
         Diagnostic(
@@ -144,11 +151,11 @@ def sanitizer_verdict(
         for kind in sorted(known)
     )
     facts = SanitizerFacts(launches, len(port), len(original), tuple(checked))
+    if port:
+        return Verdict("sanitizer", Status.FAIL, port[0].message, _most([*port, *original]), facts)
     if original:
         detail = f"the original itself: {original[0].message}"
-        return Verdict("sanitizer", Status.ERROR, detail, _most([*original, *port]), facts)
-    if port:
-        return Verdict("sanitizer", Status.FAIL, port[0].message, _most(port), facts)
+        return Verdict("sanitizer", Status.ERROR, detail, _most(original), facts)
     if not launches:
         return Verdict("sanitizer", Status.ERROR, "nothing was run", (), facts)
     if not checked:
@@ -161,19 +168,29 @@ def sanitizer_verdict(
     return Verdict("sanitizer", Status.PASS, detail, notes, facts)
 
 
-def determinism_verdict(findings: Sequence[Finding], repeats: int, schedules: int) -> Verdict:
-    """PASS when repeats under other schedules gave the same bits."""
-    diagnostics = [Diagnostic("PRT850", f"{f.buffer}: {f.message} (at {f.launch})") for f in findings]
-    facts = DeterminismFacts(repeats, schedules)
-    if diagnostics:
-        return Verdict("determinism", Status.FAIL, diagnostics[0].message, _most(diagnostics), facts)
+def determinism_verdict(repeats: Sequence[Repeated]) -> Verdict:
+    """PASS when repeats under other schedules gave the same bits; ERROR where those of the original did not."""
+
+    def told(of_port: bool) -> list[Diagnostic]:
+        found = [f for r in repeats for f in r.findings if f.is_port is of_port]
+        help_ = "" if of_port else OPEN_ORDER
+        return [
+            Diagnostic(f.code, f"{f.buffer}: ".lstrip(": ") + f"{f.message} (at {f.launch})", help=help_) for f in found
+        ]
+
+    schedules = max((r.schedules for r in repeats), default=0)
+    facts = DeterminismFacts(len(repeats), schedules)
+    if port := told(True):
+        return Verdict("determinism", Status.FAIL, port[0].message, _most([*port, *told(False)]), facts)
+    if original := told(False):
+        return Verdict("determinism", Status.ERROR, original[0].message, _most(original), facts)
     if not repeats:
         return Verdict("determinism", Status.ERROR, "nothing was run", (), facts)
-    return Verdict("determinism", Status.PASS, f"{repeats} launches alike under {schedules} schedules", (), facts)
+    return Verdict("determinism", Status.PASS, f"{len(repeats)} launches alike under {schedules} schedules", (), facts)
 
 
-def _violation(v: Violation, code: str, who: str, run: InstanceRun, result: TrialResult) -> Diagnostic:
-    message = f"{who}: {v.kind}: {v.message}"
+def _violation(v: Violation, code: str, who: str, run: InstanceRun, result: TrialResult, when: str = "") -> Diagnostic:
+    message = f"{who}{when}: {v.kind}: {v.message}"
     help = "the case gives this kernel a launch that it does not support" if code == "PRT841" else ""
     notes = (f"{run.instance} at {result.trial}".strip(),)
     return Diagnostic(code, message, Span(v.file, v.line) if v.file else Span("", 0), help=help, notes=notes)

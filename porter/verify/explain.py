@@ -17,6 +17,7 @@ from porter.verify.launches.inputs import make_inputs
 from porter.verify.launches.port_launch import port_launches
 from porter.verify.launches.shrink import SECONDS, Fails, Shrinker
 from porter.verify.launches.trials import LARGE, Trial
+from porter.verify.original_faults import own_violations
 
 
 @dataclass(frozen=True)
@@ -36,10 +37,7 @@ def fails_numerics(result: TrialResult) -> bool:
 
 def fails_sanitizer(kind: str, known: Sequence[str]) -> Fails:
     """Does the port do what is forbidden, of this kind?"""
-    return lambda r: any(
-        v.kind == kind and not (kind in known and any(o.kind == kind for o in r.original.violations))
-        for v in r.port.violations
-    )
+    return lambda r: any(v.kind == kind for v in own_violations(r, frozenset(), known))
 
 
 def smallest(

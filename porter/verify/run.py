@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,15 +29,18 @@ from porter.verify.checks.resources import Usage, compare_resources, summary
 from porter.verify.compile.worker import CompileRequest, CompileResult, compile_port
 from porter.verify.conclude import InstanceRun, determinism_verdict, numerics_verdict, sanitizer_verdict
 from porter.verify.earlier_port import port_builds
-from porter.verify.execute import Reference, Subject, TrialResult, repeat_trial, run_trial
+from porter.verify.execute import Reference, Subject, TrialResult
+from porter.verify.launched import launch_instance, repeat_launches
 from porter.verify.launches.constants import constant_trials, own_constants
-from porter.verify.launches.derived import constants_of, derived_trials
+from porter.verify.launches.derived import constants_of
+from porter.verify.launches.far_rows import at_the_edges
 from porter.verify.launches.limits import Kernel
 from porter.verify.launches.own import Pair, PortLaunches
+from porter.verify.launches.planned import planned_trials
 from porter.verify.launches.port_launch import port_launches
 from porter.verify.launches.shrink import Shrinker
 from porter.verify.launches.symbols import declared_in_source, require_values, symbols_of, with_declared_values
-from porter.verify.launches.trials import LAUNCHES, Trial, choose_trials, far_trial
+from porter.verify.launches.trials import LAUNCHES, Trial
 from porter.verify.numerics.reference import load_reference
 from porter.verify.numerics.tolerance import adds_products, approximations, has_reduction
 
@@ -45,7 +49,6 @@ if TYPE_CHECKING:
     from porter.verify.original.compiled import OriginalBuild
 
 CHECKS = ("honesty", "names", "compile", "resources", "entry", "numerics", "sanitizer", "determinism", "performance")
-REPEATED = 2  # launches an instance that are repeated under other schedules
 
 OnProgress = Callable[[str, int, int], None]  # check, done, total
 OnTime = Callable[[str, float], None]  # name, seconds
@@ -277,22 +280,19 @@ def _launch(state: _Verification) -> None:
             state.add(Verdict(check, Status.ERROR, str(error), diagnostics), start)
         return
     total = sum(len(trials) for _, _, trials, _ in plans)
-    done = 0
+    done = itertools.count(1)
     deadline = start + request.budget
-    repeats = []
-    for n, subject, trials, shapes in plans:
-        dtypes = {b.name: b.dtype_at(subject.values) for b in request.case.buffers}
-        run = InstanceRun(state.instances[n][0].instance, dtypes, planned=len(trials))
-        state.runs.append(run)
-        for trial, pair in zip(trials, shapes, strict=True):
-            if time.perf_counter() > deadline:
-                break
-            run.results.append(run_trial(subject, trial, backend, pair))
-            done += 1
-            state.progress("numerics", done, total)
-        contraction.check(subject, run.results, shapes, backend)
-        ready = [(r.trial, pair) for r, pair in zip(run.results, shapes, strict=False) if r.comparisons]
-        repeats += [(subject, trial, pair[1]) for trial, pair in _to_repeat(ready)]
+    launched = []
+    for n, subject, trials, pairs in plans:
+        instance = state.instances[n][0].instance
+        made = launch_instance(
+            subject, instance, trials, pairs, backend, deadline, lambda: state.progress("numerics", next(done), total)
+        )  # fmt: skip
+        state.runs.append(made[0])
+        launched.append(made)
+    repeating = time.perf_counter()
+    repeat_launches(launched, partial(state.progress, "determinism"))
+    repeating -= time.perf_counter()
     scenarios = sorted({t.scenario for _, _, trials, _ in plans for t in trials})
     numerics = numerics_verdict(request.case, state.runs, state.seed, scenarios, backend.name)
     sanitizer = sanitizer_verdict(request.case, state.runs, backend.checked, backend.name)
@@ -301,12 +301,7 @@ def _launch(state: _Verification) -> None:
         numerics, sanitizer = _explained(state, numerics, sanitizer, plans, backend, deadline)
     state.add(numerics, start)
     state.add(sanitizer, start)
-    start = time.perf_counter()
-    findings = []
-    for at, (subject, trial, shape) in enumerate(repeats):
-        findings += repeat_trial(subject, trial, backend, shape, backend.schedules)
-        state.progress("determinism", at + 1, len(repeats))
-    state.add(determinism_verdict(findings, len(repeats), len(backend.schedules)), start)
+    state.add(determinism_verdict([r for run in state.runs for r in run.repeats]), time.perf_counter() + repeating)
     if "performance" in request.checks:
         _performance(state, backend, plans)
 
@@ -380,14 +375,6 @@ def _explained(
     return numerics, sanitizer
 
 
-def _to_repeat(
-    ready: Sequence[tuple[Trial, tuple[LaunchShape, LaunchShape]]],
-) -> list[tuple[Trial, tuple[LaunchShape, LaunchShape]]]:
-    """Launches worth repeating: several blocks, few elements."""
-    blocks = [r for r in ready if max(r[1][1].grid) > 1] or list(ready)
-    return blocks[-REPEATED - 1 : -1] or blocks[:REPEATED]
-
-
 _Plan = tuple[int, Subject, list[Trial], list[Pair]]
 
 
@@ -399,14 +386,12 @@ def _plan(state: _Verification, sm_count: int) -> list[_Plan]:
         builds = [(i.instance, b.ptx, b.entry) for (i, _), b in zip(state.instances, state.originals, strict=True)]
         require_values(request.case, _unit(state), request.info, builds)
     reference = load_reference(request.case)
-    constants = constants_of(request.source.text)
+    constants, partly = constants_of(request.source.text), request.backend is None or hasattr(request.backend, "partly")
     drafts = []
     for n, (instance, values) in enumerate(state.instances):
         if state.compiled[n, arch].ok:
-            trials = choose_trials(request.case, instance, values, state.seed, request.launches, request.thorough)
-            trials += derived_trials(request.case, instance, values, constants, state.seed)
-            far = far_trial(request.case, instance, values, request.info, state.seed)
-            trials += [far] if far else []
+            how = (constants, state.seed, request.launches, request.thorough, partly)
+            trials = planned_trials(request.case, instance, values, request.info, *how)
             if not trials:
                 request.case.fail("PRT904", f"no point of the case is for {instance.instance}", "instances", str(n))
             drafts.append((n, values, trials))
@@ -436,6 +421,7 @@ def _plan(state: _Verification, sm_count: int) -> list[_Plan]:
             for k, t in zip(keys, trials, strict=True)
         ]
         pairs = list(zip(own, (shapes[k] for k in keys), strict=True))
+        trials, pairs = at_the_edges(trials, pairs)
         if request.oracle is None:
             trials, pairs = _with_own_launch(state, n, values, trials, pairs, sm_count)
         plans.append((n, _subject(state, n, values, reference), trials, pairs))

@@ -12,6 +12,7 @@ from porter.source import Span
 from porter.verify.backends.emulator import EmulatorBackend
 from porter.verify.backends.interface import Build, RunResult, Violation
 from porter.verify.conclude import InstanceRun, sanitizer_verdict
+from porter.verify.emulator.checks.violations import KINDS
 from porter.verify.execute import Subject, TrialResult, run_trial
 from porter.verify.launches.trials import Trial
 from porter.verify.numerics.tolerance import adds_products, derive
@@ -101,10 +102,18 @@ def test_a_known_race_excuses_the_port_only_where_the_original_has_it() -> None:
     assert verdict(("shared-race", "out-of-bounds"), (), RACE).status is Status.ERROR
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_may_be_known(kind: str) -> None:
+    known = f'[original]\nviolations = ["{kind}"]\nreason = "x"\n'
+    assert verdict((kind,), (kind,)).status is Status.ERROR
+    assert verdict((kind,), (kind,), known).status is Status.PASS
+    assert verdict((), (kind,), known).status is Status.FAIL
+
+
 @pytest.mark.parametrize(
-    "text", ['[original]\nviolations = ["shared-race"]\n', '[original]\nviolations = ["out-of-bounds"]\nreason = "x"\n']
+    "text", ['[original]\nviolations = ["shared-race"]\n', '[original]\nviolations = ["rudeness"]\nreason = "x"\n']
 )
-def test_known_violations_need_a_reason_and_are_races_or_reads(text: str) -> None:
+def test_known_violations_need_a_reason_and_a_kind_that_there_is(text: str) -> None:
     with pytest.raises(PorterError, match=r"original\.violations"):
         parse_case(CASE + text, Path("k.case.toml"))
 

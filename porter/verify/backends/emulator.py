@@ -10,11 +10,14 @@ import numpy as np
 
 from porter.case.reader import LaunchShape
 from porter.verify import emulator as ptx
-from porter.verify.backends.interface import Argument, Build, RunResult, Violation
+from porter.verify.backends.interface import Argument, Build, RunResult, Summed, Violation
 from porter.verify.emulator.decode import contraction
 from porter.verify.launches.buffers import GUARD_BYTES, HostBuffer
 
 BUDGET = 2_000_000_000  # thread instructions a launch, about; a launch of a verification takes a few million
+
+
+ALL = 1 << 60  # strong writes: more than any launch makes
 
 
 class EmulatorBackend:
@@ -23,16 +26,19 @@ class EmulatorBackend:
     name = "emulator"
     checked: tuple[str, ...] = (
         "out-of-bounds", "misaligned", "uninitialised-read", "read-only-write", "shared-race", "global-race",
-        "missing-fence", "divergent-barrier", "divergent-sync", "deadlock",
-        "early-access",
+        "missing-fence", "stale-read", "lockstep", "absent-lane", "skipped-lane", "divergent-barrier", "divergent-sync",
+        "deadlock", "early-access",
     )  # fmt: skip
 
+    partly = True  # runs some blocks of a grid, where a launch says so
     fuses = True  # runs a Build with `fused` as it says
     sm_count = 8  # of the emulated GPU: launches that fill the machine stay small
     schedules: tuple[int, ...] = (0, 1, 2)
+    more_schedules: tuple[int, ...] = tuple(range(3, 19))  # to find out whether an order is open at all
 
-    def __init__(self, budget: int = BUDGET) -> None:
+    def __init__(self, budget: int = BUDGET, stop_after: int = -1) -> None:
         self.budget = budget  # thread-instructions of a launch, about
+        self.stop_after = stop_after  # strong writes after which a launch is ended; below zero: none is
 
     def run(
         self,
@@ -51,7 +57,25 @@ class EmulatorBackend:
             found, result = self.emulate(build, shape, given, schedule, checks, fill, variables)
         except ptx.PtxError as error:
             return RunResult(error=str(error), seconds=time.perf_counter() - start)
-        return RunResult(found, time.perf_counter() - start, int(result.counts.get("thread_instructions", 0)))
+        taken = time.perf_counter() - start
+        sums = {a.name: _summed(a, result.sums[a.name]) for a in arguments
+                if isinstance(a, HostBuffer) and a.name in result.sums}  # fmt: skip
+        instructions = int(result.counts.get("thread_instructions", 0))
+        return RunResult(found, taken, instructions, sums=sums, work=result.work, strong_writes=result.strong_writes)
+
+    def directed(self, build: Build) -> tuple[int, ...]:
+        """The schedules beside `schedules` in which the order may matter to this kernel; they are below zero."""
+        try:
+            orders = ptx.telling_orders(module_of(build.ptx), build.entry)
+        except ptx.PtxError:
+            return ()
+        return tuple(-1 - ptx.DIRECTED.index(order) for order in orders)
+
+    alone = -1 - ptx.DIRECTED.index("alone")  # the schedule in which a block starts when the one before has ended
+
+    def ending(self, work: int = 0, strong_writes: int = ALL) -> EmulatorBackend:
+        """A backend that ends each launch after so much work (0: as usual), or after so many strong writes."""
+        return EmulatorBackend(max(work, 1) if work else self.budget, strong_writes)
 
     def emulate(
         self,
@@ -64,10 +88,11 @@ class EmulatorBackend:
         variables: Mapping[str, HostBuffer] | None = None,
     ) -> tuple[tuple[Violation, ...], ptx.Result]:
         """As `run`, with arguments as ptx.launch takes them and all that it tells. Raises PtxError."""
-        switches = ptx.Checks(
-            uninitialised=checks, shared_races=checks, global_races=checks, bounds=True, alignment=True, fill=fill
-        )
         module = fused_module(build.ptx, build.entry, build.fused) if build.fused else module_of(build.ptx)
+        switches = ptx.Checks(
+            uninitialised=checks, shared_races=checks, global_races=checks, bounds=True, alignment=True, fill=fill,
+            sums=ptx.adds_floats(module, build.entry),
+        )  # fmt: skip
         result = ptx.launch(
             module,
             build.entry,
@@ -78,10 +103,13 @@ class EmulatorBackend:
             cooperative=shape.cooperative,
             cluster=shape.cluster,
             checks=switches,
-            seed=schedule,
+            seed=max(schedule, 0),
+            directed=ptx.DIRECTED[-schedule - 1] if schedule < 0 else "",
             budget=self.budget,
             variables=as_variables(variables),
             overlapped=shape.use_pdl,
+            blocks=shape.only,
+            stop_after=self.stop_after,
         )
         return tuple(_violation(v) for v in result.violations), result
 
@@ -100,6 +128,12 @@ class EmulatorBackend:
             budget=BUDGET, taps=taps, variables=as_variables(variables),
         )  # fmt: skip
         return taps, module
+
+
+def _summed(buffer: HostBuffer, sums: ptx.Sums) -> Summed:
+    """Sums by the words of `raw`: a buffer that is misaligned on purpose begins some elements into its memory."""
+    first = (sums.terms.size - buffer.raw.size) if sums.terms.size >= buffer.raw.size else 0
+    return Summed(sums.terms[first:], sums.magnitude[first:], sums.rounding)
 
 
 @lru_cache(maxsize=64)

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+import numpy as np
+
 from porter.case.reader import LaunchShape
 from porter.verify.launches.buffers import HostBuffer
 
@@ -41,13 +43,29 @@ class Violation:
 
 
 @dataclass(frozen=True)
+class Summed:
+    """What float atomics added to a buffer, one number for each word of its `raw`. `rounding`: of one addition."""
+
+    terms: np.ndarray
+    magnitude: np.ndarray  # of the terms, added up
+    rounding: float
+
+
+@dataclass(frozen=True)
 class RunResult:
-    """What a launch did besides writing to its buffers. `error` is set when it could not be run at all."""
+    """What a launch did besides writing to its buffers. `error` is set when it could not be run at all.
+
+    `sums`: by buffer, what float atomics added; None where the backend does not count. `work`: what the
+    launch took of the backend's budget, 0 where it has none.
+    """
 
     violations: tuple[Violation, ...] = ()
     seconds: float = 0.0
     instructions: int = 0  # thread instructions; 0 where the backend does not count
     error: str = ""
+    sums: Mapping[str, Summed] | None = None
+    work: int = 0
+    strong_writes: int = 0  # to global memory: atomics and strong stores; where the backend counts them
 
 
 class Backend(Protocol):
@@ -72,7 +90,8 @@ class Backend(Protocol):
         fill: int = 0,
         variables: Mapping[str, HostBuffer] | None = None,
     ) -> RunResult:
-        """One launch. `schedule` seeds the order in which blocks and warps run; `checks` looks for violations.
+        """One launch. `schedule` seeds the order in which blocks and warps run, one below zero is a chosen one of the
+        backend's (`directed`); `checks` looks for violations.
 
         `variables` are what module variables hold, by their names in the PTX: the kernel's writes are in the buffers
         afterwards.

@@ -10,16 +10,20 @@ from typing import Any
 import numpy as np
 
 from porter.verify.emulator.checks import counting
+from porter.verify.emulator.checks.ordering import level_of
 from porter.verify.emulator.checks.overlap import EarlyAccess
+from porter.verify.emulator.checks.stopping import Stopper
+from porter.verify.emulator.checks.sums import ROUNDING, FloatSums, Sums
 from porter.verify.emulator.checks.taps import Taps
 from porter.verify.emulator.checks.traffic import TrafficCounter
 from porter.verify.emulator.checks.violations import Checks, Recorder, Violation
 from porter.verify.emulator.decode.ir import Module
 from porter.verify.emulator.decode.lower import lower
-from porter.verify.emulator.decode.program import Program
+from porter.verify.emulator.decode.program import Atomic, Load, Program, Store
 from porter.verify.emulator.errors import LaunchError
 from porter.verify.emulator.machine import interpret
 from porter.verify.emulator.machine.accelerate import Accelerator
+from porter.verify.emulator.machine.directed import DIRECTED
 from porter.verify.emulator.machine.drawn import Machine, draw
 from porter.verify.emulator.machine.perturb import Perturbation
 from porter.verify.emulator.machine.scheduler import OutOfBudget
@@ -48,6 +52,9 @@ class Result:
     deadlock: bool = False
     stdout: str = ""
     seconds: float = 0.0
+    sums: dict[str, Sums] = field(default_factory=dict)  # by buffer, where Checks.sums asks for them
+    work: int = 0  # of `budget`, that the launch took
+    strong_writes: int = 0  # to global memory, where stop_after counts them
 
     @property
     def ok(self) -> bool:
@@ -63,6 +70,30 @@ def find_entry(module: Module, name: str) -> str:
         return found[0]
     known = ", ".join(module.entries[:8]) or "none"
     raise LaunchError(f"{'no' if not found else 'more than one'} entry matches {name!r} (entries: {known})")
+
+
+def telling_orders(module: Module, entry: str) -> tuple[str, ...]:
+    """The directed orders (machine/directed.py) that may change what a kernel does. Raises PtxError.
+
+    None of them without atomics and strong accesses: where nothing races, order shows in nothing else.
+    """
+    found: set[str] = set()
+    for segment in lower(module, find_entry(module, entry)).segments:
+        for step in segment.steps:
+            if isinstance(step, (Load, Store, Atomic)) and level_of(step):
+                found.add("warps")
+                if segment.spins and step.place.space != "shared" and not isinstance(step, Store):
+                    found |= {"ahead", "behind", "turns"}
+    return tuple(d for d in DIRECTED if d in found)
+
+
+def adds_floats(module: Module, entry: str) -> bool:
+    """Does a kernel add floats by atomics outside of shared memory? Raises PtxError."""
+    return any(
+        isinstance(step, Atomic) and step.op == "add" and step.type.name in ROUNDING and step.place.space != "shared"
+        for segment in lower(module, find_entry(module, entry)).segments
+        for step in segment.steps
+    )
 
 
 def _dim(value: int | Sequence[int], what: str) -> Dim3:
@@ -91,6 +122,9 @@ def launch(
     taps: Taps | None = None,
     variables: Mapping[str, Buffer] | None = None,
     overlapped: bool = False,
+    directed: str = "",
+    blocks: Sequence[int] = (),
+    stop_after: int = -1,
 ) -> Result:
     """Runs one kernel of a module on the CPU.
 
@@ -101,12 +135,15 @@ def launch(
     upper bound on work, about thread-instructions; exceeding it is a `budget` violation, as is too much CPU time. taps:
     records what threads do; the numpy interpreter runs then. variables: the memory of module variables by their names,
     of their sizes; others start afresh at each launch. overlapped: by programmatic dependent launch, so that accesses
-    to global memory before griddepcontrol.wait are `early-access` violations.
+    to global memory before griddepcontrol.wait are `early-access` violations. directed: the order of blocks is
+    not drawn but one of machine/directed.py ("ahead", "behind", "turns"). blocks: linear numbers of those that run,
+    of a grid without clusters; (): all. stop_after: ends the launch before it would make more strong writes to global
+    memory (Result.strong_writes); below zero it does not count them.
     Raises UnsupportedPtx for instructions that are not modelled, LaunchError for a wrong launch.
     """
     return _launch(
         module, entry, grid, block, [args], smem_bytes, cooperative, cluster, checks, seed, backend, budget, resident,
-        perturb, taps, variables, overlapped,
+        perturb, taps, variables, overlapped, directed, blocks, stop_after,
     )  # fmt: skip
 
 
@@ -168,6 +205,9 @@ def _launch(
     taps: Taps | None = None,
     variables: Mapping[str, Buffer] | None = None,
     overlapped: bool = False,
+    directed: str = "",
+    blocks: Sequence[int] = (),
+    stop_after: int = -1,
 ) -> Result:
     started = time.perf_counter()
     checks = checks or Checks()
@@ -204,10 +244,15 @@ def _launch(
     traffic = TrafficCounter() if checks.counts else None
     early = EarlyAccess(recorder, (GLOBAL_BASE, GLOBAL_BASE + ranks * span)) if overlapped else None
     output: list[str] = []
-    resident = interpret.resident_blocks(program, geometry, cooperative, resident)
+    resident = interpret.resident_blocks(program, geometry, cooperative, 1 if directed == "alone" else resident)
     if backend not in ("auto", "numpy", "llvm"):
         raise LaunchError(f"unknown backend {backend!r}")
-    plain = ranks == 1 and not (seed or perturb or taps is not None or checks.counts or cooperative or overlapped)
+    if checks.sums:
+        space.sums = FloatSums()
+    stopper = Stopper(stop_after) if stop_after >= 0 else None
+    watched = taps is not None or checks.counts or checks.sums
+    special = seed or perturb or watched or cooperative or overlapped or directed or len(blocks) or stopper
+    plain = ranks == 1 and not special
     plain = plain and not (checks.fill and not checks.uninitialised)  # what is read unseen must be the fill
     if backend == "llvm" and not plain:
         raise LaunchError("the llvm backend has no seeds, perturbation, taps, counts, fill or cooperative launches")
@@ -219,11 +264,12 @@ def _launch(
         spent, crossed, result.deadlock = interpret.run(
             program, geometry, params, space, checks, recorder, envregs, resident, seed,
             budget or DEFAULT_BUDGET, MOST_SECONDS if budget else DEFAULT_SECONDS,
-            perturb, output, accelerator, traffic, taps, early,
+            perturb, output, accelerator, traffic, taps, early, directed, blocks, stopper,
         )  # fmt: skip
         if accelerator is not None:
             result.backend = "llvm" if accelerator.used else "numpy"
             result.refusal = accelerator.refusal
+        result.work = (budget or DEFAULT_BUDGET) - spent.left
         result.counts = counting.summary(program, spent.executions, crossed)
         if traffic is not None:
             result.counts["traffic"] = traffic.summary()
@@ -233,7 +279,9 @@ def _launch(
             "the launch was ended: it did more work than its budget allows",
         )  # fmt: skip
     space.finish()
+    result.strong_writes = stopper.seen if stopper is not None else 0
     result.violations = recorder.violations
+    result.sums = space.sums.found if space.sums is not None else {}
     result.stdout = "".join(output)
     result.seconds = time.perf_counter() - started
     return result

@@ -19,7 +19,7 @@ from porter.model import PorterError
 from porter.verify.launches.inputs import scenarios
 from porter.verify.launches.trials import FEW, LARGE, Trial, affected, written
 
-BESIDE = 2  # launches an instance one step beside a listed size: odd numbers of vectors, of groups, of rows
+BESIDE = 1  # launches an instance one step beside a listed size: odd numbers of vectors, of groups, of rows
 WRAPPED = 1  # where a block at its largest has to go round again, and does not come out even
 AROUND = 2  # at sizes around constants
 RANDOM = 1

@@ -5,10 +5,11 @@ one launch, each in the way that makes sense for its distribution.
 
 | dist | values | scenarios beside `normal` |
 |---|---|---|
-| normal | N(0, 1) | small (1e-4), large (1e4), outlier (a channel x1000), shifted, wide, denormal, zeros, nonfinite |
+| normal | N(0, 1) | small (1e-4), large (1e4), outlier (a channel x1000), shifted, wide, denormal, zeros, rows,
+  half_way, nonfinite |
 | positive | abs of normal | as normal |
 | uniform | [low, high) | zeros, nonfinite |
-| logits | 3 N(0, 1), as routers give | ties, equal, neg_inf, nan_rows, small, large, shifted |
+| logits | 3 N(0, 1), as routers give | ties, equal, neg_inf, nan_rows, rows, small, large, shifted |
 | randint | whole numbers in [low, high) | extremes |
 | ids | expert or token ids in [low, high) | bad_ids (-1, >= high), skewed (most to one id) |
 | counts | whole numbers in [low, high] | skewed (one takes all), zeros |
@@ -16,12 +17,14 @@ one launch, each in the way that makes sense for its distribution.
 | permutation | a permutation of 0..n-1 of the last dimension | |
 | positions | whole numbers in [low, high), the last one among them | zeros, extremes |
 | cos_sin | a rotary cache: cosines, then sines in each row | |
-| scale | positive, 2^-8..2^2 | small, large |
+| scale | positive, 2^-8..2^2 | small, large, half_way |
 | bits | every bit pattern that is not NaN | |
 | bool, arange, zeros, ones | as named | |
 
 `shifted` moves whole rows to a mean of -300 or 300: maxima that start at zero and variances by subtraction show there.
-32-bit numbers other than logits stay: another order of sums costs mean / deviation times what the derived bound allows.
+Of 32-bit numbers another order of sums then costs as much times what the derived bound allows (`conditioning`). `rows`:
+one value throughout, one huge value, -inf throughout, in turns. `half_way`: where what the kernel rounds to ties
+(half_way.py).
 """
 
 from __future__ import annotations
@@ -40,25 +43,28 @@ from porter.ir import SCALAR_BYTES
 from porter.model import Diagnostic, PorterError
 from porter.source import Span
 from porter.verify.launches.buffers import Buffers, HostBuffer, allocate, generator, is_integer, storage, words_to_int
+from porter.verify.launches.half_way import exponents, half_way, targets_of
 from porter.verify.launches.symbol_values import fill_fixed
 from porter.verify.numerics.formats import decode, encode
 
-_REAL = ("small", "large", "outlier", "shifted", "wide", "denormal", "zeros")
+_REAL = ("small", "large", "outlier", "shifted", "wide", "denormal", "zeros", "rows", "half_way")
+HUGE = 1e30  # its square is beyond float32
 SHIFT = 300.0  # where `shifted` puts the mean of a row: far from zero, and exp of minus that underflows
 SCENARIOS: dict[str, tuple[str, ...]] = {
     "normal": (*_REAL, "nonfinite"),
     "positive": (*_REAL, "nonfinite"),
     "uniform": ("zeros", "nonfinite"),
-    "logits": ("ties", "equal", "neg_inf", "nan_rows", "small", "large", "shifted"),
+    "logits": ("ties", "equal", "neg_inf", "nan_rows", "rows", "small", "large", "shifted"),
     "randint": ("extremes",),
     "ids": ("bad_ids", "skewed"),
     "counts": ("skewed", "zeros"),
     "offsets": ("skewed",),
     "positions": ("zeros", "extremes"),
-    "scale": ("small", "large"),
+    "scale": ("small", "large", "half_way"),
 }
-_MAX_FINITE = {
+LARGEST = {
     "f16": 65504.0, "bf16": 3.3895313892515355e38, "f32": 3.4028234663852886e38, "e4m3": 448.0, "e5m2": 57344.0,
+    "f64": 1.7976931348623157e308,
 }  # fmt: skip
 _MIN_NORMAL = {
     "f16": 2.0**-14, "bf16": 2.0**-126, "f32": 2.0**-126, "f64": 2.0**-1022, "e4m3": 2.0**-6, "e5m2": 2.0**-14,
@@ -83,6 +89,8 @@ def scenarios(case: Case, values: Mapping[str, Value]) -> list[str]:
         for name in SCENARIOS.get(dist_of(spec, spec.dtype_at(values)), ()):
             if name in ("nonfinite", "nan_rows") and not spec.nonfinite:
                 continue
+            if name == "half_way" and not targets_of(case, values):
+                continue
             if name not in found:
                 found.append(name)
     return found
@@ -100,6 +108,8 @@ class _Request:
     low: float
     high: float | None
     main: bool  # scenarios of scale act on the main inputs only: weights stay of ordinary size
+    target: str = ""  # half_way: the type that is rounded to
+    scales: tuple[int, ...] = ()  # half_way: exponents of the scales
 
 
 def _check_memory(case: Case, point: Point, values: Mapping[str, Value]) -> None:
@@ -141,10 +151,14 @@ def make_inputs(
     dists = {b.name: dist_of(b.spec, b.dtype) for b in reads}
     real = [b for b in reads if dists[b.name] in ("normal", "positive", "logits")]
     main = {b.name for b in real if len(b.shape) >= 2} or {b.name for b in real}
+    targets, drawn = targets_of(case, values), generator(seed, "half_way")
+    target = targets[int(drawn.integers(len(targets)))] if targets else ""
+    scales = exponents(point, int(drawn.integers(-3, 4))) if targets else ()
     for buffer in reads:
         low, high = _bounds(case, buffer.spec, point, values, dists[buffer.name])
         rng = generator(seed, scenario, buffer.name)
-        request = _Request(buffer.spec, buffer.dtype, buffer.shape, scenario, rng, low, high, buffer.name in main)
+        is_main = buffer.name in main
+        request = _Request(buffer.spec, buffer.dtype, buffer.shape, scenario, rng, low, high, is_main, target, scales)
         if 0 not in buffer.shape:
             buffer.view()[...] = _FILL[dists[buffer.name]](request)
     return buffers
@@ -190,18 +204,48 @@ def _real(r: _Request, x: np.ndarray) -> np.ndarray:
     elif scenario == "zeros":
         x = np.zeros(r.shape) * np.sign(x)  # both zeros
     elif scenario == "shifted":
-        x = x + _shifts(r) if SCALAR_BYTES[r.dtype] <= 2 else x
+        x = x + _shifts(r)
+    elif scenario == "rows":
+        x = _rows(r, x)
+    elif scenario == "half_way":
+        x = half_way(r.shape, r.target, r.scales, r.rng)
     elif scenario == "outlier":
         x = x.copy()
         x[..., r.rng.integers(r.shape[-1])] *= 1000.0
     elif scenario == "denormal":
         x = np.sign(x) * r.rng.uniform(0.0, 1.0, r.shape) * _MIN_NORMAL[r.dtype]
-    limit = _MAX_FINITE.get(r.dtype)
-    if limit is not None:
+    limit = LARGEST.get(r.dtype)
+    if limit is not None and scenario != "rows":
         x = np.clip(x, -limit, limit)
     if scenario == "nonfinite" and r.spec.nonfinite:
         x = _plant(r, x, (np.nan, np.inf, -np.inf))
     return encode(np.asarray(x, np.float64), r.dtype).reshape(r.shape)
+
+
+def _rows(r: _Request, x: np.ndarray) -> np.ndarray:
+    """Every row of another kind: one value throughout, one huge value, -inf throughout where the contract has it."""
+    x = np.array(x, np.float64)
+    rows = x.reshape(-1, x.shape[-1]) if x.ndim else x.reshape(1, 1)
+    kinds = ["equal", "huge", "negative infinity"] if r.spec.nonfinite else ["equal", "huge"]
+    first = int(r.rng.integers(len(kinds)))
+    for k, row in enumerate(rows):
+        kind = kinds[(first + k) % len(kinds)]
+        if kind == "equal":
+            row[:] = row[0]
+        elif kind == "huge":
+            row[r.rng.integers(row.size)] = min(HUGE, LARGEST.get(r.dtype, HUGE))
+        else:
+            row[:] = -np.inf
+    return rows.reshape(x.shape)
+
+
+def conditioning(case: Case, values: Mapping[str, Value], scenario: str) -> float:
+    """How much more the order of a sum may cost than elsewhere: mean over deviation, where 32-bit rows are shifted."""
+    if scenario != "shifted":
+        return 1.0
+    wide = (b for b in case.buffers if b.is_read and not b.is_fixed and b.dtype_at(values) in ("f32", "f64"))
+    shifted = any("shifted" in SCENARIOS.get(dist_of(b, b.dtype_at(values)), ()) for b in wide)
+    return SHIFT if shifted else 1.0
 
 
 def _shifts(r: _Request) -> np.ndarray:
@@ -261,11 +305,13 @@ def _logits(r: _Request) -> np.ndarray:
         rows[np.flatnonzero(some)[0]] = np.nan
         for row in np.flatnonzero(some)[1:]:
             rows[row, r.rng.integers(rows.shape[1])] = np.nan
+    elif r.scenario == "rows":
+        x = _rows(r, x)
     elif r.scenario == "shifted":
         x += _shifts(r)
     elif r.scenario in ("small", "large"):
         rows *= 1e-4 if r.scenario == "small" else 1e4
-        limit = _MAX_FINITE.get(r.dtype)
+        limit = LARGEST.get(r.dtype)
         if limit is not None:
             np.clip(rows, -limit, limit, out=rows)
     return encode(x, r.dtype).reshape(r.shape)
@@ -350,11 +396,13 @@ def _cos_sin(r: _Request) -> np.ndarray:
 
 def _scale(r: _Request) -> np.ndarray:
     x = np.exp2(r.rng.uniform(-8.0, 2.0, r.shape))
+    if r.scenario == "half_way":
+        x = np.full(r.shape, 2.0 ** r.scales[0])
     if r.scenario in ("small", "large"):
         x *= 1e-4 if r.scenario == "small" else 1e4
     if r.dtype == "e8m0":
         x = np.exp2(np.clip(np.rint(np.log2(x)), -127, 127))
-    limit = _MAX_FINITE.get(r.dtype)
+    limit = LARGEST.get(r.dtype)
     return encode(np.minimum(x, limit) if limit else x, r.dtype).reshape(r.shape)
 
 

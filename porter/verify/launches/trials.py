@@ -22,7 +22,7 @@ EMPTY_LAUNCHES = 2  # points at which nothing is to be written
 FAR_STRIDE = (1 << 30) + 4096  # elements: the third row starts past 2^31
 FAR_ROWS = 7
 MOST_FAR = 1 << 36  # elements of address space
-PLANTED = ("nonfinite", "nan_rows", "neg_inf", "bad_ids", "equal", "ties")
+PLANTED = ("nonfinite", "nan_rows", "neg_inf", "bad_ids", "equal", "ties", "rows")
 THOROUGH_LAUNCHES = 2_000
 
 
@@ -35,6 +35,7 @@ class Trial:
     seed: int
     misaligned: frozenset[str] = frozenset()
     far: bool = False  # element offsets pass 2^31
+    window: bool = False  # of so many rows only the first and the last have contents, and only edge blocks run
     derived: bool = False  # at sizes that the case does not list: what the original refuses there is not judged
 
     def __str__(self) -> str:

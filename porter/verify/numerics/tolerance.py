@@ -97,6 +97,7 @@ def derive(
     contracts: bool = False,
     terms: int = 1,
     products: float = 0.0,
+    condition: float = 1.0,
 ) -> Tolerance:
     """The tolerance of one output buffer.
 
@@ -106,8 +107,9 @@ def derive(
     `contracts`: see adds_products. `terms`: the longest row that a thread may sum by itself: in the same order on both
     sides, so it counts against the float64 reference only. `products`: the relative error of a product that ptxas may
     round on one side and fuse on the other (0.0: it has no such choice, or both sides ran as the PTX says).
+    `condition`: how much larger the terms of a sum are than what is left of them.
     """
-    summed = 2.0 * math.sqrt(max(reduction, 1)) * EPS32 if reduction > 1 else 0.0
+    summed = 2.0 * math.sqrt(max(reduction, 1)) * EPS32 * condition if reduction > 1 else 0.0
     differing = sum(APPROX_ERROR[a] for a in original ^ port)
     using = sum(APPROX_ERROR[a] for a in original | port)
     parts = []
@@ -115,6 +117,10 @@ def derive(
         ulp = row = 0.0
         share = 1.0
         parts.append("integers and codes are exact" if not dtype.startswith(("f", "bf")) else f"compare = {compare}")
+    elif compare == "sum":  # what its order leaves open is known element by element, where terms are counted
+        ulp, share = 0.0, 0.0
+        row = max(summed, products) + differing
+        parts.append("the order of sums is open: 2 n u times the magnitudes of their n terms")
     elif reduction > 1 or differing or contracts or products:
         if contracts:
             summed = max(summed, 2.0 * EPS32)
@@ -136,7 +142,7 @@ def derive(
         parts.append("same operations in the same order")
     arbitrated = max(ulp, 1.0 if dtype in ("f16", "bf16") else 4.0) if compare == "close" else 0.0
     reference_ulp = 4.0 if dtype in ("f16", "bf16") else 16.0
-    alone = 2.0 * math.sqrt(terms) * EPS32 if terms > 1 else 0.0
+    alone = 2.0 * math.sqrt(terms) * EPS32 * condition if terms > 1 else 0.0
     reference_row = 8.0 * (max(summed, alone) + EPS32) + 2.0 * using
     if spec is not None:
         if spec.ulp is not None:

@@ -37,6 +37,7 @@ WORDS = (
     ".shared .align 16 .b32 s[64]; mov.u32 %r3, s; shl.b32 %r4, %r0, 2; add.u32 %r5, %r3, %r4;\n"  # %r5 = &s[thread]
 )
 LOCAL = ".local .align 16 .b8 l[16]; mov.u64 %rd4, l;\n"
+OVERLAPPED: dict[str, object] = {"overlapped": True, "backend": "numpy"}
 FIRST = "setp.eq.u32 %p0, %r0, 0;\n"
 BLOCK = "mov.u32 %r10, %ctaid.x; setp.eq.u32 %p3, %r10, 0;\n"
 
@@ -150,6 +151,26 @@ PLANTS = [
     Plant("mbarrier-expects-too-many", ".shared .align 8 .b64 bar; mov.u32 %r10, bar;\n" + FIRST + "@%p0 mbarrier.init.shared.b64 [%r10], 33;\nbar.sync 0;\nmbarrier.arrive.shared.b64 %rd2, [%r10];\nW:\nmbarrier.test_wait.shared.b64 %p1, [%r10], %rd2; // BUG deadlock\n@!%p1 bra W;"),
     Plant("endless-loop", "L:\nbra L; // BUG deadlock"),
     # traps and work without end
+    # ld.global.nc of what is written
+    Plant("written-before-a-constant-load", ELEMENT + "st.global.u32 [%rd3], %r0;\nld.global.nc.u32 %r3, [%rd3]; // BUG stale-read\n" + store32("%r3"), params=TWO, more=words(64)),
+    Plant("written-after-a-constant-load", ELEMENT + "ld.global.nc.u32 %r3, [%rd3];\nadd.u32 %r3, %r3, 1;\nst.global.u32 [%rd3], %r3; // BUG stale-read", params=TWO, more=words(64)),
+    Plant("an-atomic-on-what-a-constant-load-reads", "ld.global.nc.u32 %r3, [%rd1];\nred.global.add.u32 [%rd1+4], 1;\nbar.warp.sync -1;\nld.global.nc.v2.u32 {%r4, %r5}, [%rd1]; // BUG stale-read\n" + store32("%r5"), params=TWO, more=words(64)),
+    # lanes in step
+    Plant("volatile-instead-of-a-warp-barrier", WORDS + "st.volatile.shared.u32 [%r5], %r0;\nxor.b32 %r6, %r4, 4; add.u32 %r6, %r6, %r3;\nld.volatile.shared.u32 %r7, [%r6]; // BUG lockstep\n" + store32("%r7")),
+    Plant("volatile-read-then-written-by-a-neighbour", WORDS + "st.shared.u32 [%r5], %r0; bar.warp.sync -1;\nxor.b32 %r6, %r4, 4; add.u32 %r6, %r6, %r3;\nld.volatile.shared.u32 %r7, [%r6];\nadd.u32 %r8, %r7, 1;\nst.volatile.shared.u32 [%r5], %r8; // BUG lockstep\n" + store32("%r7")),
+    Plant("volatile-global-exchange-in-a-warp", ELEMENT + "st.volatile.global.u32 [%rd3], %r0;\nxor.b32 %r6, %r0, 1; mul.wide.u32 %rd4, %r6, 4; add.u64 %rd4, %rd1, %rd4;\nld.volatile.global.u32 %r7, [%rd4]; // BUG lockstep\n" + store32("%r7"), params=TWO, more=words(32)),
+    # lanes that are not there
+    Plant("shuffle-from-lanes-that-returned", "setp.ge.u32 %p1, %r0, 20; @%p1 exit;\nshfl.sync.down.b32 %r7, %r0, 4, 31, -1; // BUG absent-lane\n" + store32("%r7")),
+    Plant("shuffle-in-half-a-warp", "shfl.sync.bfly.b32 %r7, %r0, 16, 31, -1; // BUG absent-lane\n" + store32("%r7"), block=16),
+    Plant("shuffle-from-a-lane-that-is-computed", "setp.ge.u32 %p1, %r0, 20; @%p1 exit;\nadd.u32 %r3, %r0, 2;\nshfl.sync.idx.b32 %r7, %r0, %r3, 31, -1; // BUG absent-lane\n" + store32("%r7")),
+    Plant("shuffle-past-a-narrow-mask", "setp.ge.u32 %p1, %r0, 8; @%p1 bra OTHERS;\nshfl.sync.down.b32 %r7, %r0, 1, 31, 0xff; // BUG absent-lane\n" + store32("%r7") + "\nOTHERS:\nbar.sync 0;"),
+    Plant("shuffle-skipped-by-some", "setp.ge.u32 %p1, %r0, 24; @%p1 bra OTHERS;\nxor.b32 %r3, %r0, 1;\nshfl.sync.idx.b32 %r7, %r0, %r3, 31, -1; // BUG skipped-lane\nOTHERS:\n" + store32("%r0")),
+    Plant("vote-skipped-by-some", "setp.ge.u32 %p1, %r0, 24; @%p1 bra OTHERS;\nsetp.ge.u32 %p2, %r0, 3;\nvote.sync.ballot.b32 %r7, %p2, -1; // BUG skipped-lane\n" + store32("%r7") + "\nexit;\nOTHERS:\n" + store32("%r0")),
+    Plant("warp-barrier-skipped-by-some", "setp.ge.u32 %p1, %r0, 24; @%p1 bra OTHERS;\nbar.warp.sync -1; // BUG skipped-lane\nOTHERS:\n" + store32("%r0")),
+    # launched while the kernel before still runs
+    Plant("input-read-too-early", "ld.global.u32 %r3, [%rd0+4]; // BUG early-access\ngriddepcontrol.wait;\n" + store32("%r3"), options=OVERLAPPED),
+    Plant("output-written-too-early", "st.global.u32 [%rd0], 7; // BUG early-access\ngriddepcontrol.wait;", block=1, options=OVERLAPPED),
+    Plant("another-warp-waits", "setp.ge.u32 %p1, %r0, 32; @%p1 bra READ;\ngriddepcontrol.wait;\nexit;\nREAD:\nld.global.u32 %r3, [%rd0+4]; // BUG early-access\nadd.u32 %r4, %r3, 1;", block=64, options=OVERLAPPED),
     Plant("trap", "setp.ne.u32 %p1, %r0, 3; @%p1 exit;\ntrap; // BUG trap"),
     Plant("work-without-end", "mov.u32 %r3, 0;\nL: add.u32 %r3, %r3, 1; mov.u32 %r4, %clock; bra L; // BUG budget", options={"budget": 300_000}),
 ]  # fmt: skip

@@ -11,10 +11,12 @@ from porter.case.reader import LaunchShape, parse_case
 from porter.model import Instance, KernelInfo, KernelParam, Status, TemplateParam
 from porter.verify.backends.interface import Build, RunResult, Violation
 from porter.verify.conclude import InstanceRun, determinism_verdict, loosened, numerics_verdict, sanitizer_verdict
-from porter.verify.execute import Subject, arguments, repeat_trial, run_trial
+from porter.verify.execute import Subject, arguments, run_trial
 from porter.verify.launches.inputs import scenarios
 from porter.verify.launches.trials import choose_trials, covered, far_trial, may_misalign
 from porter.verify.numerics.formats import decode, encode
+from porter.verify.original_faults import excuse_port
+from porter.verify.repeat import Repeats, repeat_trial
 
 TEXT = """kernel = "scale"
 [[instances]]
@@ -361,13 +363,85 @@ def test_results_that_depend_on_the_schedule_are_found():
         arguments[0].raw[0] ^= schedule & 1
 
     trial = max(choose_trials(CASE, CASE.instances[1], F32, 1), key=lambda t: t.point.elements)
-    shape = shapes(trial)[1]
-    assert repeat_trial(subject(), trial, NumpyBackend(), shape, (0, 1, 2)) == []
-    found = repeat_trial(subject(), trial, NumpyBackend(port=scheduled), shape, (0, 1, 2))
-    assert len(found) == 1 and "1 of" in found[0].message and "schedules 0 and 1" in found[0].message
-    assert determinism_verdict(found, 1, 3).status is Status.FAIL
-    assert determinism_verdict([], 1, 3).status is Status.PASS
-    assert determinism_verdict([], 0, 3).status is Status.ERROR
+    pair = shapes(trial)
+    calm = repeat_trial(subject(), trial, NumpyBackend(), pair, (0, 1, 2))
+    assert calm.findings == []
+    repeated = repeat_trial(subject(), trial, NumpyBackend(port=scheduled), pair, (0, 1, 2))
+    (found,) = repeated.findings
+    assert found.is_port and "1 of" in found.message and "schedules 0 and 1" in found.message
+    assert determinism_verdict([repeated]).status is Status.FAIL
+    assert determinism_verdict([calm]).status is Status.PASS
+    assert determinism_verdict([]).status is Status.ERROR
+
+
+def test_what_depends_on_order_in_the_original_too_is_not_the_ports():
+    def scheduled(arguments, shape, schedule):
+        kernel(arguments, shape, schedule)
+        arguments[0].raw[0] ^= (schedule & 1) << 20
+
+    def otherwise(arguments, shape, schedule):
+        kernel(arguments, shape, schedule)
+        arguments[0].raw[0] ^= (1 - (schedule & 1)) << 20
+
+    trial = max(choose_trials(CASE, CASE.instances[1], F32, 1), key=lambda t: t.point.elements)
+    for port in (kernel, scheduled, otherwise):
+        repeated = repeat_trial(subject(), trial, NumpyBackend(scheduled, port), shapes(trial), (0, 1, 2))
+        (found,) = repeated.findings
+        assert found.code == "PRT850" and not found.is_port and "the original too" in found.message
+        answer = determinism_verdict([repeated])
+        assert answer.status is Status.ERROR and 'compare = "sum"' in answer.diagnostics[0].help
+    backend = NumpyBackend(scheduled, otherwise)
+    run = run_all(backend)
+    pairs = [(r, shapes(r.trial)) for r in run.results if r.comparisons]
+    assert numerics_verdict(CASE, [run], 1, []).status is Status.FAIL
+    Repeats(subject(), backend, pairs).excuse_open_order()
+    answer = numerics_verdict(CASE, [run], 1, [])
+    assert answer.status is Status.ERROR and answer.diagnostics[0].code == "PRT850"
+
+
+def test_what_only_the_port_gets_wrong_is_not_excused_by_the_originals_order():
+    def scheduled(arguments, shape, schedule):
+        kernel(arguments, shape, schedule)
+        arguments[0].raw[0] ^= schedule & 1
+
+    def wrong(arguments, shape, schedule):
+        kernel(arguments, shape, schedule)
+        arguments[2].raw[0] ^= 1  # an input
+
+    backend = NumpyBackend(scheduled, wrong)
+    run = run_all(backend)
+    Repeats(subject(), backend, [(r, shapes(r.trial)) for r in run.results if r.comparisons]).excuse_open_order()
+    assert numerics_verdict(CASE, [run], 1, []).status is Status.FAIL
+
+
+def test_the_port_is_not_blamed_beside_an_original_at_fault():
+    def violating(kind):
+        def run(arguments, shape, schedule):
+            kernel(arguments, shape, schedule)
+            return RunResult((Violation(kind, "m"),))
+
+        return run
+
+    def wrong(arguments, shape, schedule):
+        kernel(arguments, shape, schedule)
+        arguments[0].raw[:] ^= 1
+        return RunResult((Violation("deadlock", "m"),))
+
+    for kind in ("shared-race", "skipped-lane", "out-of-bounds"):
+        run = run_all(NumpyBackend(violating(kind), wrong))
+        assert numerics_verdict(CASE, [run], 1, []).status is Status.FAIL
+        excuse_port(run.results, ())
+        answer = numerics_verdict(CASE, [run], 1, [])
+        assert answer.status is Status.ERROR and {d.code for d in answer.diagnostics} <= {"PRT841", "PRT808"}
+        answer = sanitizer_verdict(CASE, [run], (kind,))
+        assert answer.status is Status.ERROR and {d.code for d in answer.diagnostics} == {"PRT841"}
+
+
+def test_an_original_that_stops_is_not_compared():
+    for kind in ("assert", "trap", "deadlock", "budget"):
+        run = run_all(NumpyBackend(lambda *a, kind=kind: RunResult((Violation(kind, "m"),))))
+        assert all(not r.comparisons and r.skipped for r in run.results if r.original.violations)
+        assert sanitizer_verdict(CASE, [run], (kind,)).status is Status.ERROR
 
 
 def test_a_loosened_tolerance_is_in_the_report():

@@ -2,8 +2,10 @@
 
 Two accesses to the same bytes race when one of them writes, neither is ordered behind the other, and they are not both
 strong (atomic, volatile, relaxed, acquire, release) with scopes that include each other. An instruction that
-synchronises a warp separates the accesses of its lanes. Of the readers since the last write the last two warps are
-remembered for global memory, all warps for shared memory.
+synchronises a warp separates the accesses of its lanes. Volatile accesses of lanes of one warp are no race, but they
+rely on the lanes running in step (`lockstep`). What `ld.global.nc` reads, nobody may write
+(`stale-read`). Of the readers since the last write the last two warps are remembered for global memory, all warps for
+shared memory.
 """
 
 from __future__ import annotations
@@ -61,6 +63,7 @@ class Shadow:
         self.reads = np.zeros((granules, warps), np.int32) if warps else None
         self.other_reader = lazily_zeroed(0 if warps else granules, np.int32)
         self.other_clock = lazily_zeroed(0 if warps else granules, np.int32)
+        self.constant: np.ndarray | None = None  # granules that ld.global.nc has read
 
     def clear(self, part: slice) -> None:
         self.writer[part] = 0
@@ -173,6 +176,8 @@ class RaceChecker:
         for k in range(max(1, width // granule)):
             index = offsets // granule + k
             self.compare(e, step, shadow, region, ids, warp, index, offsets, writes, strong, unchanged)
+            if region.space == "global" and region.writable:
+                self.incoherent(step, shadow, region, ids, index, offsets, writes)
             if writes:
                 self.collide(step, shadow, region, ids, index, offsets, strong, value)
                 shadow.writer[index] = ids + 1 + self.base
@@ -221,7 +226,9 @@ class RaceChecker:
         racing = self.unordered(
             ids, warp, shadow.writer[index], shadow.write_clock[index], shadow.write_epoch[index], region
         )
-        racing &= ~self.both_strong(shadow.write_strong[index], strong, warp, shadow.writer[index], region)
+        strongly = self.both_strong(shadow.write_strong[index], strong, warp, shadow.writer[index], region)
+        self.in_step(step, racing & strongly, ids, shadow.writer[index], shadow.write_step[index], offsets, region)
+        racing &= ~strongly
         if writes and unchanged is not None:
             racing &= ~unchanged  # the same value again: nobody can tell
         if racing.any():
@@ -233,7 +240,9 @@ class RaceChecker:
         racing = self.unordered(
             ids, warp, shadow.reader[index], shadow.read_clock[index], shadow.read_epoch[index], region
         )
-        racing &= ~self.both_strong(shadow.read_strong[index], strong, warp, shadow.reader[index], region)
+        strongly = self.both_strong(shadow.read_strong[index], strong, warp, shadow.reader[index], region)
+        self.in_step(step, racing & strongly, ids, shadow.reader[index], shadow.read_step[index], offsets, region)
+        racing &= ~strongly
         if shadow.reads is None:
             other = shadow.other_reader[index]
             racing |= self.unordered(ids, warp, other, shadow.other_clock[index], np.full(other.shape, -1), region)
@@ -250,6 +259,59 @@ class RaceChecker:
             narrow = strong and shadow.read_strong[index]
             sides = (shadow.reader, shadow.read_step, shadow.read_clock)
             self.report(step, sides, racing, ids, index, offsets, region, "read", narrow)
+
+    def in_step(
+        self,
+        step: Step,
+        strongly: np.ndarray,
+        ids: np.ndarray,
+        who: np.ndarray,
+        steps: np.ndarray,
+        offsets: np.ndarray,
+        region: Region,
+    ) -> None:
+        """Reports volatile accesses by two lanes of a warp of which nothing but the warp's step tells the order."""
+        if getattr(step, "order", "") != "volatile" or not strongly.any():
+            return
+        other = who - 1 - self.base
+        volatile = np.array([getattr(s, "order", "") == "volatile" for s in self.steps])
+        lanes = strongly & (other // WARP == ids // WARP) & volatile[steps]
+        if lanes.any():
+            lane = int(np.flatnonzero(lanes)[0])
+            line = self.steps[int(steps[lane])].source.line
+            text = (
+                f"which {self.name(int(other[lane]))} of the same warp accesses at PTX line {line}: volatile does not "
+                "make lanes run in step, __syncwarp() does"
+            )
+            self.add("lockstep", step, ids[lanes], region, int(offsets[lane]), text)
+
+    def incoherent(
+        self,
+        step: Step,
+        shadow: Shadow,
+        region: Region,
+        ids: np.ndarray,
+        index: np.ndarray,
+        offsets: np.ndarray,
+        writes: bool,
+    ) -> None:
+        """Reports memory that is read by ld.global.nc and written in one launch, whichever comes first."""
+        if writes:
+            if shadow.constant is None:
+                return
+            bad = shadow.constant[index]
+            text = "which ld.global.nc has read in this launch"
+        else:
+            if not (isinstance(step, Load) and "nc" in step.source.mods):
+                return
+            if shadow.constant is None:
+                shadow.constant = lazily_zeroed(shadow.writer.size, np.bool_)
+            shadow.constant[index] = True
+            bad = shadow.writer[index] > 0
+            text = "by ld.global.nc, which this launch writes: the load may give what was there before"
+        if bad.any():
+            lanes = np.broadcast_to(ids, bad.shape)[bad]
+            self.add("stale-read", step, lanes, region, int(offsets[int(np.flatnonzero(bad)[0])]), text)
 
     def unordered(
         self,

@@ -20,6 +20,7 @@ class Checks:
     shared_races: bool = False
     global_races: bool = False
     fill: int = 0  # what each byte of shared and local memory holds before it is written
+    sums: bool = False  # terms of the sums that are made by float atomics (Result.sums)
     counts: bool = False  # memory sectors and bank conflicts (instructions and barriers are always counted)
 
 
@@ -27,6 +28,10 @@ KINDS = (
     "out-of-bounds", "misaligned", "uninitialised-read", "read-only-write", "shared-race", "global-race",
     "missing-fence",  # a race of which a flag tells the order, without release, acquire, fence or scope
     "early-access",  # before griddepcontrol.wait, in a launch that overlaps the kernel before it
+    "stale-read",  # ld.global.nc of memory that the kernel writes: the cache behind it is not kept coherent
+    "lockstep",  # lanes of a warp that pass values through volatile memory, without synchronising the warp
+    "absent-lane",  # a shuffle takes the value of a lane that does not take part
+    "skipped-lane",  # a .sync instruction names a lane that went another way and never came
     "divergent-barrier", "divergent-sync", "deadlock", "trap", "assert", "budget",
 )  # fmt: skip
 

@@ -9,6 +9,9 @@ from porter.verify.emulator.decode.program import (
     Barrier,
     Branch,
     Copy,
+    Exit,
+    Goto,
+    Hint,
     HostCall,
     Load,
     MatrixMove,
@@ -190,6 +193,19 @@ def _components(segments: list[Segment], among: Collection[int]) -> list[list[in
                 parent = work[-1][0]
                 low[parent] = min(low[parent], low[node])
     return found
+
+
+def mark_leaving(segments: list[Segment]) -> None:
+    """Marks the segments from which a thread does nothing but exit."""
+    changed = True
+    while changed:
+        changed = False
+        for segment in segments:
+            if segment.leaves or any(not isinstance(s, Hint) for s in segment.steps):
+                continue
+            end = segment.end
+            if (isinstance(end, Exit) and not end.trap) or (isinstance(end, Goto) and segments[end.target].leaves):
+                segment.leaves = changed = True
 
 
 def _mark_component(segments: list[Segment], component: list[int]) -> None:

@@ -9,7 +9,7 @@ from typing import TypeVar
 from porter.verify.emulator.decode import parse
 from porter.verify.emulator.decode.instructions import decode_step
 from porter.verify.emulator.decode.ir import Address, Function, Group, Instr, Label, Module, Operand, Reg, Sym, Variable
-from porter.verify.emulator.decode.liveness import mark_liveness, mark_loops
+from porter.verify.emulator.decode.liveness import mark_leaving, mark_liveness, mark_loops
 from porter.verify.emulator.decode.operands import Frame, Site
 from porter.verify.emulator.decode.program import (
     Barrier,
@@ -205,6 +205,7 @@ def _lower(module: Module, entry: str) -> Program:
     propagate_constants(segments)
     mark_liveness(segments)
     mark_loops(segments)
+    mark_leaving(segments)
     return Program(
         entry, segments, builder.registers, align_up(builder.local_bytes, 16), builder.shared_top, dynamic,
         param_offsets, top, shared, function.directives,

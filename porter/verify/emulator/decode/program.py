@@ -258,6 +258,7 @@ class Segment:
     defines: int = 0
     loop: int = -1  # number of the loop it lies in, -1 for none
     spins: bool = False  # part of a loop that reads memory others may change
+    leaves: bool = False  # does nothing but exit
 
     @property
     def successors(self) -> tuple[int, ...]:

@@ -42,6 +42,7 @@ class Chunk:
         self.index, self.active, self.bits = index, active, bits  # chunk number, <L x i1>, iL
         self.values: dict[int, Value] = {}
         self.written: set[int] = set()
+        self.last_site = ""  # the cell of the region cache of the last access
 
     # registers
     def pointer(self, register: int, size: int) -> str:
@@ -228,7 +229,7 @@ class Chunk:
         total = n * width
         element = f"i{8 * part}"
         row_type = f"<{n * per} x {element}>"
-        site = e.site()
+        site = self.last_site = e.site()
         races = e.guards.race(kind)
         name, text = (runtime.lane_store if stored else runtime.lane_load)(width, mark if races else None)
         e.use(name, text)
@@ -379,7 +380,7 @@ class Chunk:
 
     def mark_of(self, step: Load | Store | Atomic) -> int:
         """Flags of an access in the records of the race check."""
-        level = level_of(step)
+        level = 0 if getattr(step, "order", "") == "volatile" else level_of(step)  # `lockstep`: the interpreter decides
         return STRONG if level >= GPU or (level and step.place.space == "shared") else 0
 
     def load(self, step: Load, guard: str | None) -> None:
@@ -395,8 +396,20 @@ class Chunk:
             align = part * count if k == 0 else width
             items = self.access(step.place, k * width, part, per, align, lanes, None, self.mark_of(step))
             assert items is not None
+            if "nc" in step.source.mods and self.e.guards.global_ is not None:
+                self.read_only(lanes)
             for j, value in enumerate(self.parts(items, per, kind)):
                 self.put(step.dsts[k * per + j], value, t, guard)
+
+    def read_only(self, lanes: str) -> None:
+        """Bails out where the last load was of memory that the kernel may write."""
+        w = self.w
+        writable = w.op(f"load i64, ptr {w.op(f'getelementptr i64, ptr {self.last_site}, i64 4')}")
+        some = w.op(f"icmp ne i{w.lanes} {lanes}, 0")
+        bad = w.op(f"and i1 {some}, {w.op(f'icmp ne i64 {writable}, 0')}")
+        fine = w.new_label("constant")
+        w.branch(bad, "bail", fine)
+        w.start(fine)
 
     def parts(self, items: str, per: int, kind: str) -> list[Value]:
         """The `per` vectors that hold each lane's first, second... element of what `access` loaded."""

@@ -136,6 +136,7 @@ class Emitter:
             "  %scratch = inttoptr i64 %c.scratch to ptr",
             "  %mask.p = alloca i32", "  %fuel.p = alloca i64", "  %parked.p = alloca i32",
             f"  store i64 {FUEL}, ptr %fuel.p", "  store i32 0, ptr %parked.p",
+            "  %awaited.p = alloca i32", "  store i32 0, ptr %awaited.p",
             "  %number64 = zext i32 %number to i64", "  %thread.base = mul i64 %number64, 32",
             f"  %pcs = getelementptr i8, ptr %wp, i64 {PCS}", "  br label %dispatch",
         ]  # fmt: skip
@@ -285,11 +286,26 @@ class Emitter:
         wait, go = w.new_label("park"), w.new_label("met")
         w.branch(w.op(f"icmp eq i32 {missing}, 0"), go, wait)
         w.start(wait)
+        leaving = "0"  # lanes that do nothing but exit from where they are are not waited for
+        pcs = w.op("load <32 x i32>, ptr %pcs, align 64")
+        for segment in self.program.segments:
+            if segment.leaves:
+                same = w.op(f"icmp eq <32 x i32> {pcs}, splat (i32 {segment.index})")
+                there = w.op(f"bitcast <32 x i1> {same} to i32")
+                leaving = w.op(f"or i32 {leaving}, {there}")
+        awaited = w.op(f"and i32 {missing}, {w.op(f'xor i32 {leaving}, -1')}")
+        before = w.op("load i32, ptr %awaited.p")
+        w.do(f"store i32 {w.op(f'or i32 {before}, {awaited}')}, ptr %awaited.p")
         self.put_pc(mask, str(index))
         parked = w.op("load i32, ptr %parked.p")
         w.do(f"store i32 {w.op(f'or i32 {parked}, {mask}')}, ptr %parked.p")
         w.jump("dispatch")
         w.start(go)
+        came = w.new_label("came")  # a lane that was waited for and exited instead is reported
+        never = w.op(f"and i32 {w.op('load i32, ptr %awaited.p')}, {w.op(f'xor i32 {alive}, -1')}")
+        w.branch(w.op(f"icmp eq i32 {w.op(f'and i32 {never}, {members}')}, 0"), came, "bail")
+        w.start(came)
+        w.do("store i32 0, ptr %awaited.p")
         if self.guards.races:  # a new epoch, if the last one has accesses
             at = [w.op(f"getelementptr i8, ptr %wp, i64 {k}") for k in (EPOCH, LAST)]
             epoch, last = (w.op(f"load i32, ptr {p}") for p in at)

@@ -101,6 +101,8 @@ def _shfl(e: Emitter, step: Warp, mask: str) -> None:
         lanes, inside = _fixed_lanes(step.mode, b.value, c.value)
         order = ", ".join(f"i32 {j}" for j in lanes)
         result = w.op(f"shufflevector {_V} {value}, {_V} poison, <32 x i32> <{order}>")
+        there = w.op(f"shufflevector <32 x i1> {here}, <32 x i1> poison, <32 x i32> <{order}>")
+        _all_there(e, there, mask)
         _put_words(e, step.dsts[0], result, mask)
         _put_bits(e, step.dsts[1], str(inside if inside < 1 << 31 else inside - (1 << 32)), mask)
         return
@@ -123,6 +125,8 @@ def _shfl(e: Emitter, step: Warp, mask: str) -> None:
             j = w.op(f"or {_V} {low}, {w.op(f'and {_V} {bv}, {outside}')}")
         ok = w.op(f"icmp sle {_V} {j}, {top}")
     j = w.op(f"select <32 x i1> {ok}, {_V} {j}, {_V} {_IOTA}")
+    member = w.op(f"lshr {_V} {_splat(e, mask)}, {w.op(f'and {_V} {j}, splat (i32 31)')}")
+    _all_there(e, w.op(f"trunc {_V} {member} to <32 x i1>"), mask)
     w.do(f"store {_V} {value}, ptr %scratch, align 4")
     result = "zeroinitializer"
     for lane in range(32):
@@ -131,6 +135,16 @@ def _shfl(e: Emitter, step: Warp, mask: str) -> None:
         result = w.op(f"insertelement {_V} {result}, i32 {w.op(f'load i32, ptr {p}')}, i64 {lane}")
     _put_words(e, step.dsts[0], result, mask)
     _put_bits(e, step.dsts[1], w.op(f"bitcast <32 x i1> {ok} to i32"), mask)
+
+
+def _all_there(e: Emitter, there: str, mask: str) -> None:
+    """Bails out where an active lane takes the value of one that is not here; `there` are bits by reader."""
+    w = e.w
+    bits = w.op(f"bitcast <32 x i1> {there} to i32")
+    absent = w.op(f"and i32 {mask}, {w.op(f'xor i32 {bits}, -1')}")
+    fine = w.new_label("sources")
+    w.branch(w.op(f"icmp eq i32 {absent}, 0"), fine, "bail")
+    w.start(fine)
 
 
 def _members(e: Emitter, step: Warp, mask: str) -> str:

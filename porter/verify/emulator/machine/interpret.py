@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -121,9 +122,9 @@ def _compile(step: Step, algebra: NumpyAlgebra, output: list[str], taps: Taps | 
 class Grid:
     """Hands out the blocks of a launch: of each rank in the order given. Block b of rank r is r * blocks + b."""
 
-    def __init__(self, orders: list[np.ndarray]):
+    def __init__(self, orders: list[np.ndarray], blocks: int):
         self.left = orders
-        self.blocks = int(orders[0].size)
+        self.blocks = blocks
 
     def take(self, count: int) -> np.ndarray:
         """The next `count` blocks of every rank."""
@@ -175,32 +176,37 @@ def run(
     traffic: TrafficCounter | None,
     taps: Taps | None = None,
     early: EarlyAccess | None = None,
+    directed: str = "",
+    blocks: Sequence[int] = (),
+    stopper: Any = None,
 ) -> tuple[Budget, int, bool]:
     """Runs the whole grid. Returns executions per segment, barriers crossed, and whether a deadlock was met."""
     runners = _runners(program, perturb, output, taps)
     budget = Budget(len(program.segments), limit, seconds)
-    if geometry.ranks * geometry.blocks * geometry.block_threads > limit:
+    count = len(blocks) or geometry.blocks
+    if geometry.ranks * count * geometry.block_threads > limit:
         raise OutOfBudget  # before a list of the blocks is made
-    order = geometry.order()
+    order = np.array(blocks, np.int64) if len(blocks) else geometry.order()
     rng = np.random.default_rng(seed) if seed else None
     orders = [order + rank * geometry.blocks for rank in range(geometry.ranks)]
     if rng is not None and geometry.cluster_blocks == 1:
         orders = [rng.permutation(o) for o in orders]
-    grid = Grid(orders)
+    grid = Grid(orders, geometry.blocks)
     crossed, deadlocked = 0, False
     race_memory: dict[object, object] = {}
     if accelerator is not None and accelerator.wanted() and accelerator.run(grid.rest(), budget, race_memory):
         return budget, accelerator.crossed, False
     with np.errstate(all="ignore"):
-        while (blocks := grid.take(resident)).size:
+        while (taken_blocks := grid.take(resident)).size:
             started = time.thread_time()
-            wave = Wave(geometry, program, blocks, params, space, checks, recorder, envregs)
+            wave = Wave(geometry, program, taken_blocks, params, space, checks, recorder, envregs)
             wave.random = rng
             wave.taps = taps
             if traffic is not None:
                 traffic.watch(wave)
-            if early is not None:
-                early.watch(wave)
+            for watcher in (early, stopper):
+                if watcher is not None:
+                    watcher.watch(wave)
             if checks.shared_races or checks.global_races:
                 RaceChecker(program, wave, checks.shared_races, checks.global_races, race_memory)
 
@@ -209,7 +215,7 @@ def run(
                 free = free.reshape(-1, per)[:, 0] if per > 1 and free.size % per == 0 else free[: free.size // per]
                 return wave.restart(free, grid)
 
-            scheduler = Scheduler(wave, program, runners, budget, refill)
+            scheduler = Scheduler(wave, program, runners, budget, refill, directed)
             scheduler.run()
             wave.observers.clear()  # cycles would keep the wave's memory until Python looks for them
             wave.sync_observers.clear()
@@ -222,7 +228,7 @@ def run(
             accelerator.past.interpreted += taken
             if recorder.found:
                 continue
-            seconds = taken * left / blocks.size
+            seconds = taken * left / taken_blocks.size
             if left and accelerator.wanted(seconds) and accelerator.run(grid.rest(), budget, race_memory):
                 crossed += accelerator.crossed
                 break

@@ -28,6 +28,7 @@ from porter.verify.emulator.decode.program import (
 from porter.verify.emulator.decode.types import PRED, U32
 from porter.verify.emulator.errors import PtxSyntaxError
 from porter.verify.emulator.machine.barriers import Barriers
+from porter.verify.emulator.machine.directed import Director
 from porter.verify.emulator.machine.environment import Env, Gathered, scattered
 from porter.verify.emulator.machine.evaluate import Runner, getter
 from porter.verify.emulator.machine.warps import _BITS
@@ -53,10 +54,12 @@ class Scheduler:
         runners: list[list[Runner]],
         budget: Budget,
         refill: Callable[[np.ndarray], np.ndarray],
+        directed: str = "",
     ):
         self.wave, self.program, self.runners, self.budget, self.refill = wave, program, runners, budget, refill
         self.ready: dict[int, list[np.ndarray]] = {}
         self.parked: dict[int, np.ndarray] = {}  # threads at a warp-synchronising segment whose partners are missing
+        self.expected: dict[int, np.ndarray] = {}  # segment: by warp, the lanes that those parked there wait for
         self.barriers = Barriers(wave)
         self.streak = 0
         self.avoid: set[int] = set()
@@ -64,6 +67,7 @@ class Scheduler:
         self.seen_version = -1
         self.turns: set[int] = set()  # segments that ran since then
         self.deadlocked = False
+        self.director = Director(self, directed) if directed not in ("", "alone") else None
         self.picked = 0
 
     # the loop
@@ -78,12 +82,16 @@ class Scheduler:
                     self.report_deadlock("nothing can run")
                 if not self.ready:
                     return
-            index = self.choose()
-            if index < 0:
-                continue
-            pieces = self.ready.pop(index)
-            lanes = pieces[0] if len(pieces) == 1 else self.merged(pieces)
-            if wave.random is not None and self.fuzzes():
+            turn = self.director.next() if self.director is not None else None
+            if turn is not None:
+                index, lanes = turn
+            else:
+                index = self.choose()
+                if index < 0:
+                    continue
+                pieces = self.ready.pop(index)
+                lanes = pieces[0] if len(pieces) == 1 else self.merged(pieces)
+            if wave.random is not None and turn is None and self.fuzzes():
                 lanes = self.some_of(index, lanes)
                 index = self.picked
             segment = segments[index]
@@ -306,6 +314,8 @@ class Scheduler:
         sync = segment.warp_sync
         everyone = isinstance(sync, Warp) and isinstance(sync.mask, Const) and sync.mask.value == 0xFFFFFFFF
         if lanes.size == wave.alive_count and (everyone or not isinstance(sync, Warp)):
+            if segment.index in self.expected:
+                self.report_skipped(segment, lanes, np.full(lanes.size, 0xFFFFFFFF, np.uint32))
             return lanes
         mask = self.value(lanes, sync.mask) if isinstance(sync, Warp) else np.array([0xFFFFFFFF], np.uint32)
         if isinstance(sync, Warp) and not everyone:
@@ -316,6 +326,8 @@ class Scheduler:
                     "a thread executes a .sync instruction whose mask does not name it",
                 )  # fmt: skip
         if lanes.size == wave.alive_count:
+            if segment.index in self.expected:
+                self.report_skipped(segment, lanes, np.broadcast_to(mask, lanes.shape))
             return lanes
         present = np.zeros(wave.threads, bool)
         present[lanes] = True
@@ -324,10 +336,42 @@ class Scheduler:
         warp = lanes // WARP
         needed = mask & alive[warp]
         go = (needed & ~bits[warp]) == 0
+        self.report_skipped(segment, lanes[go], np.broadcast_to(mask, lanes.shape)[go])
         if go.all():
             return lanes
+        self.expect(segment.index, warp[~go], (needed & ~bits[warp])[~go])
         self.parked[segment.index] = lanes[~go]
         return lanes[go]
+
+    def expect(self, index: int, warps: np.ndarray, missing: np.ndarray) -> None:
+        """Notes which living lanes the threads parked at a segment wait for; lanes that are about to exit are none."""
+        wave = self.wave
+        leaving = np.zeros(wave.threads, bool)
+        for other, pieces in self.ready.items():
+            if self.program.segments[other].leaves:
+                leaving[np.concatenate(pieces)] = True
+        bits = np.packbits(leaving.reshape(-1, WARP), axis=1, bitorder="little").view(np.uint32).reshape(-1)
+        expected = self.expected.setdefault(index, np.zeros(wave.threads // WARP, np.uint32))
+        np.bitwise_or.at(expected, warps, missing & ~bits[warps])
+
+    def report_skipped(self, segment: Segment, lanes: np.ndarray, mask: np.ndarray) -> None:
+        """Threads go on at a warp-synchronising segment: did a lane that their masks name exit instead of coming?"""
+        expected = self.expected.get(segment.index)
+        sync = segment.warp_sync
+        if expected is None or sync is None or not lanes.size:
+            return
+        warp, alive = lanes // WARP, self.wave.alive
+        bits = np.packbits(alive.reshape(-1, WARP), axis=1, bitorder="little").view(np.uint32).reshape(-1)
+        skipped = mask & expected[warp] & ~bits[warp]
+        expected[warp] = 0
+        bad = (skipped != 0) & ~self.wave.tainted[self.wave.slot_of[lanes]]
+        if bad.any():
+            first = int(np.flatnonzero(bad)[0])
+            lane = int(skipped[first]).bit_length() - 1
+            self.wave.recorder.add(
+                "skipped-lane", sync.source, lanes[bad], self.wave.coordinates,
+                f"the mask names lane {lane}, which went another way and exited without coming here",
+            )  # fmt: skip
 
     def unblock(self) -> bool:
         """Nothing is ready: exits may have completed barriers or warps."""
@@ -361,6 +405,8 @@ class Scheduler:
             go = (mask & alive[lanes // WARP] & ~bits[lanes // WARP]) == 0
             if go.any():
                 moved = True
+                if s in self.expected:  # they come, if at another instruction
+                    self.expected[s][lanes[go] // WARP] = 0
                 rest = lanes[~go]
                 if rest.size:
                     self.parked[s] = rest

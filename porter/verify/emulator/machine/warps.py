@@ -43,6 +43,18 @@ def here(e: Env) -> np.ndarray:
     return out.reshape(-1, WARP)
 
 
+def report_absent(e: Env, step: Warp, readers: np.ndarray, sources: np.ndarray) -> None:
+    """Lanes that take the value of a lane which does not execute the shuffle; `sources` are (warps, 32) lanes."""
+    wave = e.wave
+    lane = int(sources.reshape(-1)[readers[0]])
+    thread = int(readers[0]) // WARP * WARP + lane
+    why = "has exited" if not wave.alive[thread] else "does not take part"
+    if thread % wave.geometry.padded >= wave.geometry.block_threads:
+        why = "is beyond the block"
+    text = f"the shuffle takes the value of lane {lane}, which {why}: what it gets is undefined"
+    wave.recorder.add("absent-lane", step.source, readers, wave.coordinates, text)
+
+
 def ballot(mask: np.ndarray) -> np.ndarray:
     """(warps,) uint32 from a (warps, 32) mask."""
     return np.packbits(mask, axis=1, bitorder="little").view(np.uint32).reshape(-1)
@@ -94,14 +106,20 @@ def _shfl(step: Warp, algebra: NumpyAlgebra) -> Runner:
             if agreed is None:
                 matrices = (np.full((1, WARP), value, np.int64) for value in key)
                 agreed = known[key] = source_lanes(*matrices)
-        held = matrix(e, x)  # lanes that are not here show 0: reading them is undefined
+        held = matrix(e, x, e.wave.checks.fill * 0x01010101)  # what lanes that are not here show is undefined
         if agreed is not None:
-            put(e, flat(e, held[:, agreed[0][0]]))
-            p = agreed[1]
+            j, p = agreed
+            put(e, flat(e, held[:, j[0]]))
         else:
             j, p = source_lanes(matrix(e, b).astype(np.int64), matrix(e, c).astype(np.int64))
             put(e, flat(e, np.take_along_axis(held, np.broadcast_to(j, held.shape), axis=1)))
         p = np.broadcast_to(p, held.shape)
+        if e.lanes is not None:
+            present = here(e)
+            absent = present & ~np.take_along_axis(present, np.broadcast_to(j, held.shape), axis=1)
+            absent &= ~e.wave.tainted[e.wave.slot_of].reshape(-1, WARP)
+            if absent.any():
+                report_absent(e, step, np.flatnonzero(absent.reshape(-1)), np.broadcast_to(j, held.shape))
         if step.dsts[1] is not None:
             put_pred(e, flat(e, p))
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from porter.verify.emulator.checks.sums import ROUNDING
 from porter.verify.emulator.decode.program import Atomic
 from porter.verify.emulator.decode.types import TYPES, PtxType
 from porter.verify.emulator.errors import UnsupportedPtx
@@ -181,6 +182,7 @@ def compile_atomic(step: Atomic, b: NumpyAlgebra, resolver: Resolver | None = No
         raise UnsupportedPtx(step.source.opcode, step.source.line) from error
     fast = _sequential_ufunc(step.op, t)
     flushes = step.op == "add" and t.name == "f32" and step.source.base != "multimem"
+    adds_floats = step.op == "add" and t.name in ROUNDING
     ones = (np.uint64(0x0101010101010101) >> np.uint64(64 - 8 * width)) if width <= 8 else None
 
     def run(e: Env) -> None:
@@ -208,6 +210,8 @@ def compile_atomic(step: Atomic, b: NumpyAlgebra, resolver: Resolver | None = No
             index = (piece.offsets >> _SHIFT[width]) + k
             view = region.view(width)
             operand = values[k] if where is None else values[k][where]
+            if adds_floats and wave.space.sums is not None:
+                wave.space.sums.add(region, index, operand, t)
             expected = compare if compare is None or where is None else compare[where]
             if region.shadow is not None:
                 if wave.checks.uninitialised and width <= 8:

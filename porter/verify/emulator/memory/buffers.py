@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from porter.verify.emulator.memory.layout import ALLOCATION_ALIGN, MULTICAST_BASE, align_up
+
+if TYPE_CHECKING:
+    from porter.verify.emulator.checks.sums import FloatSums
 
 RAW: dict[int, np.dtype] = {
     1: np.dtype(np.uint8),
@@ -130,6 +134,7 @@ class AddressSpace:
         self.copies: list[tuple[np.ndarray, np.ndarray]] = []  # (array, aligned copy of it)
         self.module_span = 0  # bytes from one rank's module variables to the next one's
         self.multicasts: list[tuple[int, int, list[Region]]] = []  # address, bytes, replicas
+        self.sums: FloatSums | None = None  # watches additions of floats by atomics
         self.hits: dict[object, Region] = {}  # by instruction: the region that it found last
         self._starts = np.zeros(0, np.uint64)
         self._dirty = False

@@ -12,7 +12,8 @@ from porter.case.instances import instance_values
 from porter.case.reader import Case, LaunchShape
 from porter.config import PortConfig
 from porter.model import Diagnostic, Verdict
-from porter.pipeline.stages import Run, choose_kernels, find_case, parse, translate
+from porter.pipeline.inputs import choose_kernels, find_case, parse
+from porter.pipeline.stages import Run, translate
 from porter.verify.backends.emulator import EmulatorBackend
 from porter.verify.backends.interface import Argument, Build, RunResult
 from porter.verify.checks.entry.check import check_entry
