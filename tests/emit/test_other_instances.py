@@ -24,7 +24,7 @@ from porter.source import Source
 from porter.verify import emulator as ptx
 from porter.verify.compile.worker import CompileRequest, compile_port
 from porter.verify.original.nvrtc import Program, compile_program, require_nvrtc
-from tests.emit.program_generator import INSTANCES
+from tests.emit.program_generator import INSTANCES, program
 from tests.emit.program_runs import OPTIONS, run
 
 pytest.importorskip("cutlass")
@@ -136,11 +136,14 @@ BY_INSTANCE = re.compile(rf"\bN == ({'|'.join(str(n) for n, _ in INSTANCES)})\b"
 
 
 def _check(seeds: list[int], folder: Path) -> int:
-    """How many of the programs have ports without a choice by instance; all of these are equal at BETWEEN."""
+    """How many of the programs have ports without a choice by instance; all of these are equal at BETWEEN.
+
+    In an arm that one instance takes the others' numbers are not seen, so `if constexpr` is such a choice too.
+    """
     claimed = 0
     for outcome in run(seeds, folder, BETWEEN):
         port = (folder / f"p{outcome.seed}.py").read_text()
-        if not BY_INSTANCE.search(port):
+        if "if constexpr" not in program(outcome.seed, "k")[0] and not BY_INSTANCE.search(port):
             claimed += 1
             assert outcome.kind == "equal", outcome
     return claimed
@@ -153,4 +156,4 @@ def test_programs_without_a_choice_by_instance_are_right_between_their_instances
 @pytest.mark.slow
 def test_many_programs_are_right_between_their_instances(tmp_path: Path) -> None:
     seeds = [4 * k + 3 for k in range(200)]
-    assert sum(_check(seeds[i : i + 20], tmp_path) for i in range(0, len(seeds), 20)) >= 80
+    assert sum(_check(seeds[i : i + 20], tmp_path) for i in range(0, len(seeds), 20)) >= 50
