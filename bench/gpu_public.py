@@ -20,9 +20,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from bench.gpu_verdicts import ROOT, compile_all, record_of, verify
+from bench.gpu_verdicts import ROOT, compile_all, record_of, recorded, verify
 from porter.model import Status
-from porter.provenance.json import verdict_to_json
 from porter.verify.backends.timing import geomean
 from porter.verify.run import CHECKS
 from tools.gpu.manifest import Bundle, read_bundle
@@ -37,7 +36,7 @@ def child(bundle: Bundle, name: str, checks: tuple[str, ...], seed: int, seconds
     from porter.verify.backends.by_name import choose
 
     verdicts = verify(bundle, bundle.kernel(name), choose(backend), seed, seconds, 2, checks)
-    print(json.dumps([verdict_to_json(v) for v in verdicts]))
+    print(json.dumps(recorded(verdicts, bundle.folder)))
 
 
 def asked(args: argparse.Namespace, name: str, checks: tuple[str, ...], seed: int) -> list[dict[str, Any]]:
@@ -154,7 +153,7 @@ def run(bundle: Bundle, args: argparse.Namespace, seed: int) -> int:
             if have(name, "performance") or not have(name, "numerics") or time.perf_counter() - start > args.seconds:
                 continue
             verdicts = verify(bundle, bundle.kernel(name), backend, seed, args.performance_seconds, 4, ("performance",))
-            keep(name, [verdict_to_json(v) for v in verdicts])
+            keep(name, recorded(verdicts, bundle.folder))
             print(line(name, found[name]), flush=True)
     sums = totals(found, names)
     print(json.dumps(sums, indent=1), f"{time.perf_counter() - start:.0f} s", sep="\n")

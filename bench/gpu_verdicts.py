@@ -9,10 +9,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import secrets
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -74,6 +76,24 @@ def verify(
         launches=2 if checks == ("performance",) else LAUNCHES,
     )
     return verify_port(request)
+
+
+def recorded(verdicts: Sequence[Verdict], bundle: Path) -> list[dict[str, Any]]:
+    """Verdicts as records keep them: the files they name are below the bundle or the repository, wherever those lay."""
+    rows: list[dict[str, Any]] = without_folders([verdict_to_json(v) for v in verdicts], bundle, ROOT)
+    return rows
+
+
+def without_folders(value: Any, *folders: Path) -> Any:
+    """JSON data with paths in its strings relative to these folders."""
+    if isinstance(value, dict):
+        return {k: without_folders(v, *folders) for k, v in value.items()}
+    if isinstance(value, list):
+        return [without_folders(v, *folders) for v in value]
+    if isinstance(value, str):
+        for folder in sorted((str(f).rstrip("/") for f in folders), key=len, reverse=True):
+            value = re.sub(rf"(?<![\w./~-]){re.escape(folder)}/", "", value) if folder else value
+    return value
 
 
 def summary(name: str, verdicts: list[Verdict], seconds: float) -> str:
@@ -159,7 +179,7 @@ def main() -> int:
             continue
         seconds = time.perf_counter() - began
         failed += any(v.status in (Status.FAIL, Status.ERROR) for v in verdicts)
-        found[kernel.name] = {"seconds": round(seconds, 1), "verdicts": [verdict_to_json(v) for v in verdicts]}
+        found[kernel.name] = {"seconds": round(seconds, 1), "verdicts": recorded(verdicts, bundle.folder)}
         print(summary(kernel.name, verdicts, seconds), flush=True)
         args.output.parent.mkdir(parents=True, exist_ok=True)
         complete = {**record, "passed": len(found) - failed, "not_run": skipped, "kernels": found}

@@ -90,7 +90,7 @@ takes them.
 |---|---|
 | `equal` | both ran clean, and what they wrote is equal within the bounds that `porter verify` derives |
 | `differs` | the port wrote something else, or did what the sanitizer reports |
-| `original faults` | the original ran clean on none of the arguments |
+| `original faults` | the original ran clean on none of the arguments, or it reads what has no value (PRT852) |
 | `not run` | `detail` says why: NVRTC rejects the original, it writes nothing, its memory holds pointers, ... |
 
 An instance has one of them (`runs`), a kernel the worst that could be judged. This finds ports that are plainly wrong;

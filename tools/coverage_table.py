@@ -2,7 +2,8 @@
 
 `python -m tools.coverage_table SOURCES` runs `porter port --analyze --run` over FILES below SOURCES (laid out as
 tools/real_sources.py says), one at a time, goes on where it was stopped, and writes both at the end; `--from-json`
-rebuilds the page from the results.
+rebuilds the page from the results. `--only NAME --update` runs the files with NAME in their name anew and puts their
+rows in the place of those that are there.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -104,8 +106,8 @@ FILES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
-def analyse(sources: Path, state: Path, jobs: int, only: str = "") -> dict[str, Any]:
-    """Run porter over the files that are there and have `only` in their name, not again over those in `state`.
+def analyse(sources: Path, state: Path, jobs: int, only: Sequence[str] = ()) -> dict[str, Any]:
+    """Run porter over the files that are there and have one of `only` in their name, not again over those in `state`.
 
     The kernels are the command's own JSON, file names below `sources`.
     """
@@ -114,7 +116,9 @@ def analyse(sources: Path, state: Path, jobs: int, only: str = "") -> dict[str, 
     failed: dict[str, str] = {}
     commits: set[str] = set()
     for repository, files in FILES.items():
-        for name in (f"{repository}/{n}" for n in files if only in f"{repository}/{n}"):
+        for name in (f"{repository}/{n}" for n in files):
+            if only and not any(part in name for part in only):
+                continue
             if not (sources / name).is_file():
                 missing.append(name)
                 continue
@@ -143,6 +147,30 @@ def analyse(sources: Path, state: Path, jobs: int, only: str = "") -> dict[str, 
         "failed": failed,
         "kernels": kernels,
     }
+
+
+def updated(results: dict[str, Any], new: dict[str, Any], files: Iterable[str]) -> dict[str, Any]:
+    """Results in which the rows of these files are those of `new`, in the order of FILES."""
+    ran = set(files) - set(new["missing"])
+    order = {f"{repository}/{name}": n for n, (repository, name) in enumerate(_all_files())}
+    kernels = [k for k in results["kernels"] if k["file"] not in ran] + new["kernels"]
+    failed = {name: why for name, why in results["failed"].items() if name not in ran} | new["failed"]
+    missing = [name for name in results["missing"] if name not in ran]
+    return {
+        **results,
+        "date": new["date"],
+        "dsl": new["dsl"],
+        "porter": new["porter"],
+        "commits": sorted({*results["commits"], *new["commits"]}),
+        "files": len(order) - len(missing) - len(failed),
+        "missing": missing,
+        "failed": failed,
+        "kernels": sorted(kernels, key=lambda k: order[k["file"]]),
+    }
+
+
+def _all_files() -> list[tuple[str, str]]:
+    return [(repository, name) for repository, files in FILES.items() for name in files]
 
 
 def run_porter(sources: Path, name: str, defines: tuple[str, ...], jobs: int) -> tuple[list[dict[str, Any]], str]:
@@ -230,7 +258,7 @@ def page(results: dict[str, Any]) -> str:
         lines.append(f"| {name} | {' | '.join(map(str, counts))} | {share} | {clean} | {equal} | {same} |")
     for outcome, title in (
         (DIFFERS, "Ports that differ from their original"),
-        (FAULTS, "Originals that fault on all made-up arguments"),
+        (FAULTS, "Originals that fault on all made-up arguments, or read what has no value"),
         (NOT_RUN, "Compiled, and not run"),
     ):
         found = [k for k in kernels if ran(k) == outcome]
@@ -277,7 +305,9 @@ def main() -> int:
     parser.add_argument("sources", nargs="?", type=Path, default=os.environ.get("PORTER_REAL_SOURCES"))
     parser.add_argument("--from-json", action="store_true", help="rebuild the page from bench/results/coverage.json")
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--only", default="", help="files whose name contains this; then nothing is written yet")
+    parser.add_argument("--only", action="append", default=[], metavar="NAME", help="files with NAME in their name "
+                        "(repeatable); without --update nothing is written yet")  # fmt: skip
+    parser.add_argument("--update", action="store_true", help="run the files of --only again and write their rows")
     parser.add_argument("--again", action="store_true", help="run again the files that an earlier call has run")
     args = parser.parse_args()
     if args.from_json:
@@ -285,10 +315,17 @@ def main() -> int:
     elif args.sources is None:
         parser.error("name the folder of the sources (tools/real_sources.py says how to lay it out)")
     else:
+        if args.update and not args.only:
+            parser.error("--update is for the files that --only names")
         if args.again:
             shutil.rmtree(STATE, ignore_errors=True)
-        results = analyse(Path(args.sources), STATE, args.jobs, args.only)
-        if args.only:
+        state = STATE.with_name("coverage-update") if args.update else STATE
+        results = analyse(Path(args.sources), state, args.jobs, args.only)
+        if args.update:
+            names = [f"{r}/{n}" for r, n in _all_files() if any(part in f"{r}/{n}" for part in args.only)]
+            results = updated(json.loads(RESULTS.read_text(encoding="utf-8")), results, names)
+            shutil.rmtree(state, ignore_errors=True)  # the next update runs them anew
+        elif args.only:
             return 0
         write_atomic(RESULTS, json.dumps(results, indent=1, sort_keys=True) + "\n")
     write_atomic(PAGE, page(results))

@@ -193,12 +193,19 @@ def run_one(
 ) -> Outcome:
     from porter.verify.backends.interface import Build
     from porter.verify.original.build import build_original
+    from porter.verify.original.undefined_reads import undefined_reads
+    from porter.verify.run_outcome import DIFFERS, FAULTS
     from porter.verify.side_by_side import side_by_side
 
     (build,) = build_original(unit.source, unit.options, info, (instance,), unit=unit)
     original = Build("original", build.ptx, build.entry, unit.options.arch)
     ported = Build("port", port.ptx, port.entry, unit.options.arch)
-    return side_by_side(str(instance), kernel.params, original, ported, threads, kernel.symbols)
+    outcome = side_by_side(str(instance), kernel.params, original, ported, threads, kernel.symbols)
+    reads = undefined_reads(kernel) if outcome.outcome == DIFFERS else []
+    if reads:  # equality was never to be had
+        place = f"{Path(reads[0].span.file).name}:{reads[0].span.line}"
+        return replace(outcome, outcome=FAULTS, detail=f"{place} {reads[0].what}; {outcome.detail}")
+    return outcome
 
 
 if __name__ == "__main__":

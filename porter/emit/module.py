@@ -157,6 +157,11 @@ class ModuleWriter:
             if isinstance(g.type, ir.Scalar):
                 self.put(f"{spelling.identifier(g.name)} = {_number(g.value, g.type)}")
 
+    def _name_places(self, scope: Scope, span: Span, params: Params, body: tuple[ir.Stmt, ...]) -> None:
+        """Tell a function's scope which template parameters the source names where."""
+        names = FunctionNames(self.source_names, span, params, body)
+        scope.source_names, scope.argument_params = names.params_at, names.params_of_argument
+
     def _tables(self, w: BodyWriter, body: tuple[ir.Stmt, ...], span: Span) -> None:
         """Constant tables of the source that the body reads."""
         used = {n.name for n in ir.walk(body) if isinstance(n, ir.Var)}
@@ -220,7 +225,7 @@ class ModuleWriter:
             w.put(f"{name}[0] = {name}_value", h.span)
         w.find_roots(h.body)
         scope.spaces = pointer_spaces(h.body, {p.name: f"param:{p.name}" for p in h.params})
-        scope.source_names = FunctionNames(self.source_names, h.span, h.generic, h.body).params_at
+        self._name_places(scope, h.span, h.generic, h.body)
         self._tables(w, h.body, h.span)
         self._pointer_params(w, h.params, assigned)
         w.body(h.body)
@@ -282,7 +287,7 @@ class ModuleWriter:
                 w.put(f"{name}[0] = {name}_value", span)
         w.find_roots(p.body)
         scope.spaces = pointer_spaces(p.body, {q.name: "global" for q in p.params if e.is_pointer(q.type)})
-        scope.source_names = FunctionNames(self.source_names, span, p.generic, p.body).params_at
+        self._name_places(scope, span, p.generic, p.body)
         scope.kept = kept_addresses(p.body, p.helpers, p.generic.count)
         self._tables(w, p.body, span)
         self._pointer_params(w, p.params, w.assigned)

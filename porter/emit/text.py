@@ -91,6 +91,7 @@ class Scope:
     holes: list[Hole] = field(default_factory=list)
     spaces: Spaces = field(default_factory=dict)  # what memory pointers point into
     source_names: Callable[[Span], Params | None] = lambda place: None  # the parameters that the source names there
+    argument_params: Callable[[Span, str, str, int], Params | None] = lambda *call: None  # for one template argument
     kept: frozenset[str] = frozenset()  # shared arrays whose address stays in a register
 
     def params_at(self, place: Span) -> Params:

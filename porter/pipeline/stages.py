@@ -228,7 +228,19 @@ def translate(unit: ParsedUnit, info: KernelInfo, case: Case | None, config: Por
             plan = make_plan(list(kernels), info, case, PlanOptions(config.standalone, unit.source, instances))
         with run.stage("emit"):
             module = emit_module(plan)
+            module = replace(module, notes=(*module.notes, *undefined(info, instances, kernels)))
     return Translation(unit, info, case, instances, kernels, plan, module)
+
+
+def undefined(info: KernelInfo, instances: Sequence[Instance], kernels: Sequence[ir.Kernel]) -> list[Diagnostic]:
+    """Warnings of what the original reads though it has no value, of one instance each (PRT852)."""
+    from porter.verify.original.undefined_reads import as_diagnostics, undefined_reads
+
+    told: dict[Span, Diagnostic] = {}
+    for instance, kernel in zip(instances, kernels, strict=True):
+        for message in as_diagnostics(undefined_reads(kernel), info.name, str(instance)):
+            told.setdefault(message.span, message)
+    return list(told.values())
 
 
 def show_stage(path: Path, config: PortConfig, stage: str) -> tuple[str, tuple[Diagnostic, ...], int]:

@@ -59,7 +59,7 @@ if i < n:
     out[i] = found"""
     },
     "recursive_gcd": {
-        "hole-4": """\
+        "hole-1": """\
 rest = Int32(0)
 while b_2 != 0:
     rest = lib.c_mod(a_2, b_2)
@@ -70,7 +70,7 @@ out[i] = a_2"""
     "recursive_power": {
         "hole-1": "p = Float32(1.0)\nfor k in cutlass.range_constexpr(5):\n    p = p * a[i]\nout[i] = p"
     },
-    "function_pointer": {"hole-1": "pass", "hole-3": "x = a[i]\nout[i] = x * x + Float32(1.0)"},
+    "function_pointer": {"hole-1": "pass", "hole-2": "x = a[i]\nout[i] = x * x + Float32(1.0)"},
     "reference_result": {
         "body:reference_result": _INDEX
         + """\

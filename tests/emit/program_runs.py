@@ -62,15 +62,17 @@ def inputs(seed: int) -> np.ndarray:
     return values.astype(np.uint32)
 
 
-def run(seeds: Sequence[int], folder: Path) -> Iterator[Outcome]:
-    """The outcome of the program of each seed."""
+def run(seeds: Sequence[int], folder: Path, others: Sequence[tuple[int, bool]] = ()) -> Iterator[Outcome]:
+    """The outcome of the program of each seed. With `others` the port that is made for INSTANCES runs at these
+    template arguments instead, beside the original there: programs of templates only."""
     names = {seed: f"p{seed}" for seed in seeds}
     made = {seed: program(seed, name) for seed, name in names.items()}
     file = folder / f"programs_{seeds[0]}.cu"
     file.write_text("\n".join(text for text, _ in made.values()))
     source = Source.read(file)
-    arguments = {seed: _arguments(template) for seed, (_, template) in made.items()}
-    expressions = [names[seed] + str(i) for seed in seeds for i in arguments[seed]]
+    arguments = {seed: _arguments(template, INSTANCES) for seed, (_, template) in made.items()}
+    ran = {seed: _arguments(template, others or INSTANCES) for seed, (_, template) in made.items()}
+    expressions = [names[seed] + str(i) for seed in seeds for i in ran[seed]]
     original = compile_program(Program(source.text, file.name, options=OPTIONS, expressions=expressions))
     if not original.ok:
         raise AssertionError(f"the generator wrote what NVRTC does not take:\n{original.log}")
@@ -92,18 +94,20 @@ def run(seeds: Sequence[int], folder: Path) -> Iterator[Outcome]:
             continue
         path = folder / f"{names[seed]}.py"
         path.write_text(port.text)
-        entries = [original.lowered[names[seed] + str(i)] for i in arguments[seed]]
-        yield _compared(seed, path, module, entries, made[seed][1])
+        entries = [original.lowered[names[seed] + str(i)] for i in ran[seed]]
+        constexprs = [{"N": n, "F": f} for n, f in others or INSTANCES] if made[seed][1] else [{}]
+        yield _compared(seed, path, module, entries, constexprs)
 
 
-def _arguments(template: bool) -> tuple[Instance, ...]:
+def _arguments(template: bool, values: Sequence[tuple[int, bool]]) -> tuple[Instance, ...]:
     if not template:
         return (Instance(),)
-    return tuple(Instance((str(n), str(f).lower())) for n, f in INSTANCES)
+    return tuple(Instance((str(n), str(f).lower())) for n, f in values)
 
 
-def _compared(seed: int, port: Path, module: Any, entries: Sequence[str], template: bool) -> Outcome:
-    constexprs: list[dict[str, Any]] = [{"N": n, "F": f} for n, f in INSTANCES] if template else [{}]
+def _compared(
+    seed: int, port: Path, module: Any, entries: Sequence[str], constexprs: Sequence[dict[str, Any]]
+) -> Outcome:
     made = compile_port(port, [CompileRequest(c, "sm_90a") for c in constexprs])
     for which, (result, entry) in enumerate(zip(made, entries, strict=True)):
         if not result.ok:

@@ -94,6 +94,82 @@ template <typename T, int BLOCK> __global__ void k(T* out, const T* in, int n) {
         ("lib.local(T, (8, 4)[T is Float32])", "* warps"),
         (r"local\(T, warps", r"local\(T, BLOCK"),
     ),
+    "a trait in an inlined function, and a count with the same values": (
+        """
+template <typename U> __device__ __forceinline__ void turn(const U (&from)[16], U* to) {
+  U keep[Lanes<U>::value];
+  for (int j = 0; j < Lanes<U>::value; ++j) keep[j] = from[j];
+  for (int j = 0; j < Lanes<U>::value; ++j) to[j] = keep[(j + 1) & 3];
+}
+template <typename T, int UNROLL> __global__ void k(T* out, const T* in, int n) {
+  T mine[16];
+  for (int u = 0; u < UNROLL; ++u) mine[u] = in[u];
+  turn(mine, mine + 8);
+  out[threadIdx.x] = mine[8 + (n & 3)];
+}""",
+        ("k<float, 4>", "k<__half, 8>"),
+        ("lib.local(T, (8, 4)[T is Float32])", "range_constexpr(UNROLL)"),
+        (r"local\(T, UNROLL", r"UNROLL \* UNROLL"),
+    ),
+    "a parameter of an inlined function, and another argument with the same values": (
+        """
+template <int N, int M> __device__ __forceinline__ void both(float (&row)[16]) {
+  float keep[N];
+  for (int j = 0; j < N; ++j) keep[j] = row[j];
+  for (int j = 0; j < N; ++j) row[j] = keep[j] * M + keep[(j + 1) & 3];
+}
+template <int FIRST, int SECOND> __global__ void k(float* out, const float* in, int n) {
+  float mine[16];
+  for (int u = 0; u < 16; ++u) mine[u] = in[u];
+  both<SECOND, FIRST>(mine);
+  out[threadIdx.x] = mine[n & 3];
+}""",
+        ("k<4, 4>", "k<8, 8>"),
+        ("lib.local(Float32, SECOND)", "range_constexpr(SECOND)", "float(FIRST)"),
+        (r"local\(Float32, FIRST",),
+    ),
+    "an inlined function that an inlined function calls": (
+        """
+template <typename V> __device__ __forceinline__ void last(V (&row)[8]) {
+  V keep[Lanes<V>::value];
+  for (int j = 0; j < Lanes<V>::value; ++j) keep[j] = row[j];
+  row[2] = keep[row[3] > V(1)];
+}
+template <typename U> __device__ __forceinline__ void through(U (&line)[8]) { last(line); line[0] = line[2]; }
+template <typename T, int UNROLL> __global__ void k(T* out, const T* in, int n) {
+  T mine[8];
+  for (int u = 0; u < UNROLL; ++u) mine[u] = in[u];
+  through(mine);
+  out[threadIdx.x] = mine[n & 3];
+}""",
+        ("k<float, 4>", "k<__half, 8>"),
+        ("lib.local(T, (8, 4)[T is Float32])", "range_constexpr(UNROLL)"),
+        (r"local\(T, UNROLL", r"UNROLL\b.*UNROLL"),
+    ),
+    "arguments of a function that stays one, with the same values": (
+        """
+template <int N, int M> __device__ float both(const float* row) {
+  float sum = 0;
+  for (int j = 0; j < N; ++j) sum += row[j] * M;
+  return sum;
+}
+template <int FIRST, int SECOND> __global__ void k(float* out, const float* in, int n) {
+  out[threadIdx.x] = both<SECOND, FIRST>(in) + both<FIRST, FIRST * 2>(in + 8);
+}""",
+        ("k<4, 4>", "k<8, 8>"),
+        ("both(in_, SECOND, FIRST)", "both(in_ + 8, FIRST, FIRST * 2)"),
+        (),
+    ),
+    "types of a function that stays one, with the same values": (
+        """
+template <typename From, typename To> __device__ To turned(From x) { return (To)((float)x * 1.5f); }
+template <typename A, typename B> __global__ void k(A* out, const B* in, int n) {
+  out[threadIdx.x] = (A)(float)turned<B, A>(in[threadIdx.x]);
+}""",
+        ("k<float, float>", "k<__half, __half>"),
+        ("in_[tidx]", ", B, A)"),
+        (),
+    ),
 }
 
 

@@ -208,6 +208,41 @@ def test_explicit_instantiations_count() -> None:
     assert set(found) == {Instance(("float", "16", "true")), Instance(("__nv_bfloat16", "2", "false"))}
 
 
+def test_explicit_instantiations_of_launchers_name_what_stands_beside_them() -> None:
+    """An enumerator, a type and a constant that have no name outside of the launcher's namespace."""
+    unit = unit_of("""namespace ops {
+template <typename T, int MODE> __global__ void k(T* p) { if (MODE == 1) p[0] = T{}; }
+namespace detail {
+enum Mode { kRow, kTensor };
+struct Half { unsigned short x; };
+constexpr int kBoth = 7;
+template <typename T, int MODE> void launch(T* p) { k<T, MODE><<<1, 1>>>(p); }
+template void launch<float, kTensor>(float*);
+template void launch<Half, kBoth>(Half*);
+}
+struct Launcher { template <typename T> static void run(T* p) { k<T, 3><<<1, 1>>>(p); } };
+template void Launcher::run<int>(int*);
+}
+""")
+    found = {i.args for i in instances_from_launches(unit, kernel(unit, "k"))}
+    assert found == {("float", "1"), ("ops::detail::Half", "7"), ("int", "3")}
+
+
+@pytest.mark.parametrize(
+    "body, values",
+    [
+        ("if (MODE == 0) p[0] = 1; else if (MODE == 1) p[0] = 2;", ["0", "1"]),
+        ("switch (MODE) { case 2: p[0] = 1; break; case 5: p[0] = 2; break; }", ["2", "5"]),
+        ("if (3 != MODE) p[0] = 1; if (MODE == 4) p[0] = MODE;", ["3", "4"]),
+        ("if (MODE == 2 * 3) p[0] = 1; if (2 * 3 == MODE) p[1] = 1;", ["8", "4"]),
+        ("p[0] = MODE;", ["8", "4"]),
+    ],
+)
+def test_numbers_that_select_code_are_guessed_from_the_tests(body: str, values: list[str]) -> None:
+    unit = unit_of(f"template <int MODE> __global__ void k(float* p) {{ {body} }}\n")
+    assert [i.args[0] for i in default_instances(unit.kernels[0], unit)] == values
+
+
 def test_functions_as_template_arguments() -> None:
     unit = unit_of(
         "template <typename T> __device__ T twice(const T& x) { return x + x; }\n"

@@ -156,6 +156,18 @@ def test_strides_of_one_tensor_fit_into_one_another():
     assert numbers == [8, 64, 8, 1, 8]
 
 
+def test_strides_are_those_of_their_tensor_and_numbers_of_any_type():
+    """Eleven strides whose names begin alike: taken for those of one tensor, the outermost would be 1024 ** 10."""
+    axes = [f"stride_{t}_{a}" for t, n in (("x", "bthd"), ("y", "bth"), ("scale", "btgp")) for a in n]
+    for t in (I32, ir.I64):
+        taken = params(out=pointer(F32), **dict.fromkeys(axes, t))
+        made = [x.value for x in make_arguments(taken, Attempt(1024)).leaves[1:]]
+        numbers = [int.from_bytes(v, "little") for v in made]
+        assert numbers == [1 << 30, 1 << 20, 1 << 10, 1, 1 << 20, 1 << 10, 1, 1 << 30, 1 << 20, 1 << 10, 1]
+    deep = params(out=pointer(F32), **{f"stride_{n}": ir.I64 for n in range(11)})
+    assert int.from_bytes(make_arguments(deep, Attempt(1024)).leaves[1].value, "little") == 1 << 30
+
+
 def test_variables_of_the_original_are_parameters_of_the_port():
     original = """__constant__ float taps[4]; __device__ int calls;
         __global__ void k(float* out, int n) {

@@ -69,7 +69,8 @@ def group_reduce(v, op, width=32):
 
 @cute.jit
 def block_reduce(v, scratch: cute.Pointer, valid, op: cutlass.Constexpr):
-    """Reduce `v` over the first `valid` threads of the block (all when there are fewer); every thread gets the result.
+    """Reduce `v` over the first `valid` threads of the block (all when there are fewer; thread 0 always counts, as with
+    cub); every thread gets the result.
 
     `scratch` is shared memory for 32 values of v's type; op is "sum", "max", "min" or "absmax". Two `bar.sync`. Sums
     associate as cub's BlockReduce does: down by 1, 2, 4, 8, 16 inside a warp, then the warps in order, so they are
@@ -84,7 +85,7 @@ def block_reduce(v, scratch: cute.Pointer, valid, op: cutlass.Constexpr):
             if (lane + (1 << step) < 32) & (tid + (1 << step) < valid):
                 partial = partial + other
     else:
-        partial = group_reduce(v if tid < valid else identity(type(v), op), op)
+        partial = group_reduce(v if tid < max(Int32(valid), 1) else identity(type(v), op), op)
     if lane == 0:
         scratch[tid // 32] = partial
     cute.arch.sync_threads()

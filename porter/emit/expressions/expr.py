@@ -35,6 +35,7 @@ from porter.emit.text import (
     parenthesised,
 )
 from porter.model import Hole
+from porter.patterns.names import raw_name
 from porter.patterns.tables.intrinsics import find, has_effect
 
 
@@ -317,8 +318,11 @@ class ExprWriter(CastWriter):
 
     def _helpercall(self, e: HelperCall) -> Text:
         args = [self.settled(a).text for a in e.args]
-        for _, v in e.targs:
+        outer = self.s.params
+        for i, (name, v) in enumerate(e.targs):
+            self.s.params = self.s.argument_params(e.span, raw_name(e.name), name, i) or outer
             args.append(self._targ(v))
+        self.s.params = outer
         return Text(f"{self.name(e.name)}({', '.join(args)})")
 
     def _targ(self, v: Any) -> str:

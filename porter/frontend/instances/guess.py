@@ -25,6 +25,7 @@ _MAX_TRIED = 48  # instances per parse; each costs clang one instantiation of th
 _MAX_HOST_TRIED = 6  # instantiations of a host template
 _MAX_SECONDS = 4.0  # of processor time, for blind guesses
 _MAX_CONFIRMED = 6
+_MAX_TESTED = 6
 
 # (pattern of the parameter's name, candidates in order): the first that matches counts.
 _TYPE_RULES: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -42,6 +43,7 @@ _VALUE_RULES: tuple[tuple[str, tuple[str, ...]], ...] = (
     (r"head|dim|hidden|cols|width_?d", ("128", "64", "256", "512", "1024")),
     (r"expert", ("128", "64", "8", "256")),
     (r"group", ("128", "64", "8", "1")),
+    (r"per_?thread|^(elem|items)", ("8", "4", "2", "1", "16")),
     (r"block|thread|tpb|cta|bdx|num_t", ("256", "128", "512", "1024", "64", "32")),
     (r"vec|width|pack|per_?thread|ldg|unroll|elem|items", ("8", "4", "2", "1", "16", "0")),
     (r"topk|top_k|stage|num|n_|warps", ("4", "2", "8", "1", "6", "16")),
@@ -257,7 +259,19 @@ def _values(p: TemplateParam, unit: ParsedUnit, template: Cursor) -> list[str]:
             for c in scope.get_children()
             if c.kind == CursorKind.ENUM_CONSTANT_DECL
         ][:6]
-    return list(_rule(_VALUE_RULES, p.name))
+    rule = _rule(_VALUE_RULES, p.name)
+    tested = _tested(p.name, template) if rule == _VALUE_RULES[-1][1] else []
+    return list(dict.fromkeys([*tested, *rule]))
+
+
+def _tested(name: str, template: Cursor) -> list[str]:
+    """The numbers that a template compares its parameter with: what selects code by a number has no case for others."""
+    text = " ".join(t.spelling for t in template.get_tokens())
+    found = re.findall(rf"\b{name} [!=]= (\d+)\b(?! [-+*/%<>])", text)
+    found += re.findall(rf"(?<![-+*/%<>] )\b(\d+) [!=]= {name}\b", text)
+    for m in re.finditer(rf"\bswitch \( {name} \)", text):
+        found += re.findall(r"\bcase (\d+) :", text[m.end() :])
+    return sorted(dict.fromkeys(found), key=int)[:_MAX_TESTED]
 
 
 def _functions(unit: ParsedUnit, pointer: str, param: str) -> list[str]:

@@ -36,14 +36,14 @@ def instances_from_launches(unit: ParsedUnit, kernel: KernelInfo) -> tuple[Insta
     found: dict[Instance, None] = {}
     for name, args in _explicit(unit):
         if name in (kernel.name, kernel.qualified_name):
-            found.setdefault(Instance(_at_namespace_scope(unit, kernel, args)))
+            found.setdefault(Instance(at_namespace_scope(unit, kernel, args)))
     for place, args in _all_reached(unit):
         if place == kernel.span:
             found.setdefault(Instance(args))
     return tuple(found)
 
 
-def _at_namespace_scope(unit: ParsedUnit, kernel: KernelInfo, args: tuple[str, ...]) -> tuple[str, ...]:
+def at_namespace_scope(unit: ParsedUnit, kernel: KernelInfo, args: tuple[str, ...]) -> tuple[str, ...]:
     """Arguments as written beside the kernel: names of its namespaces in full, constants as their values."""
     scope = kernel.qualified_name.split("::")[:-1]
     key = f"names in {'::'.join(scope)}"
@@ -138,12 +138,26 @@ def with_seeds(unit: ParsedUnit, seeds: list[tuple[str, tuple[str, ...]]]) -> Pa
     lines = []
     for i, (name, args) in enumerate(seeds):
         if name.split("::")[-1] in names:
-            full = qualified_name(names[name.split("::")[-1]])
-            lines.append(f"inline auto* __porter_seed{i}() {{ return &::{full}<{', '.join(args)}>; }}")
+            function = names[name.split("::")[-1]]
+            full = qualified_name(function)
+            # in the function's namespaces: arguments are written there, with names that mean nothing outside
+            scopes = [*_namespaces(function), f"{_SEEDS}{i}"]
+            seed = f"inline auto* seed() {{ return &::{full}<{', '.join(args)}>; }}"
+            lines.append(" ".join([*(f"namespace {s} {{" for s in scopes), seed, *("}" for _ in scopes)]))
     if not lines:
         return unit
-    append = "\n".join([f"namespace {_SEEDS} {{", *lines, "}"])
-    return parse_source(unit.source, unit.options, append=append, stand_ins=unit.stand_ins, check=())
+    return parse_source(unit.source, unit.options, append="\n".join(lines), stand_ins=unit.stand_ins, check=())
+
+
+def _namespaces(c: Cursor) -> list[str]:
+    """The named namespaces around a declaration, outermost first."""
+    found: list[str] = []
+    p = c.semantic_parent
+    while p is not None and p.kind != CursorKind.TRANSLATION_UNIT:
+        if p.kind == CursorKind.NAMESPACE and p.spelling:
+            found.insert(0, p.spelling)
+        p = p.semantic_parent
+    return found
 
 
 def _reached_functions(unit: ParsedUnit) -> Iterator[Cursor]:

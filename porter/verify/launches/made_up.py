@@ -191,12 +191,14 @@ def make_arguments(
 
 
 def _stride_groups(leaves: Sequence[Leaf]) -> list[list[Leaf]]:
-    """The strides of each tensor with several, outermost first as signatures have them (`x_stride_b, x_stride_h`)."""
+    """The strides of each tensor with several, outermost first as signatures have them (`x_stride_b, x_stride_h` or
+    `stride_x_b, stride_x_h`)."""
     groups: dict[str, list[Leaf]] = {}
     for leaf in leaves:
         found = _STRIDE.search(leaf.name)
         if found and isinstance(leaf.type, ir.Scalar) and is_integer(leaf.type.name):
-            groups.setdefault(leaf.name[: found.end()], []).append(leaf)
+            tensor, _, axis = leaf.name[found.end() :].rpartition("_")
+            groups.setdefault(leaf.name[: found.end()] + (tensor if axis else ""), []).append(leaf)
     return [g for g in groups.values() if len(g) > 1]
 
 

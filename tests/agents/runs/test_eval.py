@@ -43,6 +43,8 @@ def test_the_set_has_12_and_6_tasks_each_with_a_case():
 def test_the_translator_refuses_a_construct_of_every_fill_task_and_none_of_the_others(name):
     made = translation(TASKS[name].source, PortConfig(arch=("sm_90a",)))
     assert bool(made.module.holes) == (TASKS[name].kind == "fill")
+    wanted = {region for region in SOLUTIONS.get(name, {}) if region.startswith("hole-")}
+    assert wanted <= {f"hole-{n}" for n in re.findall(r"runtime\.hole\((\d+)", made.module.text)}
 
 
 def test_without_a_key_nothing_is_asked(monkeypatch, tmp_path, capsys):

@@ -124,3 +124,29 @@ __global__ void generic_lambdas(int* i, unsigned* u, float* f, int n) {
     f[65] = some;
   }
 }
+struct Larger {
+  __device__ float operator()(float a, float b) const { return fmaxf(a, b); }
+};
+__global__ void counts_of_valid_threads(int* i, unsigned* u, float* f, int n) {
+  using Reduce = cub::BlockReduce<float, 64>;
+  using Count = cub::BlockReduce<int, 64>;
+  __shared__ typename Reduce::TempStorage storage;
+  __shared__ typename Count::TempStorage counts;
+  int t = threadIdx.x;
+  for (int k = 0; k < 6; k++) {  // thread 0 counts even where none is valid
+    int valid = k == 0 ? -1 : k == 1 ? 0 : k == 2 ? 1 : k == 3 ? 33 : k == 4 ? 64 : 70;
+    float largest = Reduce(storage).Reduce(-f[t], Larger(), valid);
+    __syncthreads();
+    float least = Reduce(storage).Reduce(f[t], [](auto a, auto b) { return a < b ? a : b; }, valid);
+    __syncthreads();
+    float sum = Reduce(storage).Sum(f[t + 64], valid);
+    int all = Count(counts).Sum(i[t] & 255, valid);
+    __syncthreads();
+    if (t == 0) {
+      f[128 + 4 * k] = largest;
+      f[129 + 4 * k] = least;
+      f[130 + 4 * k] = sum;
+      i[128 + k] = all;
+    }
+  }
+}
