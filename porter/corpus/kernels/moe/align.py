@@ -9,7 +9,7 @@ from cutlass import Int32
 from porter.corpus import lib
 from porter.corpus.lib.moe.sorting import ExpertSort
 from porter.corpus.runtime.dtypes import dtype as scalar
-from porter.corpus.runtime.signature import vector
+from porter.corpus.runtime.signature import vector, written
 from porter.corpus.runtime.specialisation import Specialisation
 
 
@@ -32,10 +32,10 @@ class AlignBlocks(Specialisation):
         return self.sort.cluster
 
     def arguments(self):
-        places, blocks, total = vector("i32", "L", 4), vector("i32", "N", 4), vector("i32", 1, 4)
+        places, blocks, total = (written(vector("i32", n, 4)) for n in ("L", "N", 1))
         ids = vector(self.index, "M", scalar(self.index).bytes)
         expert_map = vector("i32", self.sort.experts, 4) if self.mapped else None
-        return places, blocks, total, ids, expert_map, vector("i32", "M", 4) if self.scatter else None
+        return places, blocks, total, ids, expert_map, written(vector("i32", "M", 4)) if self.scatter else None
 
     @cute.jit
     def __call__(

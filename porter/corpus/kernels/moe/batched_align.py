@@ -7,7 +7,7 @@ import cutlass.cute as cute
 from cutlass import Int32
 
 from porter.corpus import lib
-from porter.corpus.runtime.signature import Scalar, vector
+from porter.corpus.runtime.signature import Scalar, vector, written
 from porter.corpus.runtime.specialisation import Specialisation
 
 
@@ -26,7 +26,7 @@ class BatchedAlign(Specialisation):
 
     def arguments(self):
         counts = vector("i32", self.batches, 4)
-        return vector("i32", "L", 4), vector("i32", "N", 4), vector("i32", 1, 4), counts, Scalar("i32")
+        return *(written(vector("i32", n, 4)) for n in ("L", "N", 1)), counts, Scalar("i32")
 
     @cute.jit
     def __call__(

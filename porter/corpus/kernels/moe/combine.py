@@ -10,7 +10,7 @@ from porter.corpus import lib
 from porter.corpus.lib.chunks import ChunkedRows
 from porter.corpus.runtime.dtypes import cutlass_type
 from porter.corpus.runtime.dtypes import dtype as scalar
-from porter.corpus.runtime.signature import rows_of, vector
+from porter.corpus.runtime.signature import rows_of, vector, written
 from porter.corpus.runtime.specialisation import Specialisation
 
 
@@ -52,7 +52,7 @@ class Combine(ChunkedRows, Specialisation):
         valid = vector("i64", "V", 8) if self.bounded else None
         ids = rows_of(self.ids, "T", self.k, scalar(self.ids).bytes) if self.ids else None
         expert_map = vector("i32", "E", 4) if self.mapped else None
-        return out, x, index, weights, valid, ids, expert_map, out if self.base else None
+        return written(out), x, index, weights, valid, ids, expert_map, out if self.base else None
 
     @cute.jit
     def __call__(

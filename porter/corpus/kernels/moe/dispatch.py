@@ -10,7 +10,7 @@ from porter.corpus import lib
 from porter.corpus.lib.moe.sorting import ExpertSort
 from porter.corpus.runtime.dtypes import cutlass_type
 from porter.corpus.runtime.dtypes import dtype as scalar
-from porter.corpus.runtime.signature import rows_of, vector
+from porter.corpus.runtime.signature import rows_of, vector, written
 from porter.corpus.runtime.specialisation import Specialisation
 
 
@@ -72,9 +72,11 @@ class Dispatch(Specialisation):
         bins = self.sort.bins - self.sort.tail
         entries = vector("i32", "M", 4)
         return (
-            out, out_scale, vector(self.offset, bins + 1, scalar(self.offset).bytes),
-            vector("i32", bins, 4) if self.counts else None, entries, vector("i32", "P", 4) if self.source else None,
-            vector("f32", "P", 4) if self.weights else None, x, x_scale,
+            written(out), written(out_scale) if out_scale else None,
+            written(vector(self.offset, bins + 1, scalar(self.offset).bytes)),
+            written(vector("i32", bins, 4)) if self.counts else None, written(entries),
+            written(vector("i32", "P", 4)) if self.source else None,
+            written(vector("f32", "P", 4)) if self.weights else None, x, x_scale,
             vector(self.index, "M", scalar(self.index).bytes), entries if self.order else None,
             vector("f32", "M", 4) if self.weights else None,
             vector("i32", self.sort.experts, 4) if self.mapped else None,

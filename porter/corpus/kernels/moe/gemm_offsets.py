@@ -9,7 +9,7 @@ from cutlass import Int32
 from porter.corpus import lib
 from porter.corpus.lib.moe.sorting import ExpertSort
 from porter.corpus.runtime.dtypes import dtype as scalar
-from porter.corpus.runtime.signature import Scalar, Tensor, vector
+from porter.corpus.runtime.signature import Scalar, Tensor, vector, written
 from porter.corpus.runtime.specialisation import Specialisation
 
 SCALE_ROWS = 128  # rows of scales that a tile of block scales holds
@@ -38,8 +38,8 @@ class GemmOffsets(Specialisation):
 
     def arguments(self):
         bins = self.sort.bins
-        offsets, entries = vector("i32", bins + 1, 4), vector("i32", "M", 4)
-        sizes = Tensor("i32", (bins, 3), (3, 1), 4)
+        offsets, entries = written(vector("i32", bins + 1, 4)), written(vector("i32", "M", 4))
+        sizes = written(Tensor("i32", (bins, 3), (3, 1), 4))
         return (
             offsets, sizes, sizes, entries, entries, offsets if self.scales else None,
             vector(self.index, "M", scalar(self.index).bytes), Scalar("i32"), Scalar("i32"),

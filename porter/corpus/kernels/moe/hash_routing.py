@@ -11,7 +11,7 @@ from porter.corpus.kernels.moe.routing import put
 from porter.corpus.lib.moe import routing
 from porter.corpus.runtime.dtypes import cutlass_type
 from porter.corpus.runtime.dtypes import dtype as scalar
-from porter.corpus.runtime.signature import Scalar, rows_of, vector
+from porter.corpus.runtime.signature import Scalar, rows_of, vector, written
 from porter.corpus.runtime.specialisation import Specialisation
 
 
@@ -37,7 +37,7 @@ class HashRouting(Specialisation):
 
     def arguments(self):
         logits = rows_of(self.dtype, "T", self.experts, scalar(self.dtype).bytes)
-        weights, indices, order = (rows_of(t, "T", self.k, 4) for t in ("f32", self.index, "i32"))
+        weights, indices, order = (written(rows_of(t, "T", self.k, 4)) for t in ("f32", self.index, "i32"))
         ids, table = vector(self.ids, "T", 4), rows_of(self.table, "V", self.k, 4)
         return weights, indices, order if self.order else None, logits, ids, table, Scalar("f32")
 

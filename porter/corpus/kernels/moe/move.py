@@ -10,7 +10,7 @@ from porter.corpus import lib
 from porter.corpus.lib.chunks import ChunkedRows
 from porter.corpus.runtime.dtypes import cutlass_type
 from porter.corpus.runtime.dtypes import dtype as scalar
-from porter.corpus.runtime.signature import rows_of, vector
+from porter.corpus.runtime.signature import rows_of, vector, written
 from porter.corpus.runtime.specialisation import Specialisation
 
 
@@ -35,7 +35,7 @@ class GatherRows(ChunkedRows, Specialisation):
 
     def arguments(self):
         out, x = (rows_of(self.dtype, rows, self.d, self.nbytes) for rows in ("T", "R"))
-        return out, x, vector(self.index, "T", scalar(self.index).bytes)
+        return written(out), x, vector(self.index, "T", scalar(self.index).bytes)
 
     @cute.jit
     def __call__(

@@ -10,7 +10,7 @@ from porter.corpus import lib
 from porter.corpus.lib.moe import routing
 from porter.corpus.runtime.dtypes import cutlass_type
 from porter.corpus.runtime.dtypes import dtype as scalar
-from porter.corpus.runtime.signature import Scalar, Tensor, rows_of, vector
+from porter.corpus.runtime.signature import Scalar, Tensor, rows_of, vector, written
 from porter.corpus.runtime.specialisation import Specialisation
 
 LEAST_SUM = 1e-20  # added to the sum of weights of grouped routing before it divides
@@ -57,7 +57,7 @@ class Routing(Specialisation):
 
     def arguments(self):
         logits = rows_of(self.dtype, "T", self.experts, self.vec * scalar(self.dtype).bytes)
-        weights, indices, order = (rows_of(t, "T", self.k, 4) for t in ("f32", self.index, "i32"))
+        weights, indices, order = (written(rows_of(t, "T", self.k, 4)) for t in ("f32", self.index, "i32"))
         bias = vector("f32", self.experts, min(self.vec * 4, 16)) if self.bias else None
         padding = Tensor("u8", ("T",), (None,), 1) if self.padding else None
         return weights, indices, order if self.order else None, logits, bias, padding, Scalar("f32")

@@ -7,7 +7,7 @@ and a ballot find the winner, without a second reduction for the index. Lists ar
 import cutlass.cute as cute
 from cutlass import Float32, Int32, Uint32
 
-from porter.corpus.lib.blocks import pairwise
+from porter.corpus.lib.blocks import tree_reduce
 from porter.corpus.lib.floats import exp_approx, fmax, fmin, rcp_rn, sqrt_rn
 from porter.corpus.lib.integers import ffs, imax, select
 from porter.corpus.lib.ordered import NOTHING, ordered
@@ -35,7 +35,7 @@ def expert_scores(logits, inside, kind, lanes, clean=True):
     if kind == "softmax":
         low = Float32(-INFINITY)
         logits = [x if there is True else select(there, x, low) for x, there in zip(logits, inside, strict=True)]
-        largest = warp_max(pairwise(logits, fmax), lanes)
+        largest = warp_max(tree_reduce(logits, fmax), lanes)
         terms = [cute.math.exp(x - largest) for x in logits]
         total = terms[0]
         for term in terms[1:]:
@@ -102,7 +102,7 @@ def top_experts(codes, weights, k, lanes, lane):
     count = len(codes)
     found = []
     for _ in range(k):
-        best = pairwise(list(codes), imax)
+        best = tree_reduce(list(codes), imax)
         top = group_max(best, lanes)
         equal = ballot(best == top)
         if lanes < 32:

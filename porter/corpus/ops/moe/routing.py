@@ -8,7 +8,7 @@ from typing import Any
 from porter.corpus.ops.moe import routing_reference as reference
 from porter.corpus.ops.rows import access_width, check_dtype, check_vector, row_dimensions
 from porter.corpus.runtime.device import Device
-from porter.corpus.runtime.ops import Plan, Unsupported, op, usually
+from porter.corpus.runtime.ops import Plan, Unsupported, compact_key, op
 from porter.corpus.runtime.tuning import choose
 
 FLOATS = ("bf16", "f16", "f32")
@@ -20,7 +20,7 @@ _MOST_EXPERTS = 64 * 32  # of a token, in registers of a warp
 @op(
     "topk_softmax(Tensor(a!) topk_weights, Tensor(b!) topk_indices, Tensor(c!) token_expert_indices, "
     "Tensor gating_output, bool renormalize, Tensor? bias=None, Tensor? is_padding=None) -> ()",
-    key=usually(
+    key=compact_key(
         "gating_output.nbytes", {"renormalize": True, "bias is None": True, "is_padding is None": True}
     ),
     fallback=reference.topk_softmax,
@@ -48,7 +48,7 @@ def topk_softmax(
     "topk_sigmoid(Tensor(a!) topk_weights, Tensor(b!) topk_indices, Tensor(c!) token_expert_indices, "
     "Tensor gating_output, bool renormalize, Tensor? bias=None, float routed_scaling_factor=1.0, "
     "Tensor? is_padding=None) -> ()",
-    key=usually(
+    key=compact_key(
         "gating_output.nbytes",
         {"renormalize": True, "bias is None": True, "is_padding is None": True, "routed_scaling_factor": 1.0},
     ),
