@@ -42,10 +42,10 @@ def launches(kernel: Specialisation, args: tuple[Any, ...], arch: str, **options
     encoded = [_encode(spec, v, buffers) for spec, v in zip(kernel.arguments(), values, strict=True) if spec]
     options = {"checks": CHECKS, "cooperative": kernel.cooperative, **options}
     module = ptx.load(made.ptx)
-    grids = kernel.grids(blocks) or ((blocks, kernel.cluster),) * len(made.entries)
+    grids = kernel.grids(blocks) or ((blocks, kernel.threads, kernel.cluster),) * len(made.entries)
     results = [
-        ptx.launch(module, entry, grid, kernel.threads, encoded, **{"cluster": cluster, **options})
-        for entry, (grid, cluster) in zip(made.entries, grids, strict=True)
+        ptx.launch(module, entry, grid, threads, encoded, **{"cluster": cluster, **options})
+        for entry, (grid, threads, cluster) in zip(made.entries, grids, strict=True)
     ]
     for result in results:
         assert result.ok, result.violations

@@ -28,6 +28,10 @@ from porter.corpus.ops.moe.align import (
     get_cutlass_moe_mm_data,
     moe_align_block_size,
 )
+from porter.corpus.ops.moe.dispatch import (
+    moe_combine,
+    moe_dispatch,
+)
 from porter.corpus.ops.moe.routing import (
     grouped_topk,
     llama4_topk,
@@ -136,6 +140,8 @@ __all__ = [
     "layer_norm",
     "llama4_topk",
     "moe_align_block_size",
+    "moe_combine",
+    "moe_dispatch",
     "moe_permute",
     "moe_sum",
     "moe_unpermute",

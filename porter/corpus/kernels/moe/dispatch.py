@@ -20,7 +20,7 @@ class Dispatch(Specialisation):
 
     launches 1: every block sorts all entries by itself, in shared memory for `most` entries, having asked for its first
     rows, and copies its share of rows; no block waits for another.  launches 2: one cluster sorts, then many blocks
-    copy.  d, vec: elements of a row and of a thread's access.  k: choices of a token.
+    copy, of `copiers` threads each.  d, vec: elements of a row and of a thread's access.  k: choices of a token.
     scales: elements of a row of scales, 0 for none.  Optional operands: order, counts, source, weights, mapped.
     """
 
@@ -33,6 +33,7 @@ class Dispatch(Specialisation):
     vec: int
     k: int
     most: int = 0
+    copiers: int = 0
     scales: int = 0
     scale: str = "f32"
     order: bool = False
@@ -57,11 +58,17 @@ class Dispatch(Specialisation):
     @property
     def chunks(self) -> int:
         """Parts of a row, one a block at a time."""
-        return -(-self.d // (self.vec * self.threads))
+        return -(-self.d // (self.vec * self.movers))
+
+    @property
+    def movers(self) -> int:
+        """Threads of a block that copies."""
+        return self.threads if self.launches == 1 else self.copiers
 
     def grids(self, blocks: int):
-        """Blocks and blocks of a cluster of each launch."""
-        return ((blocks, 1),) if self.launches == 1 else ((self.cluster, self.cluster), (blocks, 1))
+        if self.launches == 1:
+            return ((blocks, self.threads, 1),)
+        return (self.cluster, self.threads, self.cluster), (blocks, self.copiers, 1)
 
     def arguments(self):
         out, x = (rows_of(self.dtype, rows, self.d, self.nbytes) for rows in ("L", "T"))
@@ -109,7 +116,9 @@ class Dispatch(Specialisation):
             self.only_sort(*tensors).launch(
                 grid=(self.cluster, 1, 1), block=block, cluster=(self.cluster, 1, 1), stream=stream, use_pdl=self.pdl
             )
-            self.only_copy(*tensors).launch(grid=(blocks, 1, 1), block=block, stream=stream, use_pdl=self.pdl)
+            self.only_copy(*tensors).launch(
+                grid=(blocks, 1, 1), block=(self.copiers, 1, 1), stream=stream, use_pdl=self.pdl
+            )
 
     @cute.kernel
     def both(
@@ -219,9 +228,15 @@ class Dispatch(Specialisation):
     def load(self, mX, item, there):
         """This thread's words of part `item` of all rows."""
         token = lib.select(there, item // self.chunks, Int32(0))
-        col = (item % self.chunks) * (self.vec * self.threads) + cute.arch.thread_idx()[0] * self.vec
+        col = (item % self.chunks) * (self.vec * self.movers) + cute.arch.thread_idx()[0] * self.vec
         inside = there & (col < self.d)
         return lib.load_words(mX[token, None].iterator + lib.select(inside, col, Int32(0)), self.nbytes, inside=inside)
+
+    def aim(self, rows, aims, item, items):
+        """The rows that part `item` goes to, of the last part if it is beyond: read one part ahead."""
+        token = cutlass.max(cutlass.min(item, items - 1), Int32(0)) // self.chunks
+        for j in range(self.k):
+            aims[j] = Int32(rows[token * self.k + j])
 
     @cute.jit
     def copy_tokens_to_experts(self, rows, mO: cute.Tensor, mOS, mX: cute.Tensor, mXS, held, limit: Int64):
@@ -231,13 +246,16 @@ class Dispatch(Specialisation):
         words = cute.make_rmem_tensor(len(held), cutlass.Uint32)
         for i in cutlass.range_constexpr(len(held)):
             words[i] = held[i]
+        aims = cute.make_rmem_tensor(self.k, Int32)
+        self.aim(rows, aims, block, items)
         for item in range(block, items, blocks):
             token = item // self.chunks
             part = item % self.chunks
-            col = part * (self.vec * self.threads) + tid * self.vec
-            targets = [Int32(rows[token * self.k + j]) for j in range(self.k)]
+            col = part * (self.vec * self.movers) + tid * self.vec
+            targets = [Int32(aims[j]) for j in range(self.k)]
             mine = [cutlass.Uint32(words[i]) for i in range(len(held))]
             later = self.load(mX, item + blocks, item + blocks < items)
+            self.aim(rows, aims, item + blocks, items)
             for i in cutlass.range_constexpr(len(held)):
                 words[i] = later[i]
             for j in cutlass.range_constexpr(self.k):
@@ -245,7 +263,7 @@ class Dispatch(Specialisation):
                     lib.store_words(mO[targets[j], None].iterator + col, mine, self.nbytes)
             if cutlass.const_expr(self.scales > 0):  # noqa: SIM102 (only one is dynamic)
                 if part == 0:
-                    for s in range(tid, self.scales, self.threads):
+                    for s in range(tid, self.scales, self.movers):
                         value = mXS[token, s]
                         for j in cutlass.range_constexpr(self.k):
                             if (targets[j] >= 0) & (Int64(targets[j]) < limit):

@@ -37,8 +37,13 @@ class HashRouting(Specialisation):
 
     def arguments(self):
         logits = rows_of(self.dtype, "T", self.experts, scalar(self.dtype).bytes)
-        weights, indices, order = (written(rows_of(t, "T", self.k, 4)) for t in ("f32", self.index, "i32"))
-        ids, table = vector(self.ids, "T", 4), rows_of(self.table, "V", self.k, 4)
+        weights, indices, order = (
+            written(rows_of(t, "T", self.k, scalar(t).bytes)) for t in ("f32", self.index, "i32")
+        )
+        ids, table = (
+            vector(self.ids, "T", scalar(self.ids).bytes),
+            rows_of(self.table, "V", self.k, scalar(self.table).bytes),
+        )
         return weights, indices, order if self.order else None, logits, ids, table, Scalar("f32")
 
     @cute.jit

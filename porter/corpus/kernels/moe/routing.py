@@ -57,7 +57,9 @@ class Routing(Specialisation):
 
     def arguments(self):
         logits = rows_of(self.dtype, "T", self.experts, self.vec * scalar(self.dtype).bytes)
-        weights, indices, order = (written(rows_of(t, "T", self.k, 4)) for t in ("f32", self.index, "i32"))
+        weights, indices, order = (
+            written(rows_of(t, "T", self.k, scalar(t).bytes)) for t in ("f32", self.index, "i32")
+        )
         bias = vector("f32", self.experts, min(self.vec * 4, 16)) if self.bias else None
         padding = Tensor("u8", ("T",), (None,), 1) if self.padding else None
         return weights, indices, order if self.order else None, logits, bias, padding, Scalar("f32")

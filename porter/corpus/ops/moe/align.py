@@ -107,7 +107,7 @@ def batched_moe_align_block_size(
     "get_cutlass_moe_mm_data(Tensor topk_ids, Tensor(a!) expert_offsets, Tensor(b!) problem_sizes1, "
     "Tensor(c!) problem_sizes2, Tensor(d!) input_permutation, Tensor(e!) output_permutation, int num_experts, int n, "
     "int k, Tensor(f!)? blockscale_offsets=None, bool is_gated=True, bool swap_ab=False) -> ()",
-    key="(topk_ids.nbytes, topk_ids.shape[-1], num_experts, blockscale_offsets is None, is_gated, swap_ab)",
+    key="(topk_ids.shape, num_experts, blockscale_offsets is None, is_gated, swap_ab)",
     fallback=reference.get_cutlass_moe_mm_data,
 )  # fmt: skip
 def get_cutlass_moe_mm_data(

@@ -164,3 +164,35 @@ def moe_sum(input: Any, output: Any, topk_ids: Any = None, expert_map: Any = Non
     for j in range(input.shape[1]):
         total = (total + input[:, j].float()).where(counts[:, j, None], total)
     output.copy_(total)
+
+
+def moe_dispatch(
+    output: Any, expert_offsets: Any, inverse: Any, input: Any, topk_ids: Any, num_experts: int, first_expert: int = 0,
+    padding: int = 1, expert_map: Any = None, output_scale: Any = None, input_scale: Any = None,
+    expert_num_tokens: Any = None, source: Any = None, row_weights: Any = None, topk_weights: Any = None,
+) -> None:  # fmt: skip
+    """See porter.corpus.ops.moe.dispatch.moe_dispatch."""
+    here, k = expert_offsets.numel() - 1, topk_ids.shape[1]
+    place, starts, sizes = _sorted(_local(topk_ids, num_experts, expert_map, first_expert, here), here, padding)
+    expert_offsets.copy_(starts)
+    inverse.copy_(place.view(inverse.shape))
+    if expert_num_tokens is not None:
+        expert_num_tokens.copy_(sizes)
+    if source is not None:
+        source.fill_(topk_ids.numel())
+        entries = ((place >= 0) & (place < source.numel())).nonzero().flatten()
+        source[place[entries]] = entries.to(source.dtype)
+    if row_weights is not None:
+        row_weights.zero_()
+        entries = ((place >= 0) & (place < row_weights.numel())).nonzero().flatten()
+        row_weights[place[entries]] = topk_weights.reshape(-1)[entries]
+    entries = ((place >= 0) & (place < output.shape[0])).nonzero().flatten()
+    output[place[entries]] = input[entries // k]
+    if input_scale is not None:
+        output_scale[place[entries]] = input_scale[entries // k]
+
+
+def moe_combine(output: Any, input: Any, inverse: Any, topk_weights: Any = None, shared_output: Any = None) -> None:
+    """See porter.corpus.ops.moe.dispatch.moe_combine."""
+    rows = inverse.long()
+    added(output, input, rows, (rows >= 0) & (rows < input.shape[0]), topk_weights, shared_output)

@@ -15,6 +15,7 @@ from porter.corpus.runtime.ops import Plan, Unsupported, op
 FLOATS = ("bf16", "f16", "f32")
 PAYLOADS = (*FLOATS, "e4m3", "e5m2", "u8", "i8")
 _MOST_CHOICES = 32  # of a token
+_COPIERS = (224, 256, 192, 160, 128)  # threads of a block that copies, preferred first where several waste the same
 _ONE_LAUNCH = 2048  # entries that every block may sort for itself
 
 
@@ -144,18 +145,18 @@ def dispatch_plan(
 
     choice = choose(device, f"{name} copy", f"{dtype}x{vec} {width} {topk} {bins}", rows, default, candidates)
     one = choice["launches"] == 1 and fits
-    most = entries + 1
+    most = 1 << entries.bit_length()  # one more at least
     sort = spread_sort(
         device, name, entries, bins, alone=one, shared=4 * most if one else 0, experts=experts, tail=tail,
         multiple=multiple, start=start,
     )  # fmt: skip
+    copiers = min(_COPIERS, key=lambda threads: -(-width // (vec * threads)) * threads)
     kernel = Dispatch(
-        dtype, index, sort=sort, launches=1 if one else 2, d=width, vec=vec, k=topk,
-        most=1 << (most - 1).bit_length() if one else 0, pdl=device.pdl, **options,
+        dtype, index, sort=sort, launches=1 if one else 2, d=width, vec=vec, k=topk, most=most if one else 0,
+        copiers=0 if one else copiers, pdl=device.pdl, **options,
     )  # fmt: skip
-    blocks = max(
-        1, min(rows * kernel.chunks, device.sm_count * (choice["at_once"] if not one else min(2, choice["at_once"])))
-    )
+    at_once = min(2, choice["at_once"]) if one else choice["at_once"]
+    blocks = max(1, min(rows * kernel.chunks, device.sm_count * at_once))
     return kernel, blocks
 
 
@@ -208,7 +209,7 @@ def moe_unpermute(
 
 @op(
     "moe_sum(Tensor input, Tensor(a!) output, Tensor? topk_ids=None, Tensor? expert_map=None) -> ()",
-    key="(output.nbytes, input.shape[1]) if topk_ids is None else (output.nbytes, input.shape[1], expert_map is None)",
+    key="(output.nbytes, input.nbytes) if topk_ids is None else (output.nbytes, input.nbytes, expert_map is None)",
     fallback=reference.moe_sum,
 )  # fmt: skip
 def moe_sum(device: Device, input: Any, output: Any, topk_ids: Any, expert_map: Any) -> Plan:

@@ -119,6 +119,26 @@ def _shuffle(tokens: int, dtype: Any, device: Any, hidden: int) -> tuple[Any, ..
     return rows, order, empty(tokens, hidden, dtype=dtype, device=device)
 
 
+def _dispatch(tokens: int, dtype: Any, device: Any, hidden: int, k: int) -> tuple[Any, ...]:
+    import torch
+
+    rows = tokens * k
+    x, out = (empty(n, hidden, dtype="float8_e4m3fn", device=device) for n in (tokens, rows))
+    scale, out_scale = (empty(n, hidden // 128, dtype="float32", device=device) for n in (tokens, rows))
+    offsets, counts = _integers(_HERE + 1, device=device), _integers(_HERE, device=device)
+    inverse, source = _integers(tokens, k, device=device), _integers(rows, device=device)
+    weights, row_weights = torch.rand(tokens, k, device=device), empty(rows, dtype="float32", device=device)
+    ids = expert_ids(tokens, _HERE, k, device)
+    given = out_scale, scale, counts, source, row_weights, weights
+    return out, offsets, inverse, x, ids, _HERE, 0, 1, None, *given
+
+
+def _combine(tokens: int, dtype: Any, device: Any, hidden: int, k: int) -> tuple[Any, ...]:
+    rows, weights, inverse, *_ = _unpermute(tokens, dtype, device, hidden, k)
+    shared = normal(tokens, hidden, dtype=dtype, device=device)
+    return empty(tokens, hidden, dtype=dtype, device=device), rows, inverse, weights, shared
+
+
 def _routed(t: int, e: int, experts: int, k: int) -> int:
     return t * (experts * e + 12 * k)
 
@@ -136,6 +156,8 @@ MOE: dict[str, Workload] = {
     "moe_align_block_size": Workload(_align, _entries, _BLOCKS),
     "batched_moe_align_block_size": Workload(_batched, _entries, _BLOCKS, tuned=False),
     "get_cutlass_moe_mm_data": Workload(_gemm_data, _entries, _BLOCKS),
+    "moe_combine": Workload(_combine, lambda t, e, hidden, k: t * hidden * e * (k + 2), _ROWS),
+    "moe_dispatch": Workload(_dispatch, lambda t, e, hidden, k: t * hidden * (k + 1), _ROWS),
     "moe_permute": Workload(_permute, lambda t, e, hidden, k: t * hidden * e * (k + 1), _ROWS),
     "moe_unpermute": Workload(_unpermute, lambda t, e, hidden, k: t * hidden * e * (k + 1), _ROWS),
     "moe_sum": Workload(_sum, lambda t, e, hidden, k: t * hidden * e * (k + 1), _ROWS),
