@@ -40,9 +40,13 @@ def launches(kernel: Specialisation, args: tuple[Any, ...], arch: str, **options
     *values, blocks = args
     buffers: dict[int, ptx.Buffer] = {}
     encoded = [_encode(spec, v, buffers) for spec, v in zip(kernel.arguments(), values, strict=True) if spec]
-    options = {"checks": CHECKS, "cluster": kernel.cluster, "cooperative": kernel.cooperative, **options}
+    options = {"checks": CHECKS, "cooperative": kernel.cooperative, **options}
     module = ptx.load(made.ptx)
-    results = [ptx.launch(module, entry, blocks, kernel.threads, encoded, **options) for entry in made.entries]
+    grids = kernel.grids(blocks) or ((blocks, kernel.threads, kernel.cluster),) * len(made.entries)
+    results = [
+        ptx.launch(module, entry, grid, threads, encoded, **{"cluster": cluster, **options})
+        for entry, (grid, threads, cluster) in zip(made.entries, grids, strict=True)
+    ]
     for result in results:
         assert result.ok, result.violations
     return results

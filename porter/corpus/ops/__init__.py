@@ -23,6 +23,28 @@ from porter.corpus.ops.activation.quantised import (
 from porter.corpus.ops.embedding.functions import (
     embedding,
 )
+from porter.corpus.ops.moe.align import (
+    batched_moe_align_block_size,
+    get_cutlass_moe_mm_data,
+    moe_align_block_size,
+)
+from porter.corpus.ops.moe.dispatch import (
+    moe_combine,
+    moe_dispatch,
+)
+from porter.corpus.ops.moe.routing import (
+    grouped_topk,
+    llama4_topk,
+    topk_sigmoid,
+    topk_softmax,
+    topk_softplus_sqrt,
+)
+from porter.corpus.ops.moe.rows import (
+    moe_permute,
+    moe_sum,
+    moe_unpermute,
+    shuffle_rows,
+)
 from porter.corpus.ops.norm.functions import (
     fused_add_rms_norm,
     layer_norm,
@@ -95,6 +117,7 @@ from porter.corpus.ops.softmax.topk import (
 )
 
 __all__ = [
+    "batched_moe_align_block_size",
     "block_scale_deinterleave",
     "block_scale_interleave",
     "dynamic_per_token_scaled_fp8_quant",
@@ -112,7 +135,16 @@ __all__ = [
     "gelu_tanh_and_mul",
     "gelu_tanh_and_mul_mxfp8_quant",
     "gelu_tanh_and_mul_nvfp4_quant",
+    "get_cutlass_moe_mm_data",
+    "grouped_topk",
     "layer_norm",
+    "llama4_topk",
+    "moe_align_block_size",
+    "moe_combine",
+    "moe_dispatch",
+    "moe_permute",
+    "moe_sum",
+    "moe_unpermute",
     "mul_and_silu",
     "mxfp4_dequantize",
     "mxfp4_quantize",
@@ -137,6 +169,7 @@ __all__ = [
     "rotary_embedding",
     "rotary_embedding_fp8",
     "scaled_fp4_quant",
+    "shuffle_rows",
     "silu_and_mul",
     "silu_and_mul_mxfp4_quant",
     "silu_and_mul_mxfp8_quant",
@@ -149,4 +182,7 @@ __all__ = [
     "static_scaled_int8_quant",
     "swigluoai_and_mul",
     "topk",
+    "topk_sigmoid",
+    "topk_softmax",
+    "topk_softplus_sqrt",
 ]

@@ -41,6 +41,11 @@ class Specialisation:
         """Whether all blocks of a launch must run at once."""
         return False
 
+    def grids(self, blocks: int) -> tuple[tuple[int, int, int], ...]:
+        """(blocks, threads of a block, blocks of a cluster) of each launch of a call with so many `blocks`, where they
+        differ; (): all launches have `blocks`, `threads` and `cluster`."""
+        return ()
+
     def arguments(self) -> tuple[Argument, ...]:
         """What the kernel is called with, `blocks` and `stream` left out."""
         raise NotImplementedError

@@ -1,0 +1,1 @@
+"""Device functions of mixture-of-experts kernels."""

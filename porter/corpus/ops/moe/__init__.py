@@ -1,0 +1,1 @@
+"""Mixture-of-experts routing, layout of routed rows, and their combination."""
