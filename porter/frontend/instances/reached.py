@@ -34,7 +34,7 @@ def instances_from_launches(unit: ParsedUnit, kernel: KernelInfo) -> tuple[Insta
     if not kernel.is_template:
         return (Instance(),) if any(launch.kernel == kernel.name for launch in unit.launches) else ()
     found: dict[Instance, None] = {}
-    for name, args in _explicit(unit):
+    for name, args in explicit_in(unit):
         if name in (kernel.name, kernel.qualified_name):
             found.setdefault(Instance(_at_namespace_scope(unit, kernel, args)))
     for place, args in _all_reached(unit):
@@ -79,14 +79,14 @@ def _text_of(c: Cursor) -> str:
 def _all_reached(unit: ParsedUnit) -> list[tuple[Span, tuple[str, ...]]]:
     """(definition of the template, arguments) of every concrete kernel that host code launches; found once per unit."""
     if "reached" not in unit.memo:
-        whole = with_seeds(unit, _explicit(unit))
+        whole = with_seeds(unit, explicit_in(unit))
         unit.memo["reached"] = _launched(whole)
     return unit.memo["reached"]
 
 
 def _launched(unit: ParsedUnit) -> list[tuple[Span, tuple[str, ...]]]:
     found: dict[tuple[Span, tuple[str, ...]], None] = {}
-    for function in _reached_functions(unit):
+    for function in reached_functions(unit):
         for launched, args in launched_kernels(unit, function):
             template = template_of(launched)
             nameless = any(word in a for a in args for word in ("(lambda", "(anonymous", "(unnamed"))
@@ -95,7 +95,7 @@ def _launched(unit: ParsedUnit) -> list[tuple[Span, tuple[str, ...]]]:
     return list(found)
 
 
-def _explicit(unit: ParsedUnit) -> list[tuple[str, tuple[str, ...]]]:
+def explicit_in(unit: ParsedUnit) -> list[tuple[str, tuple[str, ...]]]:
     """The explicit instantiations that the preprocessor leaves in."""
     if "explicit" not in unit.memo:
         text = unit.source.text
@@ -146,7 +146,7 @@ def with_seeds(unit: ParsedUnit, seeds: list[tuple[str, tuple[str, ...]]]) -> Pa
     return parse_source(unit.source, unit.options, append=append, stand_ins=unit.stand_ins, check=())
 
 
-def _reached_functions(unit: ParsedUnit) -> Iterator[Cursor]:
+def reached_functions(unit: ParsedUnit) -> Iterator[Cursor]:
     """Non-template host functions of the file, then the project functions and instantiations that they use."""
     queue = [
         f
