@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from porter import ir
@@ -36,17 +37,16 @@ def _body(
     def of(e: ir.Expr) -> set[str]:
         return origin.get(root(e) or "", set())
 
-    targets: set[int] = set()
+    targets: Counter[int] = Counter()
     for n in ir.walk(body):
         if isinstance(n, ir.Assign | ir.Copy):
             place: Any = n.target
-            targets.add(id(place))
             inner = place
             while isinstance(inner, ir.Field | ir.Index):
                 inner = inner.base
             if isinstance(inner, ir.Deref):
                 writes |= of(inner.ptr)
-                targets.add(id(inner))
+                targets[id(inner)] += 1
         elif isinstance(n, ir.Asm):
             for _, e in (*n.inputs, *n.outputs):
                 if isinstance(e.type, ir.Pointer):
@@ -69,8 +69,10 @@ def _body(
             inner_start = {p.name: of(a) for p, a in zip(fn.params, n.args, strict=False) if of(a)}
             if inner_start:
                 _body(kernel, fn.body, inner_start, reads, writes, depth + 1)
+    # `x[i] += 1` is written out as `x[i] = x[i] + 1`, where both sides may be one object
+    seen = Counter(id(n) for n in ir.walk(body) if isinstance(n, ir.Deref))
     for n in ir.walk(body):
-        if isinstance(n, ir.Deref) and id(n) not in targets:
+        if isinstance(n, ir.Deref) and seen[id(n)] > targets[id(n)]:
             reads |= of(n.ptr)
 
 

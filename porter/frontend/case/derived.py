@@ -29,8 +29,7 @@ class Ground:
 class DerivedSize:
     """A named size: the values it is verified at, or the case expression that it is equal to.
 
-    `free` marks a size that stands for what could not be seen through: a guess with a default. `low` and `high` are
-    the least and largest value that the constraints leave, `multiple` what it has to be a multiple of.
+    `free` marks a size that stands for what could not be seen through: a guess with a default.
     """
 
     name: str
@@ -52,7 +51,7 @@ class DerivedBuffer:
     role_is_guess: bool = False
     dist: str = ""
     low: str | None = None
-    high: str | None = None  # None for an integer that is read: nobody says what it may hold
+    high: str | None = None  # "TODO" for an integer that is read and of which nobody says what it may hold
     optional: bool = False
     shape_from: str = ""  # what the shape was read from, for the comment beside it
     dist_from: str = ""
@@ -81,6 +80,7 @@ class DerivedLaunch:
     pdl: bool = False
     host_function: str = ""
     span: Span = NO_SPAN
+    open: dict[str, str] = field(default_factory=dict)  # key of a part that is not known -> why
 
 
 @dataclass(frozen=True)

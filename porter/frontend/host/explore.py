@@ -20,10 +20,12 @@ from porter.frontend.host.run import (
     Run,
 )
 from porter.frontend.host.statements import execute
+from porter.frontend.instances.guess import host_template_seeds
 from porter.frontend.instances.reached import explicit_in, reached_functions, with_seeds
 from porter.frontend.parse.clang_compat import Cursor, CursorKind
 from porter.frontend.parse.declarations import qualified_name, template_arguments
 from porter.frontend.parse.source import ParsedUnit
+from porter.model import KernelInfo
 
 _WAYS = 48  # of one entry function
 _SECONDS = 12.0  # of processor time, for a file
@@ -47,6 +49,19 @@ def entries(unit: ParsedUnit) -> list[Entry]:
     if "host entries" not in unit.memo:
         unit.memo["host entries"] = explore(with_seeds(unit, explicit_in(unit)))
     found: list[Entry] = unit.memo["host entries"]
+    return found
+
+
+def entries_through_templates(unit: ParsedUnit, kernel: KernelInfo) -> list[Entry]:
+    """The host templates that launch a kernel and that nobody instantiates, run at guessed arguments."""
+    seeds = host_template_seeds(unit, kernel)
+    if not seeds:
+        return []
+    key = f"host entries {seeds}"
+    if key not in unit.memo:
+        whole = with_seeds(unit, seeds)
+        unit.memo[key] = [] if whole is unit else explore(whole)
+    found: list[Entry] = unit.memo[key]
     return found
 
 
