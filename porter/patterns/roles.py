@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import Any
 
@@ -50,8 +51,9 @@ def _body(
         elif isinstance(n, ir.Asm):
             for _, e in (*n.inputs, *n.outputs):
                 if isinstance(e.type, ir.Pointer):
-                    reads |= of(e)
-                    writes |= of(e)
+                    loads, stores = _asm_accesses(n.template)
+                    reads |= of(e) if loads else set()
+                    writes |= of(e) if stores else set()
         elif isinstance(n, ir.Intrinsic):
             pointers = [a for a in n.args if isinstance(a.type, ir.Pointer)]
             if n.name.startswith(_ATOMIC):
@@ -74,6 +76,17 @@ def _body(
     for n in ir.walk(body):
         if isinstance(n, ir.Deref) and seen[id(n)] > targets[id(n)]:
             reads |= of(n.ptr)
+
+
+def _asm_accesses(template: str) -> tuple[bool, bool]:
+    """(may read, may write) of inline PTX that is given a pointer: what is not a plain load or store counts as both."""
+    names = {m.group(1) for m in re.finditer(r"(?:^|[;{\s])(?:@!?\w+\s+)?([a-z]\w*)[.\s]", template)}
+    memory = names & {"ld", "ldu", "st", "atom", "red", "cp", "prefetch", "prefetchu", "stmatrix", "ldmatrix", "multimem"}
+    if memory and memory <= {"ld", "ldu", "prefetch", "prefetchu"}:
+        return True, False
+    if memory == {"st"}:
+        return False, True
+    return True, True
 
 
 def _origins(body: tuple[ir.Stmt, ...], start: dict[str, set[str]]) -> dict[str, set[str]]:

@@ -238,11 +238,21 @@ class _Assembly:
         const = is_const_pointee(ctype)
         role = "in" if const and seen in (None, "in") else seen or ("in" if body else "out")
         strides = self.strides(name, found)
+        unsure = seen is None and not const and body is None
+        if body is not None and role == "inout" and name in body.written_first:
+            role, unsure = "out", True  # written before it is read
+        if body is not None and role == "out" and self.is_partly_written(name):
+            unsure = True
         return DerivedBuffer(
             name, ctype, dtype, shape, "in" if const else role, strides=strides,
-            role_is_guess=seen is None and not const and body is None,
+            role_is_guess=unsure,
             optional=bool(body and name in body.optional) or name in made.null, shape_from=shape_from,
         )  # fmt: skip
+
+    def is_partly_written(self, name: str) -> bool:
+        """Whether another buffer says which elements are written: the others may have to stay."""
+        assert self.body is not None
+        return any(u.buffer == name and u.scattered for uses in self.body.indexes.values() for u in uses)
 
     def vector_element(self, name: str, ctype: str) -> str | None:
         text = normalise(pointee(ctype) or "")

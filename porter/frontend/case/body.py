@@ -36,6 +36,7 @@ class Body:
     types: dict[str, str] = field(default_factory=dict)
     lanes: dict[str, int] = field(default_factory=dict)  # elements of a vector type that a pointer leads to
     symbols: tuple[ir.Symbol, ...] = ()
+    written_first: frozenset[str] = frozenset()  # read too, but what is accessed first, in the text, is a store
     members: dict[str, tuple[ir.FunctionParam, ...]] = field(default_factory=dict)  # of parameters that are structs
 
 
@@ -73,7 +74,39 @@ def body_of(unit: ParsedUnit, cursor: Any, info: KernelInfo, instance: Instance)
         _accessed(kernel),
         _lanes(kernel),
         lowered.symbols,
+        _written_first(kernel),
     )
+
+
+def _written_first(kernel: ir.Kernel) -> frozenset[str]:
+    """Pointer parameters whose first access is a plain store: what they held before is not what is read."""
+    aliases = _aliases(kernel)
+    first: dict[str, str] = {}
+
+    def access(e: object, kind: str) -> None:
+        for n in ir.walk(e):
+            if isinstance(n, ir.Deref):
+                for name in aliases.get(root(n.ptr) or "", ()):
+                    first.setdefault(name, kind)
+            elif isinstance(n, ir.Intrinsic | ir.Call):
+                for a in n.args:
+                    for name in aliases.get(root(a) or "", ()) if isinstance(a.type, ir.Pointer) else ():
+                        first.setdefault(name, "read")
+
+    for n in ir.walk(kernel.body):
+        if isinstance(n, ir.Assign):
+            access(n.value, "read")
+            access(n.target.ptr if isinstance(n.target, ir.Deref) else n.target, "read")
+            if isinstance(n.target, ir.Deref):
+                access(n.target, "written")
+        elif isinstance(n, ir.Copy):
+            access(n.source, "read")
+            access(n.target, "written")
+        elif isinstance(n, ir.Expr):
+            access(n, "read")
+        elif isinstance(n, ir.Asm):
+            access(n, "read")
+    return frozenset(n for n, kind in first.items() if kind == "written")
 
 
 def _null_checked(kernel: ir.Kernel) -> set[str]:

@@ -19,6 +19,9 @@ def generalised(found: Sequence[Term], values: Sequence[Values]) -> Term | None:
     if all(f.value is not None and not f.real for f in found):
         numbers = [int(f.value or 0) for f in found]
         return _number(numbers, values) or _chain(found, values)
+    shared = _by_a_number(found, values)
+    if shared is not None:
+        return shared
     first = found[0]
     if all(f.op == first.op and len(f.args) == len(first.args) for f in found):
         parts: list[Term] = []
@@ -32,6 +35,27 @@ def generalised(found: Sequence[Term], values: Sequence[Values]) -> Term | None:
         ):
             return terms.made(first.op, parts, first)
     return _chain(found, values)
+
+
+def _by_a_number(found: Sequence[Term], values: Sequence[Values]) -> Term | None:
+    """`n / VEC` where one instance has n / 8 and another, whose VEC is 1, just n; likewise rounded up and multiplied."""
+    for op in ("//", "ceil_div", "*"):
+        split: list[tuple[Term, Term]] = []
+        for f in found:
+            last = f.parts[-1] if f.op == op else None
+            if last is None or last.value is None:
+                split.append((f, terms.ONE))
+            elif op == "*":
+                split.append((terms.div(f, last), last))
+            else:
+                split.append((f.parts[0], last))
+        numbers = {n for _, n in split}
+        if len(numbers) < 2 or terms.ONE not in numbers or not all(x == split[0][0] for x, _ in split):
+            continue
+        number = _number([int(n.value or 0) for _, n in split], values)
+        if number is not None:
+            return terms.mul(split[0][0], number) if op == "*" else Term(op, (split[0][0], number))
+    return None
 
 
 def parameter_values(values: Values) -> dict[Term, int]:
@@ -60,6 +84,11 @@ def _number(numbers: list[int], values: Sequence[Values]) -> Term | None:
             factors = {n // table[t] for table, n in zip(tables, numbers, strict=True)}
             if len(factors) == 1:
                 return terms.mul(t, terms.const(factors.pop()))
+        quotients = {
+            table[t] // n if n and table[t] % n == 0 else 0 for table, n in zip(tables, numbers, strict=True)
+        }
+        if len(quotients) == 1 and 0 not in quotients:
+            return Term("//", (t, terms.const(quotients.pop())))
         products = {table[t] * n for table, n in zip(tables, numbers, strict=True)}
         if len(products) == 1 and len({table[t] for table in tables}) > 1:
             return Term("//", (terms.const(products.pop()), t))

@@ -108,7 +108,7 @@ def _buffer(w: _Writer, b: DerivedBuffer) -> list[str]:
         lines.append(f"shape = {_quoted(b.shape)}" + (f"  # {b.shape_from}" if b.shape_from else ""))
     if b.strides is not None:
         lines.append(f"strides = [{', '.join(s if s == '1' else chr(34) + s + chr(34) for s in b.strides)}]")
-    guess = "  # not const; `inout` if the kernel reads it" if b.role_is_guess else ""
+    guess = "  # a guess; `inout` if what it held before is read or kept" if b.role_is_guess else ""
     lines.append(f'role = "{b.role}"{guess}')
     if b.dist:
         lines.append(f'dist = "{b.dist}"' + (f"  # {b.dist_from}" if b.dist_from else ""))

@@ -70,7 +70,7 @@ def explore(unit: ParsedUnit, seconds: float = _SECONDS) -> list[Entry]:
     program = Program(unit)
     functions = [f for f in reached_functions(unit) if f.kind in (CursorKind.FUNCTION_DECL, CursorKind.CXX_METHOD)]
     launching = [f for f in functions if not _is_lambda(f) and launches(program, f)]
-    launching = [f for f in launching if not qualified_name(f).startswith("__porter")]
+    launching = [f for f in launching if "__porter" not in qualified_name(f)]
     called: set[str] = set()
     for f in launching:
         for x in program.nodes.of(f).walk():

@@ -212,6 +212,8 @@ def _unexposed(run: Run, frame: Frame, node: Node) -> Value:
 def _name(run: Run, frame: Frame, node: Node) -> Value:
     target = node.target
     if target is None:
+        if not node.spelling and len(node.expressions) == 1:  # a template parameter, with what stands for it
+            return evaluate(run, frame, node.expressions[0])
         return _overloaded(run, node)
     if target.kind == CursorKind.ENUM_CONSTANT_DECL:
         parent = target.semantic_parent

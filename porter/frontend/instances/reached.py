@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from porter.frontend.instances.explicit import explicit_instantiations
+from porter.frontend.instances.explicit import deduced_instantiations, explicit_instantiations
 from porter.frontend.launches.sites import host_functions, launched_kernels
 from porter.frontend.parse import clang_compat as cc
 from porter.frontend.parse.clang_compat import Cursor, CursorKind
@@ -106,6 +106,17 @@ def explicit_in(unit: ParsedUnit) -> list[tuple[str, tuple[str, ...]]]:
     return unit.memo["explicit"]
 
 
+def _deduced(unit: ParsedUnit) -> list[tuple[str, str, str]]:
+    """The explicit instantiations without arguments that the preprocessor leaves in."""
+    if "deduced" not in unit.memo:
+        text = unit.source.text
+        found = deduced_instantiations(text)
+        if found and re.search(r"^[ \t]*#[ \t]*(if|elif)", text, re.M):
+            found = deduced_instantiations(text, skipped_lines(unit))
+        unit.memo["deduced"] = found
+    return unit.memo["deduced"]
+
+
 def choose_few(instances: tuple[Instance, ...], limit: int = 4) -> tuple[Instance, ...]:
     """At most `limit` instances that together show as many different arguments as possible, 16-bit types first."""
     left = sorted(instances, key=lambda i: not any("loat16" in a or "alf" in a for a in i.args))
@@ -131,7 +142,8 @@ def instances_from_host_templates(
 
 def with_seeds(unit: ParsedUnit, seeds: list[tuple[str, tuple[str, ...]]]) -> ParsedUnit:
     """The unit with instantiations of host templates referred to, so that their bodies can be walked."""
-    if not seeds:
+    deduced = _deduced(unit)
+    if not seeds and not deduced:
         return unit
     kernels = {k.name for k in (*unit.kernels, *unit.header_kernels)}
     names = {f.spelling: f for f in host_functions(unit, own_file=False) if f.spelling not in kernels}
@@ -140,9 +152,16 @@ def with_seeds(unit: ParsedUnit, seeds: list[tuple[str, tuple[str, ...]]]) -> Pa
         if name.split("::")[-1] in names:
             full = qualified_name(names[name.split("::")[-1]])
             lines.append(f"inline auto* __porter_seed{i}() {{ return &::{full}<{', '.join(args)}>; }}")
-    if not lines:
+    typed = []
+    for i, (name, result, params) in enumerate(deduced):
+        if name.split("::")[-1] in names:
+            full = qualified_name(names[name.split("::")[-1]])
+            scope = full.rpartition("::")[0]
+            line = f"inline auto {_SEEDS}_typed{i}() {{ return static_cast<{result} (*)({params})>(&::{full}); }}"
+            typed.append(f"namespace {scope} {{ {line} }}" if scope else line)
+    if not lines and not typed:
         return unit
-    append = "\n".join([f"namespace {_SEEDS} {{", *lines, "}"])
+    append = "\n".join([f"namespace {_SEEDS} {{", *lines, "}", *typed])
     return parse_source(unit.source, unit.options, append=append, stand_ins=unit.stand_ins, check=())
 
 
