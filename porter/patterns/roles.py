@@ -81,8 +81,8 @@ def _body(
 def _asm_accesses(template: str) -> tuple[bool, bool]:
     """(may read, may write) of inline PTX that is given a pointer: what is not a plain load or store counts as both."""
     names = {m.group(1) for m in re.finditer(r"(?:^|[;{\s])(?:@!?\w+\s+)?([a-z]\w*)[.\s]", template)}
-    memory = names & {"ld", "ldu", "st", "atom", "red", "cp", "prefetch", "prefetchu", "stmatrix", "ldmatrix", "multimem"}
-    if memory and memory <= {"ld", "ldu", "prefetch", "prefetchu"}:
+    memory = names & {"ld", "ldu", "st", "atom", "red", "cp", "prefetch", "stmatrix", "ldmatrix", "multimem"}
+    if memory and memory <= {"ld", "ldu", "prefetch"}:
         return True, False
     if memory == {"st"}:
         return False, True

@@ -150,7 +150,9 @@ class _Assembly:
                 continue
             members = self.made.members.get(p.name)
             if members:
-                found += [self.scalar(f"{p.name}.{path}", "", t) for path, t in members.items()]
+                known = ", ".join(f"{path}: {self.text(t)}" for path, t in members.items() if t is not None)
+                reason = f"a {p.type} cannot be passed by a case" + (f" (its members: {known})" if known else "")
+                found.append(DerivedScalar(p.name, p.type, (), reason))
                 continue
             found.append(self.scalar(p.name, p.type, self.made.scalars.get(p.name)))
         return tuple(found)
@@ -361,7 +363,7 @@ class _Assembly:
                     found.setdefault(name)
         scalars = {s.name: s for s in case.scalars}
         sizes = set(self.names.values())
-        return [n for n in found if n not in scalars or n in sizes and scalars[n].values not in (("false", "true"),)]
+        return [n for n in found if n not in scalars or (n in sizes and scalars[n].values not in (("false", "true"),))]
 
     def fixed_values(self) -> dict[str, int]:
         """Sizes that the host checks to be one number."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keyword
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from porter.case.instances import instance_values
@@ -88,7 +88,7 @@ def launches_of_kernel(unit: ParsedUnit, entry: Entry, info: KernelInfo) -> list
 def evaluated(unit: ParsedUnit, found: Sequence[Entry], info: KernelInfo) -> Evaluated | None:
     """What the entry that says most of a kernel says; None where none launches it."""
     best: tuple[tuple[int, ...], Evaluated] | None = None
-    for entry in found:
+    for entry in _joined(found):
         launches = launches_of_kernel(unit, entry, info)
         if not launches:
             continue
@@ -99,6 +99,20 @@ def evaluated(unit: ParsedUnit, found: Sequence[Entry], info: KernelInfo) -> Eva
         if best is None or score < best[0]:
             best = (score, made)
     return best[1] if best else None
+
+
+def _joined(found: Sequence[Entry]) -> list[Entry]:
+    """Entries with the instantiations of one host template as one."""
+    joined: dict[tuple[str, str], Entry] = {}
+    for entry in found:
+        key = (entry.name, str(cc.span(entry.function)))
+        known = joined.get(key)
+        if known is None:
+            joined[key] = replace(entry, launches=list(entry.launches))
+        else:
+            known.launches += entry.launches
+            known.called = known.called and entry.called
+    return list(joined.values())
 
 
 def _score(e: Evaluated) -> tuple[int, ...]:

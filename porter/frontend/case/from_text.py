@@ -61,9 +61,9 @@ class _Text:
         found = filled(buffers, body, frozenset((*self.sizes, *(p.name for p in info.params))))
         for s in found.sizes:
             self.sizes.setdefault(s.name, s)
-        for s in scalars:  # what the launcher computes is no free size
-            if s.name in self.sizes and len(s.values) == 1 and s.values[0] != s.name:
-                self.sizes[s.name] = DerivedSize(s.name, s.values[0])
+        for scalar in scalars:  # what the launcher computes is no free size
+            if scalar.name in self.sizes and len(scalar.values) == 1 and scalar.values[0] != scalar.name:
+                self.sizes[scalar.name] = DerivedSize(scalar.name, scalar.values[0])
         return DerivedCase(
             info, found.buffers, tuple(self.sizes.values()), scalars, launch,
             tuple(DerivedInstance(i.args) for i in self.instances),

@@ -115,13 +115,13 @@ def _chain(found: Sequence[Term], values: Sequence[Values]) -> Term | None:
             if len(by) > 1 and all(len(s) == 1 for s in by.values()):
                 entries = [(v, next(iter(s))) for v, s in by.items()]
                 whole = entries[-1][1]
-                for v, f in reversed(entries[:-1]):
-                    test = terms.sym(name) if v is True else terms.compare("==", terms.sym(name), terms.const(v))
-                    test = terms.negate(terms.sym(name)) if v is False else test
+                for given, f in reversed(entries[:-1]):
+                    test = terms.sym(name) if given is True else terms.compare("==", terms.sym(name), terms.const(given))
+                    test = terms.negate(terms.sym(name)) if given is False else test
                     whole = Term("if", (test, f, whole))
                 return whole
-    for name, v in values[0].items():
-        if not isinstance(v, str):
+    for name, argument in values[0].items():
+        if not isinstance(argument, str):
             continue
         sizes: dict[int, set[Term]] = {}
         for f, at in zip(found, values, strict=True):

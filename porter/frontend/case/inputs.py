@@ -39,7 +39,7 @@ def filled(buffers: tuple[DerivedBuffer, ...], body: Body | None, names: frozens
             known[b.name] = _whole(known, b, body, names, sizes)
         elif b.dtype is None or b.dtype in _FLOATS or b.dtype not in ("i8", "u8", "bool"):
             found = next((d for pattern, d in _BY_NAME if re.search(pattern, b.name.lower())), "")
-            if found and b.dtype in (*_FLOATS, None) or found == "scale" and b.dtype in _FLOATS:
+            if (found and b.dtype in (*_FLOATS, None)) or (found == "scale" and b.dtype in _FLOATS):
                 known[b.name] = replace(b, dist=found, dist_from="a guess by its name")
     return Filled(tuple(known[b.name] for b in buffers), tuple(sizes.values()))
 
@@ -75,9 +75,7 @@ def _whole(
         target = known.get(use.buffer)
         high = ""
         if target is not None and target.shape is not None:
-            if len(target.shape) == 1:
-                high = target.shape[0]
-            elif use.factors:
+            if len(target.shape) == 1 or use.factors:
                 high = target.shape[0]
         high = high or free(f"{use.buffer}_rows" if use.factors else f"{use.buffer}_length",
                             f"how far {b.name} may index {use.buffer}")  # fmt: skip

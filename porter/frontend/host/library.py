@@ -213,7 +213,7 @@ def method_call(
         return base
     if isinstance(base, (ListValue, ArrayValue)):
         return _list_method(run, frame, node, base, name, arguments, place)
-    if isinstance(base, Pointer) and base.region.name.startswith("made vector") or isinstance(base, Pointer):
+    if (isinstance(base, Pointer) and base.region.name.startswith("made vector")) or isinstance(base, Pointer):
         if name in ("data", "get", "begin"):
             return base
         if name == "size" and base.region.bytes is not None and base.region.bytes.op == "elements":

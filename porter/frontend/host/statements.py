@@ -385,9 +385,7 @@ def _skip(run: Run, frame: Frame, node: Node) -> str:
         target: Node | None = None
         if x.kind == CursorKind.COMPOUND_ASSIGNMENT_OPERATOR or (
             x.kind == CursorKind.BINARY_OPERATOR and x.operator == "="
-        ):
-            target = x.children[0]
-        elif x.kind == CursorKind.UNARY_OPERATOR and x.operator in ("x++", "++x", "x--", "--x"):
+        ) or (x.kind == CursorKind.UNARY_OPERATOR and x.operator in ("x++", "++x", "x--", "--x")):
             target = x.children[0]
         if target is not None and target.kind == CursorKind.DECL_REF_EXPR:
             place = frame.find(target.target_key)

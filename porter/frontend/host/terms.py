@@ -207,7 +207,7 @@ def plus_one_where_rest(a: Term) -> Term:
 def call(name: str, *args: Term) -> Term:
     """min, max, abs, sqrt, next_pow2, int and the bitwise operators."""
     values = [a.value for a in args]
-    real = any(a.real for a in args) and name != "int" or name == "sqrt"
+    real = name == "sqrt" or (name != "int" and any(a.real for a in args))
     if all(v is not None for v in values):
         folded = _fold(name, [v for v in values if v is not None])
         if folded is not None:

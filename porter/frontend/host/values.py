@@ -82,7 +82,7 @@ class Options:
 
 @dataclass(frozen=True)
 class ListValue:
-    """sizes(), strides(), an initialiser list, a vector: values in order. `of` (tensor, "size" | "stride"): on demand."""
+    """sizes(), strides(), an initialiser list, a vector. `of` (tensor, "size" or "stride"): what is asked for."""
 
     items: tuple[Any, ...] = ()
     of: tuple[TensorValue, str] | None = None
