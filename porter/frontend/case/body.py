@@ -102,7 +102,7 @@ def _written_first(kernel: ir.Kernel) -> frozenset[str]:
         elif isinstance(n, ir.Copy):
             access(n.source, "read")
             access(n.target, "written")
-        elif isinstance(n, ir.Expr) or isinstance(n, ir.Asm):
+        elif isinstance(n, ir.Expr | ir.Asm):
             access(n, "read")
     return frozenset(n for n, kind in first.items() if kind == "written")
 
@@ -122,7 +122,9 @@ def _null_checked(kernel: ir.Kernel) -> set[str]:
                 name = pointer(a)
                 if name and pointer(b) is None:
                     found.add(name)
-        elif (isinstance(n, ir.Cast) and n.type == ir.BOOL and isinstance(n.x.type, ir.Pointer)) or (isinstance(n, ir.Unary) and n.op == "!" and isinstance(n.x.type, ir.Pointer)):
+        elif isinstance(n, ir.Cast) and n.type == ir.BOOL and isinstance(n.x.type, ir.Pointer):  # noqa: SIM114
+            found.add(pointer(n.x) or "")
+        elif isinstance(n, ir.Unary) and n.op == "!" and isinstance(n.x.type, ir.Pointer):
             found.add(pointer(n.x) or "")
     return found
 

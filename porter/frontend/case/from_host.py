@@ -22,7 +22,7 @@ from porter.frontend.parse.clang_compat import CursorKind
 from porter.frontend.parse.declarations import template_of
 from porter.ir import SCALAR_BYTES, SCALARS
 from porter.model import Instance, KernelInfo, PorterError
-from porter.source import Span
+from porter.source import NO_SPAN, Span
 
 if TYPE_CHECKING:
     from porter.frontend.parse.source import ParsedUnit
@@ -54,7 +54,7 @@ class Evaluated:
     whens: tuple[Term, ...] = ()  # of each instance
     required: tuple[Stated, ...] = ()
     symbols: dict[str, Symbol] = field(default_factory=dict)
-    span: Span = Span("", 0)
+    span: Span = NO_SPAN
     host_function: str = ""
     left_out: bool = False  # ways with other values were left out
 
@@ -412,7 +412,11 @@ def _substitute_equal(made: Evaluated) -> None:
             )
             if pair is not None:
                 key = str(pair[0].args[0])
-                same = {k: terms.rebuild(v, lambda x: pair[1] if x == pair[0] else None) for k, v in same.items()}
+                old, new = pair
+                same = {
+                    k: terms.rebuild(v, lambda x, old=old, new=new: new if x == old else None)  # type: ignore[misc]
+                    for k, v in same.items()
+                }
                 same[key] = pair[1]
                 continue
         if c.value is None:

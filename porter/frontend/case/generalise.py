@@ -38,7 +38,7 @@ def generalised(found: Sequence[Term], values: Sequence[Values]) -> Term | None:
 
 
 def _by_a_number(found: Sequence[Term], values: Sequence[Values]) -> Term | None:
-    """`n / VEC` where one instance has n / 8 and another, whose VEC is 1, just n; likewise rounded up and multiplied."""
+    """`n / VEC` where one instance has n / 8 and another, whose VEC is 1, has n; likewise rounded up, and products."""
     for op in ("//", "ceil_div", "*"):
         split: list[tuple[Term, Term]] = []
         for f in found:
@@ -116,8 +116,9 @@ def _chain(found: Sequence[Term], values: Sequence[Values]) -> Term | None:
                 entries = [(v, next(iter(s))) for v, s in by.items()]
                 whole = entries[-1][1]
                 for given, f in reversed(entries[:-1]):
-                    test = terms.sym(name) if given is True else terms.compare("==", terms.sym(name), terms.const(given))
-                    test = terms.negate(terms.sym(name)) if given is False else test
+                    parameter = terms.sym(name)
+                    test = parameter if given is True else terms.compare("==", parameter, terms.const(given))
+                    test = terms.negate(parameter) if given is False else test
                     whole = Term("if", (test, f, whole))
                 return whole
     for name, argument in values[0].items():

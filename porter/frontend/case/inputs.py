@@ -74,9 +74,8 @@ def _whole(
         use = uses[0]
         target = known.get(use.buffer)
         high = ""
-        if target is not None and target.shape is not None:
-            if len(target.shape) == 1 or use.factors:
-                high = target.shape[0]
+        if target is not None and target.shape is not None and (len(target.shape) == 1 or use.factors):
+            high = target.shape[0]
         high = high or free(f"{use.buffer}_rows" if use.factors else f"{use.buffer}_length",
                             f"how far {b.name} may index {use.buffer}")  # fmt: skip
         return replace(b, dist="randint", low="0", high=high, dist_from=f"an index into {use.buffer}")

@@ -1,4 +1,4 @@
-"""A derived case as TOML: guesses and open places have comments, what is open is a TODO that the case reader refuses."""
+"""A derived case as TOML: guesses have comments, what is open is a TODO that the case reader refuses."""
 
 from __future__ import annotations
 

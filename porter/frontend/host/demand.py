@@ -239,9 +239,7 @@ def null_of(run: Run, value: Value, span: Span) -> bool | None:
         if key not in run.nulls:
             run.nulls[key] = run.pick(f"null {key}", 2) == 1
         return run.nulls[key]
-    if isinstance(value, Term) and value.value == 0:
-        return True
-    return False
+    return bool(isinstance(value, Term) and value.value == 0)
 
 
 def present(run: Run, value: OptionalValue) -> bool:

@@ -285,10 +285,7 @@ def place_of(run: Run, frame: Frame, node: Node) -> Place | None:
         return None
     if kind == CursorKind.MEMBER_REF_EXPR:
         base: Value
-        if node.expressions:
-            base = evaluate(run, frame, node.expressions[0])
-        else:
-            base = this_of(frame)
+        base = evaluate(run, frame, node.expressions[0]) if node.expressions else this_of(frame)
         if isinstance(base, PlacePointer):
             base = base.place.value
         if isinstance(base, OptionalValue):
