@@ -21,8 +21,9 @@ from porter.frontend.case.derived import (
     DerivedSize,
     Ground,
 )
-from porter.frontend.case.from_host import Evaluated, element_type, is_stride, named
+from porter.frontend.case.from_host import Evaluated
 from porter.frontend.case.inputs import filled
+from porter.frontend.case.names import element_type, is_stride, named
 from porter.frontend.case.points import Wanted, by_name, choose_points, numbers_beside, value_of
 from porter.frontend.host import terms
 from porter.frontend.host.terms import Term

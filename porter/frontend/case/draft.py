@@ -5,6 +5,7 @@ Nothing is guessed quietly: each guess has a comment, and a TODO is a name the c
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,10 +54,13 @@ def case_from_launch(unit: ParsedUnit, info: KernelInfo) -> Case | None:
     Shapes and roles taken from comments and `const` are checked by the run itself: with a buffer too small or an output
     that is read, the original's own accesses are reported, and nothing passes.
     """
-    text, todo = case_text(derive_case(unit, info))
-    if todo:
+    derived = derive_case(unit, info)
+    text, todo = case_text(derived)
+    case = None if todo else checked(text, unit, info)
+    if case is None:
         return None
-    return checked(text, unit, info)
+    span = derived.launch.span if derived.launch.span.line else info.span
+    return replace(case, derived=f"{Path(span.file or str(unit.source.path)).name}:{span.line}")
 
 
 def checked(text: str, unit: ParsedUnit, info: KernelInfo) -> Case | None:

@@ -5,18 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from porter.frontend.host import terms
+from porter.frontend.host.conversions import Addresses, converted, copied, unknown
 from porter.frontend.host.demand import demand, present, tensor
-from porter.frontend.host.expressions import (
-    Addresses,
-    blank,
-    converted,
-    copied,
-    evaluate,
-    place_of,
-    subscript,
-    this_of,
-    unknown,
-)
+from porter.frontend.host.expressions import blank, evaluate, place_of, subscript, this_of
 from porter.frontend.host.launching import launch
 from porter.frontend.host.nodes import Node, is_integer
 from porter.frontend.host.reach import launches, launches_within
@@ -92,9 +83,9 @@ def apply(run: Run, frame: Frame, node: Node, function: Value, arguments: list[N
         inner.launching = launches_within(run.program, body)
         _bind(run, frame, inner, params, arguments)
         return _run_body(run, inner, body)
-    if isinstance(function, FunctionValue) and function.cursor is not None:
-        if function.cursor.kind in (CursorKind.FUNCTION_DECL, CursorKind.CXX_METHOD):
-            return invoke(run, frame, node, function.cursor, arguments, None)
+    cursor = function.cursor if isinstance(function, FunctionValue) else None
+    if cursor is not None and cursor.kind in (CursorKind.FUNCTION_DECL, CursorKind.CXX_METHOD):
+        return invoke(run, frame, node, cursor, arguments, None)
     for a in arguments:
         evaluate(run, frame, a)
     return unknown(run, node, node.spelling or "result")
@@ -131,10 +122,10 @@ def invoke(
 
 def _known_by_name(run: Run, frame: Frame, node: Node, target: Cursor, arguments: list[Node]) -> Value | None:
     """Loops that find a power of two are known by their names."""
-    if target.spelling.lower().replace("_", "") in ("nextpow2", "nextpowerof2", "nextpoweroftwo", "roundupto2power"):
-        if len(arguments) == 1:
-            value = evaluate(run, frame, arguments[0])
-            return terms.call("next_pow2", value) if isinstance(value, Term) else None
+    name = target.spelling.lower().replace("_", "")
+    if len(arguments) == 1 and name in ("nextpow2", "nextpowerof2", "nextpoweroftwo"):
+        value = evaluate(run, frame, arguments[0])
+        return terms.call("next_pow2", value) if isinstance(value, Term) else None
     return None
 
 
@@ -203,9 +194,9 @@ def _operator(run: Run, frame: Frame, node: Node, name: str) -> Value:
         if place is not None and value is not None:
             if isinstance(place.value, StructValue) and place.value.type == "dim3" and isinstance(value, Term):
                 value = dim3(value)
-            if isinstance(place.value, TensorValue) and isinstance(value, TensorValue) and value.region is not None:
-                if value.region.name.startswith("made "):
-                    value.region.name = place.name or place.value.key
+            new = value.region if isinstance(value, TensorValue) else None
+            if isinstance(place.value, TensorValue) and new is not None and new.name.startswith("made "):
+                new.name = place.name or place.value.key
             run.write(place, value)
         return value
     first = evaluate(run, frame, operands[0])
@@ -228,11 +219,10 @@ def _operator(run: Run, frame: Frame, node: Node, name: str) -> Value:
     if name == "operator[]" and len(operands) == 2:
         return subscript(run, first, evaluate(run, frame, operands[1]), node)
     target = node.target
-    if isinstance(first, StructValue) and target is not None and has_body(target.get_definition() or target):
-        if not is_prelude(target.get_definition() or target):
-            if target.kind == CursorKind.CXX_METHOD:
-                return invoke(run, frame, node, target, operands[1:], first)
-            return invoke(run, frame, node, target, operands, None)
+    if isinstance(first, StructValue) and target is not None and _own(target):
+        if target.kind == CursorKind.CXX_METHOD:
+            return invoke(run, frame, node, target, operands[1:], first)
+        return invoke(run, frame, node, target, operands, None)
     if name == "operator<<":
         if any(x.spelling in ("cerr",) for x in operands[0].walk() if x.kind == CursorKind.DECL_REF_EXPR):
             return None
@@ -242,7 +232,7 @@ def _operator(run: Run, frame: Frame, node: Node, name: str) -> Value:
     if len(rest) == 1 and symbol in ("+", "-", "*", "/", "%", "==", "!=", "<", ">", "<=", ">=", "|", "&"):
         if isinstance(first, TensorValue) or isinstance(rest[0], TensorValue):
             return first if isinstance(first, TensorValue) else rest[0]
-        from porter.frontend.host.expressions import binary
+        from porter.frontend.host.operators import binary
 
         kinds = (Term, TypeOf, Text, ListValue, Addresses)
         if isinstance(first, kinds) or isinstance(rest[0], kinds):

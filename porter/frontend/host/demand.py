@@ -7,7 +7,7 @@ from typing import Any
 
 from porter.frontend.host import terms
 from porter.frontend.host.nodes import is_float, is_integer
-from porter.frontend.host.run import Run
+from porter.frontend.host.run import Hints, Run
 from porter.frontend.host.terms import Term
 from porter.frontend.host.values import (
     ArrayValue,
@@ -206,8 +206,8 @@ def stride(run: Run, t: TensorValue, index: int) -> Term:
     return found
 
 
-def settle_ranks(hints: Hints_) -> bool:
-    """Decide the ranks of tensors from what was asked of them; True when one is new, so that a run is to be repeated."""
+def settle_ranks(hints: Hints) -> bool:
+    """Decide the ranks of tensors from what was asked of them; True when one is new: then the run is repeated."""
     changed = False
     for key in {*hints.first, *hints.last, *hints.counted} - hints.dimensioned:
         first, last = hints.first.get(key, 0), hints.last.get(key, 0)
@@ -223,9 +223,6 @@ def settle_ranks(hints: Hints_) -> bool:
             hints.ranks[key] = n
             changed = True
     return changed
-
-
-from porter.frontend.host.run import Hints as Hints_  # noqa: E402
 
 
 def null_of(run: Run, value: Value, span: Span) -> bool | None:

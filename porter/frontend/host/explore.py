@@ -75,9 +75,11 @@ def explore(unit: ParsedUnit, seconds: float = _SECONDS) -> list[Entry]:
     for f in launching:
         for x in program.nodes.of(f).walk():
             target = x.target if x.kind in (CursorKind.DECL_REF_EXPR, CursorKind.MEMBER_REF_EXPR) else None
-            if target is not None and target.kind in (CursorKind.FUNCTION_DECL, CursorKind.CXX_METHOD):
-                if target.get_usr() != f.get_usr() and f.spelling != "main":
-                    called.add(target.get_usr())
+            functions_only = (CursorKind.FUNCTION_DECL, CursorKind.CXX_METHOD)
+            if target is None or target.kind not in functions_only or f.spelling == "main":
+                continue
+            if target.get_usr() != f.get_usr():
+                called.add(target.get_usr())
     deadline = time.process_time() + seconds
     found = []
     for f in sorted(launching, key=lambda f: (f.spelling == "main", f.get_usr() in called)):

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from porter.frontend.host import terms
+from porter.frontend.host.conversions import condition_of, converted, copied, number, unknown, whole_number
 from porter.frontend.host.demand import demand, list_items, member, null_of, present, size, stride
 from porter.frontend.host.nodes import Node, is_float, is_integer
+from porter.frontend.host.operators import binary, pointers
 from porter.frontend.host.run import CannotMerge, Frame, Run
 from porter.frontend.host.terms import Term
 from porter.frontend.host.values import (
@@ -22,7 +24,6 @@ from porter.frontend.host.values import (
     StructValue,
     TensorValue,
     Text,
-    TypeOf,
     Unknown,
     Value,
 )
@@ -36,23 +37,6 @@ _LITERALS = (
     CursorKind.INTEGER_LITERAL, CursorKind.FLOATING_LITERAL, CursorKind.CXX_BOOL_LITERAL_EXPR,
     CursorKind.CHARACTER_LITERAL,
 )  # fmt: skip
-
-
-class Addresses:
-    """The addresses of buffers as one number, of which only the alignment can be asked."""
-
-    def __init__(self, names: tuple[str, ...]):
-        self.names = names
-
-
-def copied(value: Value) -> Value:
-    """A struct or an array by value."""
-    if isinstance(value, StructValue):
-        members = {n: Place(copied(p.value), n) for n, p in value.members.items()}
-        return StructValue(value.type, members, value.name)
-    if isinstance(value, ArrayValue):
-        return ArrayValue([Place(copied(p.value)) for p in value.items])
-    return value
 
 
 def evaluate(run: Run, frame: Frame, node: Node) -> Value:
@@ -115,30 +99,6 @@ def this_of(frame: Frame | None) -> StructValue | None:
     return None
 
 
-def unknown(run: Run, node: Node, name: str, reason: str = "") -> Value:
-    """What cannot be seen through, made by its type: a number becomes a named free size."""
-    return demand(run, node.cursor.type, name or "value", node.span, "free", reason)
-
-
-def number(run: Run, value: Value, node: Node) -> Term:
-    """The value as a number; what is none becomes a free size."""
-    if isinstance(value, Term):
-        return value
-    if isinstance(value, OptionalValue):
-        return terms.const(present(run, value))
-    if isinstance(value, Null):
-        return terms.ZERO
-    if isinstance(value, (Pointer, PlacePointer)) and node.type_kind == TypeKind.BOOL:
-        return terms.const(not null_of(run, value, node.span))
-    if isinstance(value, TypeOf):
-        return terms.sym(f"dtype {value.key}")
-    name = value.name if isinstance(value, Unknown) else node.spelling or "value"
-    if isinstance(value, Unknown) or is_integer(node.type_kind) or is_float(node.type_kind):
-        real = is_float(node.type_kind)
-        return run.symbol(name, "free", node.span, real=real, reason="the host code was not seen through")
-    return run.symbol(name, "free", node.span, reason="the host code was not seen through")
-
-
 def condition(run: Run, frame: Frame, node: Node) -> Term:
     """A condition, with `&&`, `||` and `!` kept."""
     value = evaluate(run, frame, node)
@@ -151,47 +111,6 @@ def condition(run: Run, frame: Frame, node: Node) -> Term:
     if isinstance(value, (FunctionValue, LambdaValue, TensorValue, StructValue, Text)):
         return terms.TRUE
     return terms.truth(number(run, value, node))
-
-
-def converted(run: Run, value: Value, node: Node) -> Value:
-    """A value in the type of a cast around it."""
-    kind = node.type_kind
-    if isinstance(value, Term):
-        if kind == TypeKind.BOOL:
-            return terms.truth(value)
-        if is_integer(kind) and isinstance(value.value, bool):
-            return terms.const(int(value.value))
-        if is_integer(kind) and value.real:
-            return _whole(value)
-        if is_float(kind) and value.value is not None:
-            return terms.const(float(value.value))
-        if kind == TypeKind.POINTER and value.value == 0:
-            return Null()
-        return value
-    if kind == TypeKind.BOOL and isinstance(value, (Pointer, PlacePointer, Null, OptionalValue)):
-        return terms.const(present(run, value) if isinstance(value, OptionalValue) else
-                           not null_of(run, value, node.span))  # fmt: skip
-    if isinstance(value, Pointer) and kind == TypeKind.POINTER:
-        target = node.cursor.type.get_canonical().get_pointee().get_canonical().spelling
-        return Pointer(value.region, value.offset, target.replace("const ", ""))
-    if isinstance(value, Pointer) and is_integer(kind):
-        return Addresses((value.region.name,))
-    if isinstance(value, FunctionValue) and not value.cursor and kind == TypeKind.POINTER:
-        return value
-    return value
-
-
-def _whole(value: Term) -> Term:
-    """A float cut to an integer: a rounded-up quotient where it is one."""
-    if value.op == "ceil" and value.parts[0].op == "real/":
-        a, b = value.parts[0].parts
-        if not a.real and not b.real:
-            return terms.ceil_div(a, b)
-        if not a.real and b.value is not None and float(b.value).is_integer():
-            return terms.ceil_div(a, terms.const(int(b.value)))
-    if value.op == "real/" and not any(p.real for p in value.parts):
-        return terms.div(*value.parts)
-    return terms.call("int", value)
 
 
 def _unexposed(run: Run, frame: Frame, node: Node) -> Value:
@@ -396,124 +315,13 @@ def assign(run: Run, frame: Frame, target: Node, value: Value) -> None:
             run.called(value, place.name)
 
 
-def binary(run: Run, op: str, a: Value, b: Value, node: Node) -> Value:
-    """An operator applied to two values."""
-    if isinstance(a, (Pointer, Null, PlacePointer)) or isinstance(b, (Pointer, Null, PlacePointer)):
-        return _pointers(run, op, a, b, node)
-    if isinstance(a, Addresses) or isinstance(b, Addresses):
-        return _addresses(run, op, a, b, node)
-    if isinstance(a, (TypeOf, Text)) or isinstance(b, (TypeOf, Text)):
-        return types_equal(run, op, a, b, node)
-    if isinstance(a, ListValue) and isinstance(b, ListValue) and op in ("==", "!="):
-        from porter.frontend.host.tensors import same_sizes
-
-        return same_sizes(run, op, a, b)
-    if isinstance(a, Unknown) and isinstance(b, Unknown):
-        return unknown(run, node, a.name)
-    x, y = number(run, a, node), number(run, b, node)
-    return arithmetic(op, x, y, is_float(node.type_kind))
-
-
-def arithmetic(op: str, x: Term, y: Term, real: bool = False) -> Term:
-    if op == "+":
-        return terms.plus_one_where_rest(terms.add(x, y))
-    if op == "-":
-        return terms.sub(x, y)
-    if op == "*":
-        return terms.mul(x, y)
-    if op == "/":
-        if real and not x.real and not y.real:
-            if x.value is not None and y.value:
-                return terms.const(float(x.value) / float(y.value))
-            return Term("real/", (x, y), True)
-        return terms.div(x, y)
-    if op == "%":
-        return terms.mod(x, y)
-    if op in ("<", "<=", ">", ">=", "==", "!="):
-        return terms.compare(op, x, y)
-    if op in ("<<", ">>", "&", "|", "^"):
-        return terms.call(op, x, y)
-    return terms.call("max", x, y)
-
-
-def _pointers(run: Run, op: str, a: Value, b: Value, node: Node) -> Value:
-    if op in ("==", "!="):
-        if isinstance(a, Null) or (isinstance(a, Term) and a.value == 0):
-            a, b = b, a
-        if isinstance(b, Null) or (isinstance(b, Term) and b.value == 0):
-            null = null_of(run, a, node.span)
-            return terms.const(bool(null) == (op == "=="))
-        same = isinstance(a, Pointer) and isinstance(b, Pointer) and a.region is b.region and a.offset == b.offset
-        return terms.const(same == (op == "=="))
-    if op in ("+", "-"):
-        if isinstance(b, Pointer) and op == "+":
-            a, b = b, a
-        if isinstance(a, Pointer) and isinstance(b, Term):
-            return Pointer(a.region, arithmetic(op, a.offset, b), a.element)
-        if isinstance(a, PlacePointer) and isinstance(b, Term) and b.value is not None and a.of:
-            at = a.index + (int(b.value) if op == "+" else -int(b.value))
-            if 0 <= at < len(a.of):
-                return PlacePointer(a.of[at], at, a.of)
-        if isinstance(a, Pointer):
-            return Pointer(a.region, run.symbol("offset", "free", node.span), a.element)
-    if isinstance(a, Pointer) or isinstance(b, Pointer):
-        return _addresses(run, op, a, b, node)
-    return unknown(run, node, "difference")
-
-
-def _addresses(run: Run, op: str, a: Value, b: Value, node: Node) -> Value:
-    names: tuple[str, ...] = ()
-    for x in (a, b):
-        names += x.names if isinstance(x, Addresses) else (x.region.name,) if isinstance(x, Pointer) else ()
-    if op == "|":
-        return Addresses(names)
-    if op in ("%", "&") and isinstance(b, Term) and b.value is not None:
-        step = int(b.value) + (op == "&")
-        return terms.negate(terms.both(*(Term("aligned", (n, step)) for n in names)))
-    return unknown(run, node, "address")
-
-
-def types_equal(run: Run, op: str, a: Value, b: Value, node: Node) -> Value:
-    """`x.scalar_type() == at::kHalf`: decides the type of the tensor for the rest of the way."""
-    if isinstance(b, TypeOf) and not isinstance(a, TypeOf):
-        a, b = b, a
-    if not isinstance(a, TypeOf) or op not in ("==", "!="):
-        if isinstance(a, Text) and isinstance(b, Text) and op in ("==", "!="):
-            return terms.const((a.value == b.value) == (op == "=="))
-        return terms.truth(run.symbol("flag", "free", node.span, boolean=True))
-    known = run.dtypes.get(a.key)
-    if isinstance(b, TypeOf):
-        other = run.dtypes.get(b.key)
-        if known and other:
-            return terms.const((known == other) == (op == "=="))
-        if known or other:
-            run.dtypes[a.key] = run.dtypes[b.key] = str(known or other)
-        return terms.const(op == "==")  # types that nothing tells apart are taken to be the same
-    if not isinstance(b, Text):
-        return terms.const(op == "==")
-    wanted = b.value.removeprefix("=")
-    if known is not None:
-        return terms.const((known == wanted) == (op == "=="))
-    if wanted in run.not_dtypes.get(a.key, ()):
-        return terms.const(op == "!=")
-    return terms.const(decide_dtype(run, a.key, wanted, node) == (op == "=="))
-
-
-def decide_dtype(run: Run, key: str, wanted: str, node: Node) -> bool:
-    if run.pick(f"dtype {key} {wanted} {node.span}", 2) == 0:
-        run.dtypes[key] = wanted
-        return True
-    run.not_dtypes.setdefault(key, set()).add(wanted)
-    return False
-
-
 def _compound(run: Run, frame: Frame, node: Node) -> Value:
     place = place_of(run, frame, node.children[0])
     b = evaluate(run, frame, node.children[1])
     a = place.value if place is not None else evaluate(run, frame, node.children[0])
     value = binary(run, node.operator[:-1], a, b, node)
     if isinstance(value, Term) and is_integer(node.children[0].type_kind) and value.real:
-        value = _whole(value)
+        value = whole_number(value)
     if place is not None:
         run.write(place, value)
     return value
@@ -545,14 +353,6 @@ def _unary(run: Run, frame: Frame, node: Node) -> Value:
     return terms.call("~", x) if op == "~" else x
 
 
-def condition_of(run: Run, value: Value, node: Node) -> Term:
-    if isinstance(value, (Pointer, PlacePointer, Null)):
-        return terms.const(not null_of(run, value, node.span))
-    if isinstance(value, OptionalValue):
-        return terms.const(present(run, value))
-    return terms.truth(number(run, value, node))
-
-
 def address(run: Run, frame: Frame, inner: Node) -> Value:
     """`&x`."""
     while inner.kind in (CursorKind.PAREN_EXPR, CursorKind.UNEXPOSED_EXPR) and len(inner.children) == 1:
@@ -560,7 +360,7 @@ def address(run: Run, frame: Frame, inner: Node) -> Value:
     if inner.kind == CursorKind.ARRAY_SUBSCRIPT_EXPR and len(inner.children) == 2:
         base, index = (evaluate(run, frame, c) for c in inner.children)
         if isinstance(base, Pointer):
-            return _pointers(run, "+", base, index, inner)
+            return pointers(run, "+", base, index, inner)
         items = base.items if isinstance(base, ArrayValue) else None
         place = element_place(run, base, index, inner)
         if place is not None and items is not None:

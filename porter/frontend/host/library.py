@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from porter.frontend.host import memory, terms
+from porter.frontend.host.conversions import converted, number
 from porter.frontend.host.demand import demand, list_items, present
-from porter.frontend.host.expressions import arithmetic, condition, converted, evaluate, number, place_of, subscript
+from porter.frontend.host.expressions import condition, evaluate, place_of, subscript
 from porter.frontend.host.nodes import Node, is_float
+from porter.frontend.host.operators import arithmetic
 from porter.frontend.host.run import Frame, PathEnds, Run
 from porter.frontend.host.tensors import factory, tensor_method
 from porter.frontend.host.terms import Term
@@ -166,8 +168,10 @@ def _attribute(run: Run, frame: Frame, node: Node, arguments: list[Node]) -> Val
         if isinstance(which, Term) and which.value is not None:
             number_ = int(which.value)
             known = Term("sm_count") if number_ == 16 else terms.const(_DEVICE[number_]) if number_ in _DEVICE else None
-        run.write(address.place, known if known is not None else
-                  run.symbol(address.place.name or "attribute", "free", node.span, reason="a property of the device"))  # fmt: skip
+        if known is None:
+            name = address.place.name or "attribute"
+            known = run.symbol(name, "free", node.span, reason="a property of the device")
+        run.write(address.place, known)
     return terms.ZERO
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from porter.frontend.host import terms
-from porter.frontend.host.expressions import assign, blank, condition, copied, evaluate, place_of, unknown
+from porter.frontend.host.conversions import copied, unknown
+from porter.frontend.host.expressions import assign, blank, condition, evaluate, place_of
 from porter.frontend.host.nodes import Node, is_integer
 from porter.frontend.host.run import CannotMerge, Frame, PathEnds, Run
 from porter.frontend.host.terms import Term
@@ -145,9 +146,8 @@ def _failing(run: Run, node: Node) -> bool:
             return True
         if x.kind == CursorKind.RETURN_STMT:
             leaves = True
-        if x.kind in (CursorKind.STRING_LITERAL, CursorKind.DECL_REF_EXPR) and x.spelling in ("cerr", "stderr"):
-            if not _matters_node(run, node):
-                return True
+        if x.kind == CursorKind.DECL_REF_EXPR and x.spelling in ("cerr", "stderr") and not _matters_node(run, node):
+            return True
     if leaves and not _matters_node(run, node):
         last = node.children[-1] if node.kind == CursorKind.COMPOUND_STMT and node.children else node
         return last.kind == CursorKind.RETURN_STMT and node.kind != CursorKind.IF_STMT
