@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from typing import Any
 
 from porter import ir
@@ -36,22 +38,22 @@ def _body(
     def of(e: ir.Expr) -> set[str]:
         return origin.get(root(e) or "", set())
 
-    targets: set[int] = set()
+    targets: Counter[int] = Counter()
     for n in ir.walk(body):
         if isinstance(n, ir.Assign | ir.Copy):
             place: Any = n.target
-            targets.add(id(place))
             inner = place
             while isinstance(inner, ir.Field | ir.Index):
                 inner = inner.base
             if isinstance(inner, ir.Deref):
                 writes |= of(inner.ptr)
-                targets.add(id(inner))
+                targets[id(inner)] += 1
         elif isinstance(n, ir.Asm):
             for _, e in (*n.inputs, *n.outputs):
                 if isinstance(e.type, ir.Pointer):
-                    reads |= of(e)
-                    writes |= of(e)
+                    loads, stores = _asm_accesses(n.template)
+                    reads |= of(e) if loads else set()
+                    writes |= of(e) if stores else set()
         elif isinstance(n, ir.Intrinsic):
             pointers = [a for a in n.args if isinstance(a.type, ir.Pointer)]
             if n.name.startswith(_ATOMIC):
@@ -69,9 +71,22 @@ def _body(
             inner_start = {p.name: of(a) for p, a in zip(fn.params, n.args, strict=False) if of(a)}
             if inner_start:
                 _body(kernel, fn.body, inner_start, reads, writes, depth + 1)
+    # `x[i] += 1` is written out as `x[i] = x[i] + 1`, where both sides may be one object
+    seen = Counter(id(n) for n in ir.walk(body) if isinstance(n, ir.Deref))
     for n in ir.walk(body):
-        if isinstance(n, ir.Deref) and id(n) not in targets:
+        if isinstance(n, ir.Deref) and seen[id(n)] > targets[id(n)]:
             reads |= of(n.ptr)
+
+
+def _asm_accesses(template: str) -> tuple[bool, bool]:
+    """(may read, may write) of inline PTX that is given a pointer: what is not a plain load or store counts as both."""
+    names = {m.group(1) for m in re.finditer(r"(?:^|[;{\s])(?:@!?\w+\s+)?([a-z]\w*)[.\s]", template)}
+    memory = names & {"ld", "ldu", "st", "atom", "red", "cp", "prefetch", "stmatrix", "ldmatrix", "multimem"}
+    if memory and memory <= {"ld", "ldu", "prefetch"}:
+        return True, False
+    if memory == {"st"}:
+        return False, True
+    return True, True
 
 
 def _origins(body: tuple[ir.Stmt, ...], start: dict[str, set[str]]) -> dict[str, set[str]]:

@@ -39,6 +39,28 @@ def explicit_instantiations(
     return list(found)
 
 
+def deduced_instantiations(
+    text: str, skipped: list[tuple[int, int]] | None = None
+) -> list[tuple[str, str, str]]:
+    """(function name as written, return type, parameters) of instantiations that leave their arguments to deduction:
+    `template void f(const float*, int);`."""
+    if skipped:
+        lines = text.split("\n")
+        for first, last in skipped:
+            lines[first - 1 : last] = [""] * (last - first + 1)
+        text = "\n".join(lines)
+    text = re.sub(r"//[^\n]*", "", re.sub(r"/\*.*?\*/", " ", text, flags=re.S))
+    found = {}
+    for m in _DEDUCED.finditer(_DEFINE.sub("", text)):
+        inside = _balanced(_DEFINE.sub("", text), m.end(), "()")
+        if inside is not None:
+            found[m.group(2).removeprefix("::"), " ".join(inside.split())] = m.group(1).strip()
+    return [(name, result, params) for (name, params), result in found.items()]
+
+
+_DEDUCED = re.compile(r"^[ \t]*template\s+(?!<|class\b|struct\b)([\w:<>,*& \t]*?[\w>*&])[\s]+([\w:]+)\s*\(", re.M)
+
+
 def _expand(params: str, body: str, arguments: str) -> str:
     names = [p.strip() for p in params.split(",")]
     try:

@@ -109,6 +109,12 @@ def _rank(instance: Instance, lists: Sequence[Sequence[str]]) -> int:
 
 def _through_host_templates(unit: ParsedUnit, kernel: KernelInfo) -> list[Instance]:
     """What the file's host templates launch when their own parameters are guessed: values that belong together."""
+    seeds = host_template_seeds(unit, kernel)
+    return list(instances_from_host_templates(unit, kernel, seeds)) if seeds else []
+
+
+def host_template_seeds(unit: ParsedUnit, kernel: KernelInfo) -> list[tuple[str, tuple[str, ...]]]:
+    """(name, arguments) for the file's host templates that launch a kernel, their parameters guessed."""
     seeds: list[tuple[str, tuple[str, ...]]] = []
     names = {launch.host_function for launch in unit.launches if launch.kernel == kernel.name}
     for function in host_functions(unit):
@@ -118,7 +124,7 @@ def _through_host_templates(unit: ParsedUnit, kernel: KernelInfo) -> list[Instan
         if lists and all(lists):
             combinations = islice(dict.fromkeys(_by_plausibility(lists)), _MAX_HOST_TRIED)
             seeds += [(qualified_name(function), args) for args in combinations]
-    return list(instances_from_host_templates(unit, kernel, seeds)) if seeds else []
+    return seeds
 
 
 def _is_pack(p: TemplateParam) -> bool:

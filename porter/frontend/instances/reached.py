@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from porter.frontend.instances.explicit import explicit_instantiations
+from porter.frontend.instances.explicit import deduced_instantiations, explicit_instantiations
 from porter.frontend.launches.sites import host_functions, launched_kernels
 from porter.frontend.parse import clang_compat as cc
 from porter.frontend.parse.clang_compat import Cursor, CursorKind
@@ -34,7 +34,7 @@ def instances_from_launches(unit: ParsedUnit, kernel: KernelInfo) -> tuple[Insta
     if not kernel.is_template:
         return (Instance(),) if any(launch.kernel == kernel.name for launch in unit.launches) else ()
     found: dict[Instance, None] = {}
-    for name, args in _explicit(unit):
+    for name, args in explicit_in(unit):
         if name in (kernel.name, kernel.qualified_name):
             found.setdefault(Instance(at_namespace_scope(unit, kernel, args)))
     for place, args in _all_reached(unit):
@@ -79,14 +79,14 @@ def _text_of(c: Cursor) -> str:
 def _all_reached(unit: ParsedUnit) -> list[tuple[Span, tuple[str, ...]]]:
     """(definition of the template, arguments) of every concrete kernel that host code launches; found once per unit."""
     if "reached" not in unit.memo:
-        whole = with_seeds(unit, _explicit(unit))
+        whole = with_seeds(unit, explicit_in(unit))
         unit.memo["reached"] = _launched(whole)
     return unit.memo["reached"]
 
 
 def _launched(unit: ParsedUnit) -> list[tuple[Span, tuple[str, ...]]]:
     found: dict[tuple[Span, tuple[str, ...]], None] = {}
-    for function in _reached_functions(unit):
+    for function in reached_functions(unit):
         for launched, args in launched_kernels(unit, function):
             template = template_of(launched)
             nameless = any(word in a for a in args for word in ("(lambda", "(anonymous", "(unnamed"))
@@ -95,7 +95,7 @@ def _launched(unit: ParsedUnit) -> list[tuple[Span, tuple[str, ...]]]:
     return list(found)
 
 
-def _explicit(unit: ParsedUnit) -> list[tuple[str, tuple[str, ...]]]:
+def explicit_in(unit: ParsedUnit) -> list[tuple[str, tuple[str, ...]]]:
     """The explicit instantiations that the preprocessor leaves in."""
     if "explicit" not in unit.memo:
         text = unit.source.text
@@ -104,6 +104,17 @@ def _explicit(unit: ParsedUnit) -> list[tuple[str, tuple[str, ...]]]:
             found = explicit_instantiations(text, skipped_lines(unit))
         unit.memo["explicit"] = found
     return unit.memo["explicit"]
+
+
+def _deduced(unit: ParsedUnit) -> list[tuple[str, str, str]]:
+    """The explicit instantiations without arguments that the preprocessor leaves in."""
+    if "deduced" not in unit.memo:
+        text = unit.source.text
+        found = deduced_instantiations(text)
+        if found and re.search(r"^[ \t]*#[ \t]*(if|elif)", text, re.M):
+            found = deduced_instantiations(text, skipped_lines(unit))
+        unit.memo["deduced"] = found
+    return unit.memo["deduced"]
 
 
 def choose_few(instances: tuple[Instance, ...], limit: int = 4) -> tuple[Instance, ...]:
@@ -131,7 +142,8 @@ def instances_from_host_templates(
 
 def with_seeds(unit: ParsedUnit, seeds: list[tuple[str, tuple[str, ...]]]) -> ParsedUnit:
     """The unit with instantiations of host templates referred to, so that their bodies can be walked."""
-    if not seeds:
+    deduced = _deduced(unit)
+    if not seeds and not deduced:
         return unit
     kernels = {k.name for k in (*unit.kernels, *unit.header_kernels)}
     names = {f.spelling: f for f in host_functions(unit, own_file=False) if f.spelling not in kernels}
@@ -144,9 +156,16 @@ def with_seeds(unit: ParsedUnit, seeds: list[tuple[str, tuple[str, ...]]]) -> Pa
             scopes = [*_namespaces(function), f"{_SEEDS}{i}"]
             seed = f"inline auto* seed() {{ return &::{full}<{', '.join(args)}>; }}"
             lines.append(" ".join([*(f"namespace {s} {{" for s in scopes), seed, *("}" for _ in scopes)]))
+    for i, (name, result, params) in enumerate(deduced):
+        if name.split("::")[-1] in names:
+            full = qualified_name(names[name.split("::")[-1]])
+            scope = full.rpartition("::")[0]
+            line = f"inline auto {_SEEDS}_typed{i}() {{ return static_cast<{result} (*)({params})>(&::{full}); }}"
+            lines.append(f"namespace {scope} {{ {line} }}" if scope else line)
     if not lines:
         return unit
-    return parse_source(unit.source, unit.options, append="\n".join(lines), stand_ins=unit.stand_ins, check=())
+    append = "\n".join(lines)
+    return parse_source(unit.source, unit.options, append=append, stand_ins=unit.stand_ins, check=())
 
 
 def _namespaces(c: Cursor) -> list[str]:
@@ -160,7 +179,7 @@ def _namespaces(c: Cursor) -> list[str]:
     return found
 
 
-def _reached_functions(unit: ParsedUnit) -> Iterator[Cursor]:
+def reached_functions(unit: ParsedUnit) -> Iterator[Cursor]:
     """Non-template host functions of the file, then the project functions and instantiations that they use."""
     queue = [
         f

@@ -89,8 +89,8 @@ def launched_kernels(unit: ParsedUnit, function: Cursor) -> Iterator[tuple[Curso
     text = HostText(unit, function) if sites else None
     for site in sites:
         children = list(site.get_children())
-        chevron = len(children) > 1 and _is_configuration(children[1])
-        place = 0 if chevron else 2 if _name_of_callee(site) in ("cudaLaunchKernelEx", "cudaLaunchKernelExC") else 1
+        chevron = len(children) > 1 and is_configuration(children[1])
+        place = 0 if chevron else 2 if name_of_callee(site) in ("cudaLaunchKernelEx", "cudaLaunchKernelExC") else 1
         if text is not None and place < len(children):
             callee = _callee(unit, text, children[place])
             if callee.function is not None:
@@ -98,7 +98,7 @@ def launched_kernels(unit: ParsedUnit, function: Cursor) -> Iterator[tuple[Curso
 
 
 def _sites(function: Cursor) -> list[Cursor]:
-    return [c for c in cc.walk(function) if c.kind == CursorKind.CALL_EXPR and _is_launch(c)]
+    return [c for c in cc.walk(function) if c.kind == CursorKind.CALL_EXPR and is_launch(c)]
 
 
 def launches_of(unit: ParsedUnit, function: Cursor) -> Iterator[tuple[Launch, Cursor | None]]:
@@ -131,18 +131,18 @@ def launches_of(unit: ParsedUnit, function: Cursor) -> Iterator[tuple[Launch, Cu
         )
 
 
-def _is_launch(c: Cursor) -> bool:
-    if _name_of_callee(c) in _LAUNCH_CALLS:
+def is_launch(c: Cursor) -> bool:
+    if name_of_callee(c) in _LAUNCH_CALLS:
         return True
     children = list(c.get_children())
-    return len(children) > 1 and _is_configuration(children[1])
+    return len(children) > 1 and is_configuration(children[1])
 
 
-def _is_configuration(c: Cursor) -> bool:
+def is_configuration(c: Cursor) -> bool:
     return c.kind == CursorKind.CALL_EXPR and c.spelling in ("cudaConfigureCall", "__cudaPushCallConfiguration")
 
 
-def _name_of_callee(c: Cursor) -> str:
+def name_of_callee(c: Cursor) -> str:
     if c.spelling:
         return c.spelling
     first = next(iter(c.get_children()), None)
@@ -156,7 +156,7 @@ def _name_of_callee(c: Cursor) -> str:
 
 def _triple_chevron(unit: ParsedUnit, text: HostText, site: Cursor) -> tuple[_Callee, _Config, tuple[str, ...]] | None:
     children = list(site.get_children())
-    if len(children) < 2 or not _is_configuration(children[1]):
+    if len(children) < 2 or not is_configuration(children[1]):
         return None
     parts = [text.render(c) for c in list(children[1].get_children())[1:]] + ["", "", "", ""]
     config = _Config(parts[0], parts[1], parts[2] or "0", _stream(parts[3]))
@@ -168,7 +168,7 @@ def _stream(text: str) -> str:
 
 
 def _runtime_call(unit: ParsedUnit, text: HostText, site: Cursor) -> tuple[_Callee, _Config, tuple[str, ...]] | None:
-    name = _name_of_callee(site)
+    name = name_of_callee(site)
     arguments = list(site.get_children())[1:]
     if name == "cudaLaunchKernelEx" and len(arguments) >= 2:
         config = _read_config(text, arguments[0], site)
