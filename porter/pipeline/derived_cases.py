@@ -43,10 +43,11 @@ class DerivedCase:
 
 def derive_case(unit: ParsedUnit, info: KernelInfo, path: Path) -> DerivedCase:
     """The case of a kernel, as `path` will hold it. The original is run on the emulator: Ctrl-C ends that."""
-    from porter.frontend.case.draft import draft_case
+    from porter.frontend.case import draft
+    from porter.frontend.case.text import case_text
 
-    text = draft_case(unit, info)
-    place = launch_place(unit, info)
+    found = draft.derive_case(unit, info)
+    text, place = case_text(found)[0], found.place
     source = os.path.relpath(unit.source.path, path.parent).replace(os.sep, "/")
     text = re.sub(r'^source = ".*"$', lambda _: f"source = {json.dumps(source)}", text, count=1, flags=re.M)
     try:
@@ -54,12 +55,6 @@ def derive_case(unit: ParsedUnit, info: KernelInfo, path: Path) -> DerivedCase:
     except _Open as reason:
         return DerivedCase(text, str(reason))
     return DerivedCase(completed, "", assumptions)
-
-
-def launch_place(unit: ParsedUnit, info: KernelInfo) -> str:
-    """`k.cu:7`, the launch that a case is derived from; the kernel itself where no launch is seen."""
-    span = next((x.span for x in unit.launches if x.kernel.split("::")[-1] == info.name), info.span)
-    return f"{Path(span.file or unit.source.path).name}:{span.line}"
 
 
 class _Open(Exception):

@@ -4,6 +4,7 @@ left open. The text of a draft is printed from it (`case/text.py`), and whatever
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from porter import ir
 from porter.model import Instance, KernelInfo
@@ -111,6 +112,12 @@ class DerivedCase:
     symbols: tuple[ir.Symbol, ...] = ()
     roles: dict[str, str] = field(default_factory=dict)  # of pointers and symbols, from the kernel's body
     grounds: tuple[Ground, ...] = ()
+
+    @property
+    def place(self) -> str:
+        """`k.cu:7`: the launch that it is derived from; the kernel itself where no launch is seen."""
+        span = self.launch.span if self.launch.span.file else self.info.span
+        return f"{Path(span.file).name}:{span.line}"
 
     @property
     def unknown_extents(self) -> tuple[str, ...]:
