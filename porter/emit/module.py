@@ -15,7 +15,7 @@ from porter.emit.generic import Params
 from porter.emit.layout import leaf
 from porter.emit.plan import Helper, PortPlan
 from porter.emit.shared_bases import kept_addresses
-from porter.emit.source_names import FunctionNames, names_of
+from porter.emit.source.names import FunctionNames, names_of
 from porter.emit.spaces import pointer_spaces
 from porter.emit.standalone import PREFIX, inline_library
 from porter.emit.stmt import BodyWriter, Line, memory_names

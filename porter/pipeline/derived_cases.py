@@ -19,8 +19,8 @@ from porter.case.toml_lines import parsed_toml
 from porter.model import KernelInfo, PorterError
 from porter.pipeline.guessed_launches import Way, guessed_ways
 from porter.verify.backends.interface import Build
-from porter.verify.launches.extents import Extent, Fit, Measured, fit
-from porter.verify.launches.measured import ELEMENTS, Measurement, measure, probes
+from porter.verify.measure.extents import Extent, Fit, Measured, fit
+from porter.verify.measure.launches import ELEMENTS, Measurement, measure, probes
 
 if TYPE_CHECKING:
     from porter.frontend.parse.source import ParsedUnit

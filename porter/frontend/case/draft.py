@@ -59,8 +59,7 @@ def case_from_launch(unit: ParsedUnit, info: KernelInfo) -> Case | None:
     case = None if todo else checked(text, unit, info)
     if case is None:
         return None
-    span = derived.launch.span if derived.launch.span.line else info.span
-    return replace(case, derived=f"{Path(span.file or str(unit.source.path)).name}:{span.line}")
+    return replace(case, derived=derived.place)
 
 
 def checked(text: str, unit: ParsedUnit, info: KernelInfo) -> Case | None:

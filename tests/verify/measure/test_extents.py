@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from porter.verify.launches.extents import Extent, Measured, fit
+from porter.verify.measure.extents import Extent, Measured, fit
 
 POINTS = [
     {"tokens": 7, "hidden": 64, "heads": 4},

@@ -14,9 +14,9 @@ from porter.verify import emulator as ptx
 from porter.verify.backends.emulator import EmulatorBackend
 from porter.verify.backends.interface import Build
 from porter.verify.execute import Subject, copies, given_to
-from porter.verify.launches.extents import Extent, extents
 from porter.verify.launches.inputs import make_inputs
 from porter.verify.launches.trials import Trial
+from porter.verify.measure.extents import Extent, extents
 
 ELEMENTS = 1 << 20  # of a buffer whose length nobody says
 BUDGET = 20_000_000  # thread-instructions of a launch, about
@@ -84,7 +84,7 @@ def _measured(subject: Subject, sizes: Mapping[str, int], point: Point) -> Measu
     run = subject.launch(backend, trial, shape, copies(before))
     if run.error:
         return replace(measurement, fault=run.error)
-    # Values that nobody wrote may have no effect: the verification decides that, with the shapes that are measured here.
+    # Values that nobody wrote may have no effect: the verification decides that, with the shapes measured here.
     bad = [v for v in run.violations if not (v.kind == "uninitialised-read" and v.space in ("shared", "local"))]
     if bad:
         first = bad[0]
