@@ -23,7 +23,7 @@ from tests.corpus.ops.moe_inputs import (
     same,
 )
 
-ARCHS = ("sm_90a", "sm_100a")
+ARCHS = ("sm_90a", pytest.param("sm_100a", marks=pytest.mark.slow))  # both in CI: align, permute, unpermute
 BF16 = torch.bfloat16
 
 
@@ -44,7 +44,7 @@ def entries(kind):
 @pytest.mark.parametrize(
     ("arch", "kind"),
     [("sm_90a", k) for k in ("any", "wide", "hot", "once", "none", "no tokens", "several blocks", "many experts")]
-    + [("sm_100a", k) for k in ("any", "hot", "several blocks")],
+    + [("sm_100a", "any")],
 )  # fmt: skip
 def test_align(arch, kind):
     found, experts = entries(kind)
@@ -80,9 +80,7 @@ def test_places_that_there_is_no_room_for_are_dropped():
     assert int(got[5]) > 50
 
 
-@pytest.mark.parametrize(
-    "choice", [{"warps": 4, "cluster": 8}, {"warps": 32, "cluster": 2}, {"warps": 8, "cluster": 1}]
-)
+@pytest.mark.parametrize("choice", [{"warps": 4, "cluster": 8}, {"warps": 16, "cluster": 2}])
 def test_every_spread_gives_the_same_order(choice):
     found = ids(-1, 40, 150, 8)
     with tuning.forced(choice):
@@ -115,9 +113,9 @@ def test_what_a_grouped_gemm_is_told(arch, scales, gated, swapped):
     assert int(got[1][-1]) == ((found >= 0) & (found < 64)).sum()
 
 
-@pytest.mark.parametrize("arch", ARCHS)
-@pytest.mark.parametrize("launches", [1, 2])
-@pytest.mark.parametrize("here", [64, 24])
+@pytest.mark.parametrize(
+    ("arch", "launches", "here"), [("sm_90a", 1, 64), ("sm_90a", 2, 24), ("sm_100a", 1, 24), ("sm_100a", 2, 64)]
+)
 def test_permute(arch, launches, here):
     """In one launch and in two, of more blocks than rows and of fewer, with experts that are elsewhere."""
     x, found = numbers(37, 264), ids(-1, 66, 37, 6)
@@ -129,15 +127,15 @@ def test_permute(arch, launches, here):
     assert (got[10][valid:] == 37 * 6).all() and 0 < valid < 37 * 6
 
 
-@pytest.mark.parametrize("kind", ["hot", "once", "none", "no tokens"])
+@pytest.mark.parametrize("kind", ["hot", pytest.param("once", marks=pytest.mark.slow), "none", "no tokens"])
 def test_permute_of_other_entries(kind):
     found, experts = entries(kind)
     same(corpus.moe_permute, lambda: permute_arguments(numbers(found.shape[0], 40), found, experts, experts), sms=3)
 
 
 def test_permute_of_more_entries_than_a_block_sorts_for_itself():
-    found = ids(0, 40, 300, 8)
-    same(corpus.moe_permute, lambda: permute_arguments(numbers(300, 16), found, 40, 40), sms=4)
+    found = ids(0, 20, 260, 8)
+    same(corpus.moe_permute, lambda: permute_arguments(numbers(260, 16), found, 20, 20), sms=2)
 
 
 @pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float32])
@@ -148,7 +146,7 @@ def test_permute_in_another_order_and_dtype(dtype):
 
 
 @pytest.mark.parametrize("arch", ARCHS)
-@pytest.mark.parametrize(("dtype", "width", "k"), [(BF16, 264, 6), (torch.float16, 77, 1), (torch.float32, 96, 9)])
+@pytest.mark.parametrize(("dtype", "width", "k"), [(BF16, 264, 6), (torch.float32, 77, 9)])
 def test_unpermute(arch, dtype, width, k):
     rows, weights, inverse = numbers(50, width, dtype=dtype), torch.rand(11, k), ids(-1, 55, 11, k)
     rows[7, 3], rows[49, 5] = float("nan"), float("inf")
@@ -169,7 +167,7 @@ def test_what_was_permuted_comes_back():
 
 
 @pytest.mark.parametrize("arch", ARCHS)
-@pytest.mark.parametrize(("dtype", "width", "k"), [(BF16, 264, 8), (torch.float16, 77, 2), (torch.float32, 96, 9)])
+@pytest.mark.parametrize(("dtype", "width", "k"), [(BF16, 264, 8), (torch.float16, 77, 2)])
 def test_sum(arch, dtype, width, k):
     x = numbers(9, k, width, dtype=dtype)
     same(corpus.moe_sum, lambda: (x, filled(9, width, dtype=dtype), None, None), arch=arch)

@@ -138,15 +138,18 @@ class Routing(Specialisation):
             if self.groups:
                 choices = [lib.select(routing.finite(c), c, low) for c in choices]
                 scores = routing.cleaned(scores)
-            codes = routing.choice_codes(choices, inside)
+            codes, weight_of = routing.choice_codes(choices, inside), lib.from_ordered
         else:
-            codes = routing.score_codes(scores, inside)
+            codes, weight_of = routing.score_codes(scores, inside), routing.score_of
         alive = Int32(0)
         if self.groups:
             of_group = self.experts // self.groups // self.per_lane
             kept, alive = routing.kept_groups(choices, inside, lane, self.lanes, of_group, self.kept)
             codes = [lib.select(kept, c, Uint32(lib.NOTHING)) for c in codes]
-        found = routing.top_experts(codes, scores, self.k, self.lanes, lane)
+        chosen_is_weight = bias is None and not self.groups
+        found = routing.top_experts(codes, None if chosen_is_weight else scores, self.k, self.lanes, lane)
+        if chosen_is_weight:
+            found = [(expert, weight_of(code)) for expert, code in found]
         if self.sigmoid_after:
             found = [(expert, lib.rcp_rn(Float32(1.0) + cute.math.exp(Float32(0.0) - w))) for expert, w in found]
         weight, expert = self.weigh(found, lane, scale)

@@ -66,6 +66,11 @@ def score_codes(scores, inside):
     return [c if there is True else select(there, c, Uint32(NOTHING)) for c, there in zip(codes, inside, strict=True)]
 
 
+def score_of(code):
+    """The score that a code of `score_codes` stands for."""
+    return (code - Uint32(1)).bitcast(Float32)
+
+
 def choice_codes(choices, inside):
     """Codes of any numbers, as `score_codes`; NaN counts as minus infinity."""
     low = Float32(-INFINITY)
@@ -97,7 +102,7 @@ def top_experts(codes, weights, k, lanes, lane):
     to the lower expert.
 
     A list of (expert Int32, weight), the same in every lane of a group. `lane` is the lane within its group, which
-    holds experts lane * len(codes) on; `weights` what belongs to them.
+    holds experts lane * len(codes) on; `weights` what belongs to them, or None: then the winners' codes are given.
     """
     count = len(codes)
     found = []
@@ -111,10 +116,10 @@ def top_experts(codes, weights, k, lanes, lane):
         element = Int32(count - 1)
         for e in range(count - 2, -1, -1):
             element = select(codes[e] == top, Int32(e), element)
-        weight = chosen(weights, element)
+        weight = top if weights is None else shfl(chosen(weights, element), winner)
         mine = select(cute.arch.lane_idx() == winner, element, Int32(-1))
         codes = [select(mine == e, Uint32(NOTHING), code) for e, code in enumerate(codes)]
-        found.append((shfl(lane * count + element, winner), shfl(weight, winner)))
+        found.append((shfl(lane * count + element, winner), weight))
     return found
 
 
