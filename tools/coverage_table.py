@@ -197,7 +197,12 @@ def run_porter(sources: Path, name: str, defines: tuple[str, ...], jobs: int) ->
 
 
 def flags(defines: dict[str, Any]) -> str:
-    return "; ".join(f"{repository}: {' '.join(f'`-D {d}`' for d in given)}" for repository, given in defines.items())
+    told = [
+        f"{repository}: {' '.join(f'`-D {d}`' for d in defines[repository])}"
+        for repository in FILES
+        if repository in defines
+    ]
+    return "; ".join(told)
 
 
 def compiled(kernel: dict[str, Any]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from porter import ir
@@ -11,6 +11,7 @@ from porter.emit.generic import ConstVariants
 from porter.patterns.names import assigned_names
 
 MAX_TRIPS = 4096
+LIGHT = 80  # nodes of a body of which nvcc makes several copies
 
 
 @dataclass(frozen=True)
@@ -84,20 +85,8 @@ def as_range(s: ir.For, memory: Collection[str] = ()) -> Range | None:
     step = step_of(s, name)
     if step is None or step[0] not in ("+", "-"):
         return None
-    changed = assigned_names(s.body)
-    if name in changed or name in memory:
+    if not _stays(s, name, (cond.b, step[1]), memory):
         return None
-    for part in (cond.b, step[1]):
-        for n in ir.walk(part):
-            if isinstance(n, ir.Var) and (n.name in changed or n.name == name or n.name in memory):
-                return None
-            if (
-                isinstance(n, ir.Deref | ir.Index | ir.Field | ir.Intrinsic | ir.Call)
-                or type(n).__name__ == "HelperCall"
-            ):
-                if isinstance(n, ir.Intrinsic) and n.name in ("min", "max"):
-                    continue
-                return None
     by = _positive(step[1])
     if by is None:
         return None
@@ -111,6 +100,59 @@ def as_range(s: ir.For, memory: Collection[str] = ()) -> Range | None:
         return None
     unsigned = cond.a.type == ir.U32
     return Range(name, t, start, cond.b, by, down, cond.op in ("<=", ">="), unsigned)
+
+
+def _stays(s: ir.For, name: str, parts: Iterable[ir.Expr], memory: Collection[str]) -> bool:
+    """Whether nothing in the loop changes its variable or what these parts of its head are computed from."""
+    changed = assigned_names(s.body)
+    if name in changed or name in memory:
+        return False
+    for n in ir.walk(tuple(parts)):
+        if isinstance(n, ir.Var) and (n.name in changed or n.name == name or n.name in memory):
+            return False
+        if isinstance(n, ir.Deref | ir.Index | ir.Field | ir.Intrinsic | ir.Call) or type(n).__name__ == "HelperCall":
+            if isinstance(n, ir.Intrinsic) and n.name in ("min", "max"):
+                continue
+            return False
+    return True
+
+
+@dataclass(frozen=True)
+class LongStride:
+    """`for (long i = start; i < stop; i += step)`, i64, with a constant step above 1."""
+
+    var: str
+    start: ir.Expr
+    stop: ir.Expr
+    step: int
+
+
+def as_long_stride(s: ir.For, memory: Collection[str] = ()) -> LongStride | None:
+    """The loop as one whose turns can be counted before it runs, since a signed variable does not wrap.
+
+    nvcc counts these too, and neither those of unsigned variables nor an int that is compared as a long.
+    """
+    head = counted(s)
+    if head is None or head[1] != ir.I64 or head[3].op != "<" or not isinstance(head[3].a, ir.Var):
+        return None
+    name, _, start, cond = head
+    step = step_of(s, name)
+    if step is None or step[0] != "+" or any(isinstance(n, ConstVariants) for n in ir.walk(step[1])):
+        return None
+    by = evaluate(step[1], 0, {})
+    if by is None or not 1 < by <= 1 << 30 or not _stays(s, name, (cond.b,), memory):
+        return None
+    return LongStride(name, start, cond.b, by)
+
+
+def is_light(body: tuple[ir.Stmt, ...]) -> bool:
+    """Whether a loop's body is small, without loops, calls and operations of several threads."""
+    for count, n in enumerate(ir.walk(body)):
+        if count > LIGHT or isinstance(n, ir.For | ir.While | ir.DoWhile | ir.Asm | ir.Call):
+            return False
+        if type(n).__name__ == "HelperCall" or (isinstance(n, ir.Intrinsic) and "sync" in n.name):
+            return False
+    return True
 
 
 def _positive(step: ir.Expr) -> ir.Expr | None:

@@ -12,13 +12,14 @@ from porter.emit.evaluate import evaluate
 from porter.emit.expressions.expr import ExprWriter
 from porter.emit.expressions.ranges import INT_MAX, interval, upper
 from porter.emit.generic import ConstVariants, InstanceIf, Variants
-from porter.emit.loops import Range, as_range, counted, step_of, trips
+from porter.emit.loops import LongStride, Range, as_long_stride, as_range, counted, is_light, step_of, trips
 from porter.emit.spaces import mixed
 from porter.emit.text import ATOM, COMPARE, TERNARY, Scope, Text, is_readonly
 from porter.model import Hole
 from porter.source import NO_SPAN, Span
 
 UNROLL_TRIPS = 16  # loops with at most so many known trips are unrolled at trace time without a pragma
+COUNTED_UNROLL = 4  # what nvcc unrolls small loops by when it can count their turns
 MAX_UNROLL = 256  # beyond this a trace-time unroll takes seconds; the compiler unrolls instead
 
 
@@ -468,6 +469,10 @@ class BodyWriter:
         r = as_range(s, self.scope.memory)
         if r is not None and self._range(s, r):
             return
+        long = as_long_stride(s, self.scope.memory)
+        if long is not None:
+            self._long_stride(s, long)
+            return
         self._as_while(s)
 
     def _instances(self) -> tuple[int, ...]:
@@ -604,6 +609,23 @@ class BodyWriter:
             return True
         self.block(f"for {py} in {self._range_text(fn, r, start, stop, step, extra)}:", s.body, s.span, by)
         return True
+
+    def _long_stride(self, s: ir.For, r: LongStride) -> None:
+        """A loop over the number of its turns, which the compiler counts as it counts the original's."""
+        with self.nested():
+            py = self.own_name(r.var, ir.I64)
+            first, turn = self.fresh(f"{py}_first"), self.fresh(f"{py}_turn")
+            start, stop = (self.typed(self.e.value(x), ir.I64).text for x in (r.start, r.stop))
+            self.put(f"{first} = {start}", s.span, "long_stride")
+            turns = f"lib.trips({first}, {stop}, {r.step})"
+            unroll = COUNTED_UNROLL if s.unroll is None and is_light(s.body) else s.unroll
+            loop = f"cutlass.range({turns}, unroll={unroll})" if unroll else f"range({turns})"
+            self.put(f"for {turn} in {loop}:", s.span, "long_stride")
+            self.depth += 1
+            self.see(r.var)
+            self.put(f"{py} = {first} + {turn} * {r.step}", s.span, "long_stride")
+            self.body(s.body)
+            self.depth -= 1
 
     def _int32(self, e: ir.Expr) -> Text | None:
         if self.e.kinds(e.type) <= {"i32"}:

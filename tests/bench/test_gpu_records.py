@@ -10,6 +10,7 @@ import pytest
 
 from bench.gpu_verdicts import ROOT, recorded, without_folders
 from porter.model import Diagnostic, Severity, Status, Verdict
+from porter.model.facts import Facts
 from porter.source import Span
 
 RESULTS = ROOT / "bench" / "results"
@@ -28,7 +29,7 @@ BUNDLE = Path("/srv/made/bundle")
 )
 def test_paths_are_relative_to_the_bundle_or_the_repository(text, kept):
     note = Diagnostic("PRT809", text, Span(text, 3, 1), Severity.NOTE, text)
-    (row,) = recorded([Verdict("numerics", Status.PASS, text, (note,), {"at": [text]})], BUNDLE)
+    (row,) = recorded([Verdict("numerics", Status.PASS, text, (note,), Facts(rest={"at": [text]}))], BUNDLE)
     assert (row["detail"], row["data"], row["check"]) == (kept, {"at": [kept]}, "numerics")
     (told,) = row["diagnostics"]
     assert (told["span"]["file"], told["message"], told["help"]) == (kept, kept, kept)

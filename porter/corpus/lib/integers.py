@@ -1,5 +1,6 @@
 """Integer arithmetic with C semantics, and bit intrinsics. Python's `//` and `%` floor; C truncates."""
 
+import cutlass
 import cutlass.cute as cute
 from cutlass import Int32, Int64, Uint32, Uint64
 from cutlass._mlir.dialects import arith
@@ -144,6 +145,17 @@ def select(condition, a, b):
 def smid():
     """The multiprocessor this thread runs on, Uint32 (`%smid`)."""
     return Uint32(cute.arch.smid())
+
+
+@cute.jit
+def trips(start, stop, step: cutlass.Constexpr):
+    """How often `for (i = start; i < stop; i += step)` turns, for Int64 and a Python int from 1 on (`add.s64`,
+    `shr.u64` for powers of two).
+
+    A loop over this number is one that the compiler can count, so it unrolls it and advances pointers. Of `i < stop`
+    with an `i` that grows by more than one it has to think that `i` may wrap, which C++ says a signed one does not.
+    """
+    return Int64(Uint64(stop - start - 1) // step) + 1 if start < stop else Int64(0)
 
 
 def halving(start):

@@ -138,6 +138,24 @@ __global__ void fill(float* x) {
         ),
     ),
     Pattern(
+        "long_stride",
+        "a loop over signed 64-bit numbers with a constant step becomes a range over the number of its turns",
+        "emit/loops.py",
+        """\
+__global__ void fill(float* x, long n) {
+  for (long i = threadIdx.x; i < n; i += 256) x[i] = 0.0f;
+}
+""",
+        ("lib.trips(i_first, n, 256)", "i = i_first + i_turn * 256"),
+        assumes=(
+            Assumption(
+                "that the loop's variable plus its step is a number of its type",
+                "source",
+                "C++ forbids a signed number to overflow",
+            ),
+        ),
+    ),
+    Pattern(
         "constant_loop",
         "an unrolled loop with constant bounds becomes a loop over Python numbers",
         "emit/loops.py",

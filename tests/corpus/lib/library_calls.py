@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import cutlass
 import cutlass.cute as cute
-from cutlass import BFloat16, Float16, Float32, Float64, Int32, Uint32, Uint64
+from cutlass import BFloat16, Float16, Float32, Float64, Int32, Int64, Uint32, Uint64
 
 from porter.corpus import lib
 from porter.corpus.lib.rows import load_vector, store_vector
@@ -147,6 +147,7 @@ CALLS = {
     "four_groups": lambda v: lib.four_groups(v.u, v.i, 8),
     "c_div": lambda v: lib.c_div(v.i, v.j),
     "c_mod": lambda v: lib.c_mod(v.i, v.j),
+    "trips": lambda v: Int32(lib.trips(Int64(v.i), Int64(v.j), 8)),
     "mul_hi": lambda v: [lib.mul_hi(v.i, v.j), lib.mul_hi(v.u, v.w)],
     "mul_hi64": lambda v: Uint32(lib.mul_hi64(Uint64(v.u) << 20, Uint64(v.w) << 20)),
     "popc": lambda v: lib.popc(v.u),

@@ -122,3 +122,25 @@ __global__ void nested_lambdas(int* i, unsigned* u, float* f, int n) {
   };
   twice(t * 6);
 }
+// Steps above one of loops over 64-bit numbers, and loops that look like them.
+__global__ void long_strides(int* i, unsigned* u, float* f, int n) {
+  const int t = threadIdx.x;
+  const long most = n + (i[t] & 1);
+  const unsigned long long top = 64 + (u[t] & 7);
+  float sum = 0.0f;
+  for (long k = t; k < most; k += 16) sum += f[k];
+  for (int k = t; k < top; k += 7) sum = sum * 0.5f + f[k];
+  for (unsigned long long k = t; k < top; k += 3) { if (k & 1) continue; sum += f[k + 1]; }
+  for (long k = -9; k < most; k += 5) sum += k;
+  for (long k = -9; k < top; k += 5) sum += 1000.0f;  // -9 is a large unsigned number: no turn
+  for (int k = 90; k < most; k += 8) sum += 2000.0f;
+  for (long long k = t; k < most - 40; k += 4) { if (k > 20) break; sum -= f[k]; }
+  long end = most;
+  for (long k = t; k < end; k += 16) { sum += f[k]; end -= 3; }
+  for (long k = t; k < most; k += 4) { sum += f[k]; if (k & 4) k += 6; }
+#pragma unroll 2
+  for (long k = 1; k < most; k += 9) { sum += __shfl_xor_sync(0xffffffff, f[k], 1); i[t + 128] = (int)k; }
+  for (long k = t; k < most; k += (i[t] & 7) + 2) sum += f[k];
+  f[t + 512] = sum;
+  i[t + 256] = (int)((most - t + 15) / 16);
+}
