@@ -14,6 +14,7 @@ import torch
 from porter.cli import main
 from porter.corpus import build, configurations, model_calls, tune
 from porter.corpus.models import ModelError, calls, read_model
+from porter.corpus.ops.workloads import WORKLOADS
 from porter.corpus.runtime.device import Device
 from porter.corpus.runtime.ops import OPS
 
@@ -109,10 +110,9 @@ def test_experts():
     assert args(deepseek, "silu_and_mul_per_block_quant", "the experts")["scales"] == "f32[T*4,4:1,up(T*4,4)]"
     assert args(deepseek, "rms_norm", "compressed keys")["input"] == "bf16[T,256:832,1]"
     assert args(deepseek, "rotary_embedding")["query"] == "bf16[T,16,64:3072,192,1]"
-    called = {*ops(deepseek), *deepseek.left_out}
-    assert {"grouped_topk", "moe_align_block_size", "moe_sum"} <= called
+    assert {"grouped_topk", "moe_align_block_size", "moe_sum"} <= set(ops(deepseek)) and not deepseek.left_out
     assert "per_token_group_fp8_quant_packed" in ops(of("deepseek_v3_fp8", arch="sm_100a"))
-    assert "topk_softmax" in {*ops(of("gpt_oss")), *of("gpt_oss").left_out}
+    assert "topk_softmax" in ops(of("gpt_oss"))
     assert args(of("gpt_oss"), "swigluoai_and_mul")["input"] == "bf16[T*4,1920]"
 
 
@@ -184,7 +184,11 @@ def test_what_is_tuned_for_a_model(capsys):
     for call in found.calls:
         for tokens in call["tokens"]:
             case = tune.ModelCase(call["op"], json.dumps(call), tokens)
-            _, question = tune.plan_choice(case, DEVICES["sm_90a"], {})
+            try:
+                _, question = tune.plan_choice(case, DEVICES["sm_90a"], {})
+            except tune.NothingToTune:
+                assert not WORKLOADS[call["op"]].tuned
+                continue
             assert (question.op, question.key, question.tokens) in asked
     case = next(c for c in cases if c.op == "rotary_embedding")
     assert len(tune.kernels_of(case, DEVICES["sm_90a"])) > 1
