@@ -133,9 +133,13 @@ interleave at different distances are refused, even if no element of theirs is t
 A kernel is compiled for its static choices (types, row length, alignment, threads) when it is first needed, in about
 half a second, and kept in porter's cache. `porter build` fills the cache ahead of time, for an image of a service, say:
 there the folder that `PORTER_CACHE` names may be read-only. `porter.corpus.warm_up(list)` takes the same list,
-compiles what is missing and loads it into the process. Choices that were measured on a device are in
-`porter/corpus/tuning`, made by `porter tune`; elsewhere rules from row length, rows and number of SMs decide. After a
-change of these variables or tables in a running process, call `porter.corpus.runtime.ops.clear_plans()`.
+compiles what is missing and loads it into the process. `porter build --model config.json` compiles exactly what an
+engine calls for a model, and `porter tune --model config.json` tunes that: Llama (Mistral, Qwen2), Qwen3, Qwen3-MoE,
+Mixtral, DeepSeek-V3 and GPT-OSS, with their quantisation; `--dry-run` lists the calls, with `--json` as the list that
+`porter build` takes, and `porter.corpus.model_calls("config.json")` gives it to `warm_up`. Choices that were
+measured on a device are in `porter/corpus/tuning`, made by `porter tune`; elsewhere rules from row length, rows and
+number of SMs decide. After a change of these variables or tables in a running process, call
+`porter.corpus.runtime.ops.clear_plans()`.
 
 Call an operation once for every size before it is captured in a CUDA graph: the first call compiles or loads.
 

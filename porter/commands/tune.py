@@ -17,7 +17,8 @@ def add(subparsers: Any) -> None:
         description="Time every choice that kernels of the corpus have (threads of a row, rows in flight, ...) on this"
         " GPU, and write the best of each size to the package's tuning table of the device, with the versions that"
         " it was measured with. `python -m porter.corpus.tune` is the same and needs nothing else of porter.\n"
-        "Exit codes: 0 written, 2 no GPU, or usage.",
+        "--model tunes only what an engine calls for the model of a config.json, at these sizes.\n"
+        "Exit codes: 0 written (or listed, with --dry-run), 2 no GPU, or usage.",
         formatter_class=Help,
         allow_abbrev=False,
     )

@@ -1,10 +1,13 @@
 """Kernels for inference engines in CuTeDSL, the library that ports are built on, and the runtime of both.
 
 `porter.corpus.NAME` is the function of an op (`rms_norm`, ...); the first use imports torch and registers
-`torch.ops.porter.*`. Kernels are compiled on their first launch, or by `porter.corpus.warm_up`.
+`torch.ops.porter.*`. Kernels are compiled on their first launch, or by `porter.corpus.warm_up`, which
+takes what `porter.corpus.model_calls` lists for a model.
 """
 
 from typing import Any
+
+_OWN = {"warm_up": "build", "model_calls": "models.calls"}  # functions that are no ops, and their modules
 
 
 def __getattr__(name: str) -> Any:
@@ -12,8 +15,9 @@ def __getattr__(name: str) -> Any:
 
     # `from porter.corpus import lib` asks here first: modules of the package must not bring torch and the ops along.
     if not name.startswith("_") and importlib.util.find_spec(f"{__name__}.{name}") is None:
-        module = importlib.import_module(f"{__name__}.build" if name == "warm_up" else f"{__name__}.ops")
-        if name == "warm_up" or name in module.__all__:
+        own = _OWN.get(name)
+        module = importlib.import_module(f"{__name__}.{own or 'ops'}")
+        if own or name in module.__all__:
             found = globals()[name] = getattr(module, name)  # once: coming here at every call takes a microsecond
             return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

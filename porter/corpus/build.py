@@ -9,66 +9,31 @@ import argparse
 import json
 import multiprocessing
 import os
-import re
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from porter.corpus.configurations import arguments
+from porter.corpus.models import options
 from porter.corpus.runtime.arch import device_index
 from porter.corpus.runtime.device import Device, device_of_index
 from porter.corpus.runtime.ops import OPS, Unsupported
 from porter.corpus.runtime.specialisation import Specialisation, compiled, loaded
 
-_TENSOR = re.compile(r"(\w+)\[([\d,\s]*)(?::([\d,\s]*))?\]")
-
-
-def tensor(text: str) -> Any:
-    """A tensor without memory from its description: dtype, shape, and strides where it is not contiguous.
-
-    "bf16[8,4096]", "bf16[8,4096:12288,1]", "f32[1]". Raises ValueError for other texts.
-    """
-    import torch
-
-    from porter.corpus.runtime.dtypes import torch_type
-
-    found = _TENSOR.fullmatch(text.strip())
-    if found is None:
-        raise ValueError(f"{text!r} describes no tensor; write dtype[shape] or dtype[shape:strides]")
-    shape, strides = (
-        [int(n) for n in part.split(",") if n.strip()] if part is not None else None for part in found.groups()[1:]
-    )
-    dtype = torch_type(found[1])
-    if strides is None:
-        return torch.empty(shape, dtype=dtype, device="meta")
-    return torch.empty_strided(shape, strides, dtype=dtype, device="meta")
-
 
 def plans(configuration: Mapping[str, Any], device: Device) -> Iterable[Specialisation]:
     """The kernels of one configuration: {"op": name, "args": {...}}, tensors as text, and "T" in a text replaced by
     each number of "tokens". Raises ValueError for a configuration that the op refuses."""
-    import porter.corpus.ops  # noqa: F401 (declares them)
-
-    name = configuration.get("op")
-    if name not in OPS:
-        raise ValueError(f"there is no op {name!r}; known: {', '.join(sorted(OPS))}")
     for tokens in configuration.get("tokens", [0]):
-        given = {}
-        for key, value in configuration.get("args", {}).items():
-            given[key] = tensor(re.sub(r"\bT\b", str(tokens), value)) if _is_tensor(value) else value
+        given = arguments(configuration, tokens)
         try:
-            plan = OPS[name].plan(device, *OPS[name].bind((), given))
+            plan = OPS[configuration["op"]].plan(device, *given)
         except Unsupported:
             continue  # the fallback runs: nothing to build
-        except TypeError as error:
-            raise ValueError(f"{name}: {error}") from error
         if plan is not None:
             yield plan[0]
-
-
-def _is_tensor(value: Any) -> bool:
-    return isinstance(value, str) and "[" in value
 
 
 def workload_plans(names: Sequence[str], tokens: Sequence[int], device: Device) -> Iterable[Specialisation]:
@@ -139,26 +104,41 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sms", type=int, default=132, help="SMs of the device (default: %(default)s)")
     parser.add_argument("--device", default="", help="name of the device, for its tuning table")
     parser.add_argument("--jobs", type=int, help="processes that compile (default: one a core)")
+    options.add_arguments(parser, "compile")
 
 
 def run(args: argparse.Namespace) -> int:
     """Build what the arguments say; 0: everything compiled, 1: something did not, 2: wrong configurations."""
     device, start = Device(args.arch, args.sms, args.device), time.monotonic()
     try:
-        if args.configurations is None:
+        options.check(args, None if args.configurations is None else "a list")
+        if args.model is not None:
+            found = options.calls(args, args.arch)
+            listed = [(call, list(dict.fromkeys(plans(call, device)))) for call in found.calls]
+            if args.dry_run:
+                options.show(args, found, {"kernels": [len(made) for _, made in listed]})
+                return 0
+            kernels = [kernel for _, made in listed for kernel in made]
+        elif args.configurations is None:
             import porter.corpus.ops  # noqa: F401 (declares them)
 
             kernels = list(workload_plans(args.op, (1, 16, 128, 1024, 8192), device))
         else:
-            listed = json.loads(args.configurations.read_text())
-            kernels = [kernel for each in listed for kernel in plans(each, device)]
+            given = json.loads(args.configurations.read_text())
+            given = given.get("calls", given) if isinstance(given, dict) else given
+            kernels = [kernel for each in given for kernel in plans(each, device)]
     except (OSError, ValueError, AttributeError, TypeError, KeyError) as error:
         print(f"porter build: {error}", file=sys.stderr)
         return 2
     count, failures = build(kernels, args.arch, args.jobs or os.cpu_count() or 1)
     for failure in failures:
         print(failure, file=sys.stderr)
-    print(f"{count - len(failures)} of {count} kernels for {args.arch} in {time.monotonic() - start:.1f} s")
+    seconds = time.monotonic() - start
+    if args.json:
+        found_all = {"kernels": count, "failed": failures, "arch": args.arch, "seconds": round(seconds, 3)}
+        print(json.dumps(found_all if args.model is None else {**options.as_json(found), **found_all}, indent=1))
+    else:
+        print(f"{count - len(failures)} of {count} kernels for {args.arch} in {seconds:.1f} s")
     return 1 if failures else 0
 
 

@@ -7,18 +7,22 @@ from __future__ import annotations
 
 import argparse
 import importlib.metadata
+import json
 import multiprocessing
 import os
 import statistics
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from porter.corpus.configurations import arguments
+from porter.corpus.models import options
+from porter.corpus.models.calls import ModelCalls
 from porter.corpus.runtime import tuning
 from porter.corpus.runtime.device import Device
-from porter.corpus.runtime.ops import OPS, Op
+from porter.corpus.runtime.ops import OPS, Op, Unsupported
 from porter.corpus.runtime.specialisation import Specialisation, compiled
 
 TOKENS = (1, 4, 16, 64, 128, 256, 512, 1024, 2048, 4096, 8192)
@@ -46,16 +50,55 @@ class Case:
         return f"{self.op} {self.dtype} {' '.join(f'{k}={v}' for k, v in self.dims)} tokens={self.tokens}"
 
 
-def plan_choice(case: Case, device: Device, choice: tuning.Choice) -> tuple[Specialisation, tuning.Question]:
+@dataclass(frozen=True)
+class ModelCase:
+    """One call that an engine makes for a model: `call` is its configuration (see porter.corpus.configurations)."""
+
+    op: str
+    call: str  # as JSON
+    tokens: int
+
+    def arguments(self, device: str) -> tuple[Any, ...]:
+        return arguments(json.loads(self.call), self.tokens, device)
+
+    def __str__(self) -> str:
+        return f"{self.op} for {', '.join(json.loads(self.call)['for'])}, tokens={self.tokens}"
+
+
+AnyCase = Case | ModelCase
+
+
+def model_cases(found: ModelCalls, device: Device) -> dict[ModelCase, tuning.Question]:
+    """What there is to tune for a model, with what the plan asks: each entry of the table once."""
+    cases: dict[tuple[str, str, int], tuple[ModelCase, tuning.Question]] = {}
+    for call in found.calls:
+        for tokens in call["tokens"]:
+            case = ModelCase(call["op"], json.dumps(call), tokens)
+            try:
+                _, question = plan_choice(case, device, {})
+            except Unsupported:
+                continue  # the fallback runs
+            except NothingToTune:
+                continue
+            # the last counts: first layers, which have no residual, come first
+            cases[question.op, question.key, question.tokens] = case, question
+    return dict(cases.values())
+
+
+class NothingToTune(ValueError):
+    """Raised for a case whose plan has no choices."""
+
+
+def plan_choice(case: AnyCase, device: Device, choice: tuning.Choice) -> tuple[Specialisation, tuning.Question]:
     """The kernel that a choice leads to, and what the plan asked. Raises ValueError for a choice that does not fit."""
     with tuning.forced(choice) as questions:
         plan = OPS[case.op].plan(device, *case.arguments("meta"))
     if plan is None or not questions:
-        raise ValueError(f"{case} has nothing to tune")
+        raise NothingToTune(f"{case} has nothing to tune")
     return plan[0], questions[0]
 
 
-def kernels_of(case: Case, device: Device) -> dict[Specialisation, tuning.Choice]:
+def kernels_of(case: AnyCase, device: Device) -> dict[Specialisation, tuning.Choice]:
     """Every different kernel of a case with its choice, the plan's own rule first."""
     kernel, question = plan_choice(case, device, {})
     found: dict[Specialisation, tuning.Choice] = {kernel: question.default}
@@ -67,7 +110,7 @@ def kernels_of(case: Case, device: Device) -> dict[Specialisation, tuning.Choice
     return found
 
 
-def tune(cases: Sequence[Case], device: Device, jobs: int, rounds: int) -> list[tuning.Entry]:
+def tune(cases: Sequence[AnyCase], device: Device, jobs: int, rounds: int) -> list[tuning.Entry]:
     """Compile all candidates in `jobs` processes, then time them one case after the other."""
     candidates = {case: kernels_of(case, device) for case in cases}
     todo = list(dict.fromkeys((k, device.arch) for kernels in candidates.values() for k in kernels))
@@ -95,7 +138,7 @@ def _compile(key: tuple[Specialisation, str]) -> bool:
         return False
 
 
-def _best(case: Case, device: Device, kernels: dict[Specialisation, tuning.Choice], rounds: int) -> tuning.Entry:
+def _best(case: AnyCase, device: Device, kernels: dict[Specialisation, tuning.Choice], rounds: int) -> tuning.Entry:
     op, choices = OPS[case.op], list(kernels.values())
     times = time_choices(op, case, device, choices, rounds)
     order = sorted(range(1, len(times)), key=times.__getitem__)
@@ -111,7 +154,7 @@ def _best(case: Case, device: Device, kernels: dict[Specialisation, tuning.Choic
     )
 
 
-def time_choices(op: Op, case: Case, device: Device, choices: Sequence[tuning.Choice], rounds: int) -> list[float]:
+def time_choices(op: Op, case: AnyCase, device: Device, choices: Sequence[tuning.Choice], rounds: int) -> list[float]:
     """Microseconds a launch for each choice: a CUDA graph of launches that rotate through enough arguments to make
     twice the L2 cache, replays interleaved, the median."""
     import torch
@@ -173,7 +216,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command."""
     parser.add_argument("ops", nargs="*", metavar="OP", help="ops to tune (default: all)")
-    parser.add_argument("--tokens", metavar="N,N,...", type=_numbers, default=TOKENS, help="default: 1 to 8192")
+    parser.add_argument("--tokens", metavar="N,N,...", type=options.numbers, default=TOKENS, help="default: 1 to 8192")
     parser.add_argument(
         "--dims", metavar="NAME=N", action="append", default=[], help="only sizes with this (repeatable)"
     )
@@ -181,10 +224,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rounds", type=int, default=9, help="timed replays of each candidate (default: %(default)s)")
     parser.add_argument("--jobs", type=int, help="processes that compile (default: one a core)")
     parser.add_argument("--output", type=Path, help="file to write (default: the package's table of this device)")
+    parser.add_argument("--arch", default="sm_90a", help="of a dry run without a GPU (default: %(default)s)")
+    options.add_arguments(parser, "tune")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Tune what the arguments say; 0, or 2 where there is no GPU or no such op."""
+    """Tune what the arguments say; 0, or 2 where there is no GPU, no such op, or no such model."""
     import torch
 
     from porter.corpus.ops.workloads import WORKLOADS
@@ -192,29 +237,41 @@ def run(args: argparse.Namespace) -> int:
 
     known = [name for name, workload in WORKLOADS.items() if workload.tuned]
     unknown = [name for name in args.ops if name not in known]
-    if unknown:
-        print(f"porter tune: no workload for {', '.join(unknown)}; known: {', '.join(known)}", file=sys.stderr)
+    try:
+        if unknown:
+            raise ValueError(f"no workload for {', '.join(unknown)}; known: {', '.join(known)}")
+        options.check(args, "ops" if args.ops else "--dims" if args.dims else None)
+        if not torch.cuda.is_available() and not args.dry_run:
+            raise ValueError("this needs an NVIDIA GPU and a torch that sees it")
+        on_gpu = torch.cuda.is_available()
+        device = device_of(torch.empty(0, device="cuda")) if on_gpu else Device(args.arch, 132)
+        found = None if args.model is None else options.calls(args, device.arch)
+        asked = {} if found is None else model_cases(found, device)
+    except ValueError as error:
+        print(f"porter tune: {error}", file=sys.stderr)
         return 2
-    if not torch.cuda.is_available():
-        print("porter tune needs an NVIDIA GPU and a torch that sees it", file=sys.stderr)
-        return 2
-    device = device_of(torch.empty(0, device="cuda"))
-    cases = [
-        Case(name, tuple(dims.items()), tokens, args.dtype)
-        for name in args.ops or known
-        for dims in WORKLOADS[name].dims
-        if not args.dims or any(f"{k}={v}" in args.dims for k, v in dims.items())
-        for tokens in args.tokens
-    ]
+    if found is not None and args.dry_run:
+        counts = [sum(json.loads(case.call) == call for case in asked) for call in found.calls]
+        options.show(args, found, {"entries": counts})
+        return 0
+    cases: list[AnyCase] = list(asked)
+    if found is None:
+        cases = [
+            Case(name, tuple(dims.items()), tokens, args.dtype)
+            for name in args.ops or known
+            for dims in WORKLOADS[name].dims
+            if not args.dims or any(f"{k}={v}" in args.dims for k, v in dims.items())
+            for tokens in args.tokens
+        ]
     entries = tune(cases, device, args.jobs or os.cpu_count() or 1, args.rounds)
     output = args.output or tuning.FOLDER / f"{tuning.slug(device.name)}.json"
     tuning.write(output, device, versions(), entries)
-    print(output)
+    if args.json:
+        listed = {} if found is None else options.as_json(found)
+        print(json.dumps({**listed, "entries": [asdict(e) for e in entries], "output": str(output)}, indent=1))
+    else:
+        print(output)
     return 0
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    return tuple(int(n) for n in text.split(","))
 
 
 if __name__ == "__main__":

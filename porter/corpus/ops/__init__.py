@@ -16,6 +16,9 @@ from porter.corpus.ops.activation.functions import (
     silu_and_mul_with_clamp,
     swigluoai_and_mul,
 )
+from porter.corpus.ops.activation.masked import (
+    persistent_masked_m_silu_mul_quant,
+)
 from porter.corpus.ops.activation.quantised import (
     silu_and_mul_per_block_quant,
     silu_and_mul_quant,
@@ -154,6 +157,7 @@ __all__ = [
     "per_token_group_fp8_quant",
     "per_token_group_fp8_quant_packed",
     "per_token_group_quant_int8",
+    "persistent_masked_m_silu_mul_quant",
     "qk_norm",
     "qk_norm_rope",
     "relu_squared",

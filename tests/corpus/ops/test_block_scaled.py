@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 pytest.importorskip("torch")
@@ -11,8 +13,11 @@ import torch
 
 from porter import corpus
 from porter.corpus.ops.quant import block_scaled_reference as reference
+from porter.corpus.ops.workloads import WORKLOADS
 from porter.corpus.runtime import tuning
+from porter.corpus.runtime.device import Device
 from porter.corpus.runtime.ops import OPS
+from porter.corpus.runtime.specialisation import compiled
 from tests.corpus.emulated import run
 from tests.corpus.inputs import E4M3
 
@@ -472,3 +477,30 @@ def test_wrong_norms_are_refused():
         with pytest.raises(ValueError, match=text):
             run(corpus.rms_norm_mxfp8_quant, *arguments, *[None] * (6 - len(arguments)), *rest)
     assert run(corpus.rms_norm_mxfp8_quant, codes[:0], scale[:0], x[:0], w, 1e-6, None, *rest) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "dims", "most"),
+    [("scaled_fp4_quant", {"hidden": 4096}, 2.1), ("rms_norm_nvfp4_quant", {"hidden": 4096}, 2.2),
+     ("silu_and_mul_nvfp4_quant", {"width": 2048}, 3.2)],
+)  # fmt: skip
+def test_e2m1_by_software_compares_little(name, dims, most):
+    """Comparisons go at half the rate of sums and single conversions at an eighth: one of a number's magnitude, one of
+    its code (and one of the exponential), and numbers rounded two at a time."""
+    args = WORKLOADS[name].make(8192, torch.bfloat16, "meta", **dims)
+    kernel = OPS[name].plan(Device("sm_90a", 132), *args)[0]
+    ptx = compiled(kernel, "sm_90a", "ptx").ptx
+    values = ptx.count("ex2.approx") if "silu" in name else ptx.count("add.rn.f32")
+    assert len(re.findall(r"\b(?:min|max)\.f32", ptx)) <= most * values
+    assert ptx.count("fma.rn.sat.f32") >= 3 * values and "cvt.rn.bf16.f32" not in ptx and ".local" not in ptx
+
+
+def test_nan_with_a_sign_is_6():
+    x = torch.full((1, 32), 1.0)
+    x[0, 3], x[0, 5] = float("nan"), -float("nan")
+    x = x.to(torch.bfloat16)
+    assert x.view(torch.int16)[0, 5] < 0
+    for arch in ARCHS:
+        codes, scales = torch.zeros(1, 16, dtype=torch.uint8), torch.zeros(1, 2, dtype=torch.uint8)
+        run(corpus.scaled_fp4_quant, codes, x, scales, torch.ones(1), False, arch=arch)
+        assert codes[0, 1] >> 4 == codes[0, 2] >> 4 == 7

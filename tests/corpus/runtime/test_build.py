@@ -17,7 +17,7 @@ import torch
 import porter.corpus.ops  # noqa: F401 (declares them)
 from porter import corpus
 from porter.cli import main
-from porter.corpus import build
+from porter.corpus import build, configurations
 from porter.corpus.runtime import cache, dsl, specialisation
 from porter.corpus.runtime.device import Device
 from porter.corpus.runtime.ops import OPS
@@ -32,11 +32,12 @@ NORM = {
 
 
 def test_texts_of_tensors():
-    t = build.tensor("bf16[8, 512:1536,1]")
+    t = configurations.tensor("bf16[8, 512:1536,1]")
     assert (t.dtype, tuple(t.shape), t.stride()) == (torch.bfloat16, (8, 512), (1536, 1))
-    assert tuple(build.tensor("f32[]").shape) == () and build.tensor("e4m3[4]").dtype == torch.float8_e4m3fn
+    assert tuple(configurations.tensor("f32[]").shape) == ()
+    assert configurations.tensor("e4m3[4]").dtype == torch.float8_e4m3fn
     with pytest.raises(ValueError, match="describes no tensor"):
-        build.tensor("bf16 8x512")
+        configurations.tensor("bf16 8x512")
 
 
 def test_a_configuration_is_the_kernel_that_a_launch_uses():

@@ -92,14 +92,14 @@ class RmsNormBlockScaled(Specialisation):
         tXrW = rows.load_early(mW, lane, self.prefetch)
         h = add_residual(rows, tXrX, tXrR, gR, lane, inside, True, T)
         tXrW = rows.load_late(mW, lane, tXrW)
-        norm = weighted(h * inverse_rms(rows, h, eps, scratch), tXrW, 0, "single", T).to(Float32)
+        norm = weighted(h * inverse_rms(rows, h, eps, scratch), tXrW, 0, "single", T, Float32)
         given = None
         if cutlass.const_expr(mG is not None):
             (word,) = lib.load_words(mG.iterator, 4, lib.CACHED)  # type: ignore[union-attr]
             given = word.bitcast(Float32)
         gQ, held = mQ[row, None], row < mS.shape[0]
         for i, access in enumerate(rows.split(norm)):
-            codes, code = scales.encode(access, given)
+            codes, code = scales.encode(lib.round_each(access, T), given)
             code = code if cutlass.const_expr(inside is True) else lib.select(inside, code, Uint32(0))
             at = rows.access_start(i, lane)
             if (at % scales.group == 0) & (at < rows.length) & held:

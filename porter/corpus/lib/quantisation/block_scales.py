@@ -72,7 +72,7 @@ class BlockScales:
             code, inverse = self._shared(largest, given) if self.scales == "e4m3" else self._power(largest)
             word = word | (code << (8 * (i // each))) if i else code
             scaled += [v * inverse for v in block]
-        return pack_e2m1(scaled, self.hardware) if self.codes == "e2m1" else pack_e4m3(scaled), word
+        return pack_e2m1(scaled, self.hardware, True) if self.codes == "e2m1" else pack_e4m3(scaled), word
 
     def _shared(self, largest, given):
         """(e4m3 code of a block's scale, what its values are multiplied by)."""

@@ -6,7 +6,7 @@ Eight e2m1 codes are a word, the first in the lowest four bits.
 
 from cutlass import Float32, Uint32
 
-from porter.corpus.lib.floats import add_rn, fma, fmax, fmin, mul_rn
+from porter.corpus.lib.floats import add_rn, fma, fmin, mul_rn
 from porter.corpus.lib.inline import pure
 from porter.corpus.lib.integers import byte_perm, imin, prmt, select
 from porter.corpus.lib.packed import pack_e4m3
@@ -52,14 +52,17 @@ def from_e8m0(code, hardware=False):
     return select(code == Uint32(_E8M0_NAN), Uint32(_MAGNITUDE), b).bitcast(Float32)
 
 
-def pack_e2m1(values, hardware=False):
+def pack_e2m1(values, hardware=False, products=False):
     """Float32 values (a multiple of 8) as e2m1 codes, eight to a word: to the nearest, ties to even, at most 6; NaN
-    is 6. `cvt.rn.satfinite.e2m1x2.f32`, or `fma.rn.f32` and `add.rn.f32` that round to whole codes, and `prmt.b32`."""
+    is 6. `cvt.rn.satfinite.e2m1x2.f32`, or `fma.rn.sat.f32`, `fma.rn.f32` and `add.rn.f32` that round to whole codes,
+    and `prmt.b32`. `products`: the values are results of arithmetic, whose NaN has no sign; that saves an
+    instruction a value."""
     if hardware:
         pairs = [f"cvt.rn.satfinite.e2m1x2.f32 b{i}, ${2 * i + 2}, ${2 * i + 1};" for i in range(4)]
         text = f"{{ .reg .b8 b0, b1, b2, b3; {' '.join(pairs)} mov.b32 $0, {{b0, b1, b2, b3}}; }}"
         return tuple(pure(text, Uint32, *values[i : i + 8]) for i in range(0, len(values), 8))
-    return tuple(_e2m1_word(values[i : i + 8]) for i in range(0, len(values), 8))
+    signed = values if products else [fmin(v, Float32(E2M1_MAX)) for v in values]  # NaN: +6
+    return tuple(_e2m1_word(signed[i : i + 8]) for i in range(0, len(values), 8))
 
 
 _WHOLE = 12582912.0  # 1.5 * 2^23: what is added to it is rounded to a whole number, the last bits of the sum
@@ -67,16 +70,24 @@ _WHOLE_BITS = 0x4B400000
 
 
 def _e2m1_word(values):
-    """Eight e2m1 codes. Over |x| a code is min(2 |x|, |x| + 2, |x| / 2 + 4), rounded to the nearest whole number, ties
-    to even: one `fma` or `add` rounds each piece (and rounding keeps their order), on the pipe that has time left."""
-    word, clamped = Uint32(0), [fmax(fmin(v, Float32(E2M1_MAX)), Float32(-E2M1_MAX)) for v in values]  # NaN: 6
-    for v in reversed(clamped):
-        size = abs(v)
-        low = fmin(fma(size, Float32(2.0), Float32(_WHOLE)), add_rn(size, Float32(_WHOLE + 2.0)))
-        word = word * 16 + fmin(low, fma(size, Float32(0.5), Float32(_WHOLE + 4.0))).bitcast(Uint32)
+    """Eight e2m1 codes. Over |x| a code rises by 4 up to 2, by 2 up to 4, and by 1 up to 6: the sum of |x| / 2,
+    |x| / 2 - 1 and |x| / 2 - 2, each held between 0 and 1 and all exact there, times these. Where one of them is
+    neither 0 nor 1, the sum of those before is even, so that ties are to even. Comparisons go at half the rate of
+    sums, so that there is one only."""
+    word = Uint32(0)
+    for v in reversed(values):
+        size = fmin(abs(v), Float32(E2M1_MAX))  # NaN: 6
+        code = fma(_held(size, 0.0), Float32(4.0), Float32(_WHOLE))
+        code = fma(_held(size, -1.0), Float32(2.0), code)
+        word = word * 16 + add_rn(code, _held(size, -2.0)).bitcast(Uint32)
     known = sum(_WHOLE_BITS << (4 * i) for i in range(8)) & 0xFFFFFFFF
-    even, odd = (_sign_bytes([v.bitcast(Uint32) for v in clamped[i::2]]) for i in (0, 1))
+    even, odd = (_sign_bytes([v.bitcast(Uint32) for v in values[i::2]]) for i in (0, 1))
     return (word - Uint32(known)) | (even & Uint32(0x08080808)) | (odd & Uint32(0x80808080))
+
+
+def _held(size, more):
+    """size / 2 + more, between 0 and 1."""
+    return pure("fma.rn.sat.f32 $0, $1, $2, $3;", Float32, size, Float32(0.5), Float32(more))
 
 
 def _sign_bytes(four):

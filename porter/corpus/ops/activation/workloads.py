@@ -43,11 +43,26 @@ def _pointwise(tokens: int, dtype: Any, device: Any, width: int) -> tuple[Any, .
     return empty(tokens, width, dtype=dtype, device=device), normal(tokens, width, dtype=dtype, device=device)
 
 
+def _masked(tokens: int, dtype: Any, device: Any, width: int, experts: int) -> tuple[Any, ...]:
+    """`tokens` for each expert, with room for half as many more."""
+    places, groups = tokens + -(-tokens // 2), width // 128
+    x = normal(experts, places, 2 * width, dtype=dtype, device=device)
+    counts = empty(experts, dtype="int32", device=device)
+    if str(device) != "meta":
+        counts.fill_(tokens)
+    codes = empty(experts, places, width, dtype="float8_e4m3fn", device=device)
+    return x, counts, codes, empty(experts, groups, places, dtype="float32", device=device).transpose(1, 2), False
+
+
 ACTIVATIONS: dict[str, Workload] = {
     "silu_and_mul": Workload(_silu_and_mul, _gated_traffic, WIDTHS),
     "silu_and_mul_quant": Workload(_silu_and_mul_quant, lambda t, e, width: (2 * e + 1) * t * width, WIDTHS),
     "silu_and_mul_per_block_quant": Workload(
         _silu_and_mul_per_block_quant, lambda t, e, width: (2 * e + 1) * t * width + 4 * t * (width // 128), WIDTHS
+    ),
+    "persistent_masked_m_silu_mul_quant": Workload(
+        _masked, lambda t, e, width, experts: experts * t * ((2 * e + 1) * width + 4 * (width // 128)),
+        ({"width": 2048, "experts": 8},),
     ),
     # ops that launch the kernels of silu_and_mul with other choices
     **{name: _gated() for name in ("mul_and_silu", "gelu_and_mul", "gelu_tanh_and_mul")},
