@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Any
 from porter import ir
 from porter.case.reader import Case
 from porter.config import PortConfig
-from porter.files.atomic import write_atomic, writing_failed
-from porter.files.folders import files_below
+from porter.files.atomic import writing_failed
 from porter.model import (
     Diagnostic,
     Hole,
     Instance,
     KernelInfo,
-    LineMapEntry,
     PortedModule,
     PorterError,
     Severity,
@@ -31,15 +29,7 @@ from porter.model.facts import NumericsFacts
 from porter.patterns.idioms.catalogue import assumptions_of
 from porter.provenance.baseline import BaselineRun, baseline_run, is_good, with_run
 from porter.provenance.hole_markers import open_holes
-from porter.provenance.record import (
-    PortRecord,
-    read_record,
-    record_path,
-    reference_sha256,
-    relative,
-    sha256_text,
-    tool_versions,
-)
+from porter.provenance.record import PortRecord, reference_sha256, relative, sha256_text, tool_versions
 from porter.source import Span, lines_of
 
 if TYPE_CHECKING:
@@ -125,6 +115,7 @@ def identifier(stem: str) -> str:
 
 def hole_messages(module: PortedModule, port: str) -> list[Diagnostic]:
     """A message for each hole, with its line in the port."""
+    lines = [hole_line(module, hole, number) for number, hole in enumerate(module.holes, 1)]
     return [
         Diagnostic(
             hole.code,
@@ -132,9 +123,11 @@ def hole_messages(module: PortedModule, port: str) -> list[Diagnostic]:
             hole.span,
             Severity.WARNING,
             f"write that part by hand, or see `porter explain {hole.code}`",
-            (f"port: {port}:{hole_line(module, hole, number)} (hole {number})",),
+            (f"port: {port}:{line} (hole {number})",),
+            port_line=line,
+            hole=number,
         )
-        for number, hole in enumerate(module.holes, 1)
+        for number, (hole, line) in enumerate(zip(module.holes, lines, strict=True), 1)
     ]
 
 
@@ -219,99 +212,3 @@ def options_of(config: PortConfig, folder: Path) -> dict[str, Any]:
 def drafted_case_path(unit: ParsedUnit, info: KernelInfo, config: PortConfig) -> Path:
     """Where the case of a kernel that has none is written."""
     return config.output / f"{unit.source.path.stem}.{info.name}.case.toml"
-
-
-def write_drafted_case(unit: ParsedUnit, info: KernelInfo, config: PortConfig) -> PorterError:
-    """Draft a case into the output folder and return the PRT910 that says what to do next; never overwrites one."""
-    from porter.frontend.case.draft import draft_case
-
-    path = drafted_case_path(unit, info, config)
-    if path.exists():
-        message = f"`{info.name}` has no case; a draft is in {path}"
-    else:
-        text = draft_case(unit, info)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomic(path, text)
-        except OSError as error:
-            return writing_failed(path, error)
-        message = f"`{info.name}` has no case; a draft was written to {path}"
-    help_ = f"complete it and run `porter port {unit.source.path} --kernel {info.name} --case {path}`"
-    return PorterError(Diagnostic("PRT910", message, info.span, help=help_))
-
-
-# ---------------------------------------------------------------- ports that exist
-
-
-def find_ports(paths: Sequence[Path]) -> list[Path]:
-    """The ports named, by themselves or by their `.port.json`, and those in the folders named (.py files with one).
-
-    Raises PorterError PRT010 for a path that is not there, PRT955 when there is no port.
-    """
-    found: dict[Path, None] = {}
-    for named in paths:
-        path = named.with_name(named.name.removesuffix(".port.json") + ".py") if named.suffix == ".json" else named
-        if path.is_dir():
-            found |= dict.fromkeys(p for p in files_below(path, ".py") if record_path(p).is_file())
-        elif path.is_file():
-            found[path] = None
-        else:
-            raise PorterError(Diagnostic("PRT010", f"there is no file or folder {path}", Span(str(path), 0)))
-    if not found:
-        names = " ".join(map(str, paths))
-        help_ = "a port has its `.port.json` beside it; `porter port` makes both"
-        raise PorterError(Diagnostic("PRT955", f"no port in {names}", Span(str(paths[0]), 0), help=help_))
-    return list(found)
-
-
-def is_port(path: Path) -> bool:
-    """Whether a file is a port or its record (of which the other may be missing), or a folder."""
-    named = path.with_name(path.name.removesuffix(".port.json") + ".py") if path.suffix == ".json" else path
-    return path.is_dir() or path.name.endswith(".port.json") or (named.suffix == ".py" and record_path(named).is_file())
-
-
-def recorded(port: Path) -> PortRecord:
-    """The record of a port. Raises PorterError PRT955 when there is none."""
-    record = read_record(port)
-    if record is None:
-        help_ = "porter verifies what `porter port` made; its record is kept beside it"
-        raise PorterError(
-            Diagnostic("PRT955", f"{port} has no {record_path(port).name}", Span(str(port), 0), help=help_)
-        )
-    return record
-
-
-def recorded_config(record: PortRecord, folder: Path, config: PortConfig) -> PortConfig:
-    """`config` with what the port was made with: how the source is read, its case, its architectures."""
-    options = record.options
-    return replace(
-        config,
-        std=options.get("std", config.std),
-        define=tuple(options.get("define", ())),
-        include=tuple(os.path.normpath(folder / i) for i in options.get("include", ())),
-        math=tuple(options.get("math", ())),
-        pre_include=tuple(os.path.normpath(folder / i) for i in options.get("pre_include", ())),
-        case=config.case or (Path(os.path.normpath(folder / record.case)) if record.case else None),
-        arch=record.arches or config.arch,
-        instantiate=(),
-    )
-
-
-def changed_since(record: PortRecord, unit: ParsedUnit, port: Path) -> list[Diagnostic]:
-    """A warning where the source, or a file that it includes, is no longer the one that was ported."""
-    from porter.frontend.parse.project_headers import project_headers
-
-    help_ = "the port is verified against the source as it is now; `porter port` makes it anew"
-    found = [str(unit.source.path)] if record.source_sha256 != unit.source.sha256 else []
-    if record.headers:
-        now_ = {relative(name, port.parent): (name, sha256) for name, sha256 in project_headers(unit).items()}
-        found += [name for key, (name, sha256) in now_.items() if record.headers.get(key) != sha256]
-    return [
-        Diagnostic("PRT958", f"{n} has changed since {port} was made from it", Span(n, 0), Severity.WARNING, help_)
-        for n in found
-    ]
-
-
-def moved_map(entries: tuple[LineMapEntry, ...], folder: Path) -> tuple[LineMapEntry, ...]:
-    """A record's line map with files as seen from the working folder instead of from `folder`."""
-    return tuple(replace(e, span=replace(e.span, file=os.path.relpath(folder / e.span.file))) for e in entries)

@@ -14,10 +14,11 @@ from porter.config import PortConfig, load_config
 from porter.files.git import git
 from porter.model import Diagnostic, Hole, LineMapEntry, PorterError, Severity, Status, Verdict
 from porter.pipeline.compile_commands import with_build_flags
-from porter.pipeline.outputs import find_ports, recorded
+from porter.pipeline.open_ports import find_ports, recorded
 from porter.plain_files import read_plain_text
 from porter.provenance.hole_markers import open_holes
-from porter.provenance.record import PortRecord, line_hashes, reanchor, sha256_text
+from porter.provenance.line_map import reanchor
+from porter.provenance.record import PortRecord, line_hashes, sha256_text
 from porter.regression.contract import flag_doubts
 from porter.review.port.decisions import Decision, assign, decisions_of, digest
 from porter.review.port.regions import Region, regions_of
@@ -212,20 +213,12 @@ class Loaded:
         found = []
         for verdict in self.verdicts if self.verified else ():
             for d in verdict.diagnostics:
-                ours = any(_port_line(note) in lines for note in d.notes)
+                ours = d.port_line in lines
                 theirs = d.span.file.endswith(self.cuda_path.name) and d.span.line in region.cuda
                 theirs |= any(Path(f).name == Path(d.span.file).name and d.span.line in n for f, n in region.elsewhere)
-                if ours or (theirs and not any(_port_line(note) for note in d.notes)):
+                if ours or (theirs and not d.port_line):
                     found.append((verdict, d))
         return found
-
-
-def _port_line(note: str) -> int:
-    """The line in a note such as `port: ported/k.py:44 (hole 2)`, 0 for another note."""
-    if not note.startswith("port: "):
-        return 0
-    number = note.split(" (")[0].rpartition(":")[2]
-    return int(number) if number.isdigit() else 0
 
 
 def load(port: Path, config: PortConfig | None = None) -> Loaded:
