@@ -75,13 +75,15 @@ def compare_output(
     pre: np.ndarray | None = None,
     words: tuple[np.ndarray, np.ndarray] | None = None,
     slack: np.ndarray | None = None,
+    exact_ties: bool = False,
 ) -> Comparison:
     """Compare one output buffer after a launch, elements and gaps between them.
 
     `before` is the buffer as it was; `reference` the float64 values that the elements should have, in the buffer's
     shape (the numbers of the codes for quantised outputs); `pre` the float64 values before their rounding to integers
     or codes; `words` replaces the elements by canonical ones (set-per-segment); `slack` is how much each element may
-    differ because the order of its sum is open (sum).
+    differ because the order of its sum is open (sum). `exact_ties`: the arithmetic before the rounding is exact, so that a
+    code that lies on a boundary is no excuse (launches/half_way.py).
     """
     result = Comparison()
     _check_gaps(before, original, port, result)
@@ -107,7 +109,7 @@ def compare_output(
         _sum_errors(pair, reference, different, result)
         return result
     if is_integer(dtype) or dtype in CODE_NAMES:
-        _judge_codes(pair, different, pre, tolerance, result)
+        _judge_codes(pair, different, pre, tolerance, result, exact_ties)
     else:
         _judge_floats(pair, different, reference, tolerance, result, slack)
     return result
@@ -272,12 +274,18 @@ def _check_launch_errors(pair: _Pair, reference: np.ndarray, different: np.ndarr
 
 
 def _judge_codes(
-    pair: _Pair, different: np.ndarray, pre: np.ndarray | None, tolerance: Tolerance, result: Comparison
+    pair: _Pair,
+    different: np.ndarray,
+    pre: np.ndarray | None,
+    tolerance: Tolerance,
+    result: Comparison,
+    exact_ties: bool = False,
 ) -> None:
     dtype = pair.buffer.dtype
     bad = different
     if pre is not None:
-        on_boundary = different & _on_boundary(pair, np.broadcast_to(np.asarray(pre, np.float64), different.shape))
+        rounded = np.broadcast_to(np.asarray(pre, np.float64), different.shape)
+        on_boundary = different & _on_boundary(pair, rounded, exact_ties)
         result.excused += int(np.count_nonzero(on_boundary))
         bad = different & ~on_boundary
     if not is_integer(dtype):
@@ -293,8 +301,9 @@ def _judge_codes(
         result.findings.append(_finding("PRT801", pair, flat, int(np.count_nonzero(bad)), why, pre))
 
 
-def _on_boundary(pair: _Pair, pre: np.ndarray) -> np.ndarray:
-    """Where original and port are neighbouring codes and the value before rounding lies on the boundary between."""
+def _on_boundary(pair: _Pair, pre: np.ndarray, exact_ties: bool) -> np.ndarray:
+    """Where original and port are neighbouring codes and the value before rounding lies on the boundary between; with
+    `exact_ties` beside it, but not on it."""
     a, b = pair.a, pair.b
     if is_integer(pair.buffer.dtype):
         neighbours = np.abs(a - b) == 1.0
@@ -303,7 +312,7 @@ def _on_boundary(pair: _Pair, pre: np.ndarray) -> np.ndarray:
     boundary = (a + b) / 2.0
     with np.errstate(invalid="ignore"):
         near = np.abs(pre - boundary) <= BOUNDARY * np.maximum(np.abs(boundary), np.abs(pre))
-    return neighbours & near
+    return neighbours & near & ~(exact_ties & (pre == boundary))
 
 
 def _check_original(
