@@ -176,7 +176,7 @@ def _compared(result: TrialResult) -> list[Finding]:
     return [f for c in result.comparisons.values() for f in c.findings]
 
 
-#: inputs at which float32 overflows, cancels or ties where float64 does not: there the original alone says what is right
+#: inputs at which float32 overflows, cancels or ties where float64 does not: there the original alone is right
 EXTREME = ("rows", "shifted", "half_way")
 WINDOW_WORK = 200_000_000  # of the emulator's budget: a few blocks do their share with a small part of it
 #: a launch that does one of these does not come to its end

@@ -82,8 +82,8 @@ def compare_output(
     `before` is the buffer as it was; `reference` the float64 values that the elements should have, in the buffer's
     shape (the numbers of the codes for quantised outputs); `pre` the float64 values before their rounding to integers
     or codes; `words` replaces the elements by canonical ones (set-per-segment); `slack` is how much each element may
-    differ because the order of its sum is open (sum). `exact_ties`: the arithmetic before the rounding is exact, so that a
-    code that lies on a boundary is no excuse (launches/half_way.py).
+    differ because the order of its sum is open (sum). `exact_ties`: the arithmetic before the rounding is exact,
+    so that to lie on a boundary is no excuse (launches/half_way.py).
     """
     result = Comparison()
     _check_gaps(before, original, port, result)
