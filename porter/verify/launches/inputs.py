@@ -50,6 +50,7 @@ from porter.verify.numerics.formats import decode, encode
 _REAL = ("small", "large", "outlier", "shifted", "wide", "denormal", "zeros", "rows", "half_way")
 HUGE = 1e30  # its square is beyond float32
 SHIFT = 300.0  # where `shifted` puts the mean of a row: far from zero, and exp of minus that underflows
+CONDITION = {"shifted": SHIFT, "rows": 1e3}
 SCENARIOS: dict[str, tuple[str, ...]] = {
     "normal": (*_REAL, "nonfinite"),
     "positive": (*_REAL, "nonfinite"),
@@ -240,12 +241,13 @@ def _rows(r: _Request, x: np.ndarray) -> np.ndarray:
 
 
 def conditioning(case: Case, values: Mapping[str, Value], scenario: str) -> float:
-    """How much more the order of a sum may cost than elsewhere: mean over deviation, where 32-bit rows are shifted."""
-    if scenario != "shifted":
+    """How much more the order of a sum may cost than elsewhere, where inputs of 32 bits are far from zero for their
+    deviation: mean over deviation of shifted rows, the like of rows of one value in a norm with its epsilon."""
+    if scenario not in CONDITION:
         return 1.0
     wide = (b for b in case.buffers if b.is_read and not b.is_fixed and b.dtype_at(values) in ("f32", "f64"))
     shifted = any("shifted" in SCENARIOS.get(dist_of(b, b.dtype_at(values)), ()) for b in wide)
-    return SHIFT if shifted else 1.0
+    return CONDITION[scenario] if shifted else 1.0
 
 
 def _shifts(r: _Request) -> np.ndarray:

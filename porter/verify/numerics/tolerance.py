@@ -57,6 +57,7 @@ class Tolerance:
     reference_ulp: float  # largest distance that the original itself should have from the float64 reference ...
     reference_row: float  # ... or this share of the row's largest value
     why: str
+    condition: float = 1.0  # how much larger the terms of a sum are than what is left of them
 
     @property
     def exact(self) -> bool:
@@ -154,7 +155,7 @@ def derive(
         if spec.ulp is not None or spec.rtol is not None or spec.bit_equal is not None:
             parts.append(f"the case: {spec.reason or 'no reason given'}")
     why = f"{_text(ulp, row, share)} ({'; '.join(parts)})"
-    return Tolerance(ulp, row, share, arbitrated, reference_ulp, reference_row, why)
+    return Tolerance(ulp, row, share, arbitrated, reference_ulp, reference_row, why, condition)
 
 
 def is_loosened(derived: Tolerance, given: Tolerance) -> bool:
