@@ -125,9 +125,8 @@ def apply_table(config: PortConfig, table: dict[str, Any], path: Path, text: str
     try:
         return check(config)
     except PorterError as error:
-        key = next((k for k in changes if f"`{k}`" in str(error)), "")
         d = error.diagnostics[0]
-        raise _bad_key(path, text, key, d.message, d.help) from error
+        raise _bad_key(path, text, d.key, d.message, d.help) from error
 
 
 def check(config: PortConfig) -> PortConfig:
@@ -174,9 +173,9 @@ def _a(kind: type) -> str:
 
 
 def _bad(name: str, value: str, wanted: str) -> PorterError:
-    return PorterError(Diagnostic("PRT952", f"`{name}` is {value!r}", help=f"give {wanted}"))
+    return PorterError(Diagnostic("PRT952", f"`{name}` is {value!r}", help=f"give {wanted}", key=name))
 
 
 def _bad_key(path: Path, text: str, key: str, message: str, help_: str = "") -> PorterError:
     line = key_line(text, ("tool", "porter", key)) if key else 0
-    return PorterError(Diagnostic("PRT951", f"[tool.porter]: {message}", Span(str(path), line), help=help_))
+    return PorterError(Diagnostic("PRT951", f"[tool.porter]: {message}", Span(str(path), line), help=help_, key=key))

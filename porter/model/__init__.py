@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import Path
 from typing import TypeVar
 
 from porter.model.facts import Facts
@@ -20,7 +21,8 @@ class Severity(Enum):
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One message for a person: code PRTnnn, where, what, and the next step."""
+    """One message for a person: code PRTnnn, where, what, and the next step. What a program needs of it is in fields of
+    its own: no text of a message is ever parsed."""
 
     code: str
     message: str
@@ -28,6 +30,9 @@ class Diagnostic:
     severity: Severity = Severity.ERROR
     help: str = ""
     notes: tuple[str, ...] = ()
+    port_line: int = 0  # line of the port that it is about, from 1; 0: it is about none
+    hole: int = 0  # number of the hole that it is about, from 1; 0: it is about none
+    key: str = ""  # key of a table or of a record that it is about
 
 
 class PorterError(Exception):
@@ -36,6 +41,14 @@ class PorterError(Exception):
     def __init__(self, *diagnostics: Diagnostic):
         super().__init__("; ".join(d.message for d in diagnostics))
         self.diagnostics = diagnostics
+
+
+class EditedPort(PorterError):
+    """A port that porter would overwrite is not the text that porter wrote (PRT954). `port` is its path."""
+
+    def __init__(self, port: Path, diagnostic: Diagnostic):
+        super().__init__(diagnostic)
+        self.port = port
 
 
 @dataclass(frozen=True)
@@ -217,6 +230,7 @@ class KernelReport:
     derived: str = ""  # what its case was derived from, while nobody has confirmed that
     unchanged: bool = False  # an earlier run's answer: nothing has changed since
     unverified: str = ""  # why it could not be verified, where that was asked for
+    edited_port: str = ""  # the port that was left as it is, since somebody edited it (PRT954)
 
     @property
     def passed(self) -> bool:

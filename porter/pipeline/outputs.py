@@ -125,6 +125,7 @@ def identifier(stem: str) -> str:
 
 def hole_messages(module: PortedModule, port: str) -> list[Diagnostic]:
     """A message for each hole, with its line in the port."""
+    lines = [hole_line(module, hole, number) for number, hole in enumerate(module.holes, 1)]
     return [
         Diagnostic(
             hole.code,
@@ -132,9 +133,11 @@ def hole_messages(module: PortedModule, port: str) -> list[Diagnostic]:
             hole.span,
             Severity.WARNING,
             f"write that part by hand, or see `porter explain {hole.code}`",
-            (f"port: {port}:{hole_line(module, hole, number)} (hole {number})",),
+            (f"port: {port}:{line} (hole {number})",),
+            port_line=line,
+            hole=number,
         )
-        for number, hole in enumerate(module.holes, 1)
+        for number, (hole, line) in enumerate(zip(module.holes, lines, strict=True), 1)
     ]
 
 

@@ -18,6 +18,7 @@ from porter.config import PortConfig, worker_count
 from porter.corpus.runtime.scratch import Scratch
 from porter.model import (
     Diagnostic,
+    EditedPort,
     Instance,
     KernelInfo,
     KernelReport,
@@ -71,6 +72,7 @@ class Run:
     progress: Progress = silent
     seconds: dict[str, float] = field(default_factory=dict)
     diagnostics: list[Diagnostic] = field(default_factory=list)
+    edited_port: str = ""  # the port that was not overwritten, since somebody edited it
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -96,6 +98,8 @@ class Run:
             yield
         except PorterError as error:
             self.diagnostics += error.diagnostics
+            if isinstance(error, EditedPort):
+                self.edited_port = str(error.port)
         except Exception as error:
             self.diagnostics.append(internal_error(error, traceback.format_exc(), doing, span))
 
@@ -183,6 +187,7 @@ def port_kernel(
         run.seconds,
         case.derived if case is not None else "",
         unverified=unverified,
+        edited_port=run.edited_port,
     )
 
 
@@ -378,7 +383,7 @@ def placed(verdict: Verdict, draft: Path, target: Path, line_map: tuple[LineMapE
         if verdict.check == "entry":  # about the function that launches, of which the source has nothing
             return replace(d, span=replace(d.span, file=str(target)))
         note = f"port: {target}:{d.span.line}" if d.span.line else f"port: {target}"
-        return replace(d, span=cuda_span(line_map, d.span.line), notes=(note, *d.notes))
+        return replace(d, span=cuda_span(line_map, d.span.line), notes=(note, *d.notes), port_line=d.span.line)
 
     detail = verdict.detail.replace(os.path.realpath(draft), str(target)).replace(str(draft), str(target))
     return replace(verdict, detail=detail, diagnostics=tuple(place(d) for d in verdict.diagnostics))

@@ -15,6 +15,7 @@ from typing import Any
 from porter.model import Diagnostic, Severity, Status, Verdict, facts_of
 from porter.model.facts import CountedLaunch, NumericsFacts, PerformanceFacts, RegressionFacts, ResourcesFacts, Worse
 from porter.provenance.json import plain
+from porter.provenance.schema import DamagedRecord
 from porter.source import Span
 
 SCHEMA = 1
@@ -266,29 +267,29 @@ def run_of(baseline: Mapping[str, Any], backend: str) -> BaselineRun | None:
 
 
 def check_baseline(value: Any) -> None:
-    """Raises ValueError naming the key when a record's `baseline` is not one that porter wrote."""
+    """Raises DamagedRecord when a record's `baseline` is not one that porter wrote."""
     if value == {}:
         return
     if not isinstance(value, dict) or not isinstance(value.get("runs"), dict):
-        raise ValueError("`baseline.runs` is not an object")
+        raise DamagedRecord("baseline.runs", "is not an object")
     if value.get("schema") != SCHEMA:
-        raise ValueError(f"`baseline.schema` is {value.get('schema')!r}, this porter knows {SCHEMA}")
+        raise DamagedRecord("baseline.schema", f"is {value.get('schema')!r}, this porter knows {SCHEMA}")
     known = set(BaselineRun.__dataclass_fields__)
     for backend, run in value["runs"].items():
         if not isinstance(run, dict):
-            raise ValueError(f"`baseline.runs.{backend}` is not an object")
+            raise DamagedRecord(f"baseline.runs.{backend}", "is not an object")
         for key in run:
             if key not in known:
-                raise ValueError(f"`baseline.runs.{backend}` has the unknown key `{key}`")
+                raise DamagedRecord(f"baseline.runs.{backend}", f"has the unknown key `{key}`")
         for key in ("date", "port_sha256", "checks"):
             if key not in run:
-                raise ValueError(f"`baseline.runs.{backend}` has no `{key}`")
+                raise DamagedRecord(f"baseline.runs.{backend}", f"has no `{key}`")
         statuses = run["checks"] if isinstance(run["checks"], dict) else {}
         bad = {Status.FAIL.value, Status.ERROR.value} & {*statuses.values()}
         if bad or statuses.get("numerics") != Status.PASS.value:
-            raise ValueError(f"`baseline.runs.{backend}.checks` are not those of a port that is verified")
+            raise DamagedRecord(f"baseline.runs.{backend}.checks", "are not those of a port that is verified")
     if value.get("sha256") != _digest(value["runs"]):
-        raise ValueError("`baseline.sha256` does not fit `baseline.runs`: it was edited or damaged")
+        raise DamagedRecord("baseline.sha256", "does not fit `baseline.runs`: it was edited or damaged")
 
 
 def _run_to_json(run: BaselineRun) -> dict[str, Any]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 import zlib
 from typing import Any
 
 from porter.model import Assumption, Diagnostic, Hole, Instance, LineMapEntry, Severity, Status, Verdict
 from porter.model.facts import facts_from_json
+from porter.provenance.schema import DamagedRecord
 from porter.source import NO_SPAN, Span
 
+_PORT_NOTE = re.compile(r"port: .*:(\d{1,9})(?: \(hole (\d{1,9})\))?")
 MOST_TEXT = 1 << 26  # bytes of a source: no record makes its reader run out of memory
 
 
@@ -33,6 +36,8 @@ def span_from_json(value: dict[str, Any] | None) -> Span:
 
 
 def diagnostic_to_json(d: Diagnostic) -> dict[str, Any]:
+    """`port_line`, `hole` and `key` are there only where the message is about one."""
+    about = {"port_line": d.port_line, "hole": d.hole, "key": d.key}
     return {
         "code": d.code,
         "severity": d.severity.value,
@@ -40,18 +45,35 @@ def diagnostic_to_json(d: Diagnostic) -> dict[str, Any]:
         "span": span_to_json(d.span),
         "help": d.help,
         "notes": list(d.notes),
+        **{name: value for name, value in about.items() if value},
     }
 
 
 def diagnostic_from_json(value: dict[str, Any]) -> Diagnostic:
+    notes = tuple(value.get("notes", ()))
+    line, hole = value.get("port_line", 0), value.get("hole", 0)
+    if not line:
+        line, hole = _port_place(notes)
     return Diagnostic(
         value["code"],
         value["message"],
         span_from_json(value.get("span")),
         Severity(value.get("severity", "error")),
         value.get("help", ""),
-        tuple(value.get("notes", ())),
+        notes,
+        line,
+        hole,
+        value.get("key", ""),
     )
+
+
+def _port_place(notes: tuple[str, ...]) -> tuple[int, int]:
+    """(port line, hole) as records of releases without these keys have them, in a note such as
+    `port: ported/k.py:44 (hole 2)`; zeros for what no note says."""
+    for note in notes:
+        if found := _PORT_NOTE.fullmatch(note):
+            return int(found[1]), int(found[2] or 0)
+    return 0, 0
 
 
 def hole_to_json(hole: Hole) -> dict[str, Any]:
@@ -155,12 +177,12 @@ def packed(text: str) -> str:
 
 
 def unpacked(value: str) -> str:
-    """What `packed` made of a text. Raises ValueError when it is something else, or longer than MOST_TEXT."""
+    """What `packed` made of a text. Raises DamagedRecord when it is something else, or longer than MOST_TEXT."""
     try:
         unpacking = zlib.decompressobj()
         data = unpacking.decompress(base64.b64decode(value, validate=True), MOST_TEXT) if value else b""
         if value and not unpacking.eof:
-            raise ValueError("`source_text` is cut off or too long")
+            raise DamagedRecord("source_text", "is cut off or too long")
         return data.decode()
     except (binascii.Error, zlib.error, UnicodeDecodeError) as error:
-        raise ValueError(f"`source_text` is not a deflated text in base64: {error}") from error
+        raise DamagedRecord("source_text", f"is not a deflated text in base64: {error}") from error

@@ -24,7 +24,7 @@ from porter import __version__
 from porter.case.model import Case
 from porter.corpus.library import VERSION as LIBRARY_VERSION
 from porter.files.atomic import write_atomic, writing_failed
-from porter.model import Assumption, Diagnostic, Hole, Instance, LineMapEntry, PorterError, Verdict
+from porter.model import Assumption, Diagnostic, EditedPort, Hole, Instance, LineMapEntry, PorterError, Verdict
 from porter.plain_files import is_plain, read_plain, read_plain_text
 from porter.provenance.baseline import check_baseline
 from porter.provenance.json import (
@@ -41,7 +41,7 @@ from porter.provenance.json import (
     verdict_from_json,
     verdict_to_json,
 )
-from porter.provenance.schema import fault
+from porter.provenance.schema import DamagedRecord, check_record
 from porter.source import NO_SPAN, Span, lines_of
 
 SCHEMA = 1
@@ -148,33 +148,34 @@ def parse_record(text: str, path: Path) -> PortRecord:
         raise _unreadable(path, "it is not a JSON object")
     if value.get("schema") != SCHEMA:
         raise _unreadable(path, f"its schema is {value.get('schema')!r}, this porter knows {SCHEMA}")
-    wrong = fault(value)
-    if wrong:
-        raise _unreadable(path, wrong, _line_of(text, wrong))
     try:
+        check_record(value)
         check_baseline(value.get("baseline", {}))
         return _from_json(value)
+    except DamagedRecord as error:
+        raise _unreadable(path, str(error), _line_of(text, error.key), key=error.key) from error
     except ValueError as error:
-        raise _unreadable(path, str(error), _line_of(text, str(error))) from error
+        raise _unreadable(path, str(error)) from error
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise _unreadable(path, f"{type(error).__name__}: {error}") from error
 
 
-def _unreadable(path: Path, why: str, line: int = 0, col: int = 0) -> PorterError:
+def _unreadable(path: Path, why: str, line: int = 0, col: int = 0, key: str = "") -> PorterError:
     return PorterError(
         Diagnostic(
             "PRT955",
             f"cannot read the provenance of the port: {why}",
             Span(str(path), line, col),
             help="restore the file from version control, or write the port anew with `porter port --force`",
+            key=key,
         )
     )
 
 
-def _line_of(text: str, fault: str) -> int:
-    """The line of the top-level key that a fault names, 0 when it is not there."""
-    found = re.search(r"`(\w+)", fault)
-    at = re.search(rf'^ "{found[1]}":', text, re.MULTILINE) if found else None
+def _line_of(text: str, key: str) -> int:
+    """The line of the top-level key that a path of keys begins with, 0 when it is not there."""
+    first = re.match(r"\w+", key)
+    at = re.search(rf'^ "{first[0]}":', text, re.MULTILINE) if first else None
     return text.count("\n", 0, at.start()) + 1 if at else 0
 
 
@@ -268,8 +269,8 @@ def _shortest(path: Path) -> str:
 
 
 def refuse_edited(port: Path, text: str, new: PortRecord) -> None:
-    """Raise PorterError when writing `text` with the record `new` would lose what is there: PRT954, the diff in its
-    notes, for somebody's edit; PRT957 for the port of another kernel, or of another source's."""
+    """Raise PorterError when writing `text` with the record `new` would lose what is there: EditedPort (PRT954), with
+    the diff in its notes, for somebody's edit; PRT957 for the port of another kernel, or of another source's."""
     record = read_record(port)
     _refuse_another(port, record, new)
     try:
@@ -277,23 +278,23 @@ def refuse_edited(port: Path, text: str, new: PortRecord) -> None:
     except FileNotFoundError:
         return
     except (OSError, UnicodeDecodeError) as error:
-        raise PorterError(
-            Diagnostic("PRT954", f"{port} exists and porter did not write it: {error}", Span(str(port), 0, 0))
-        ) from error
+        message = f"{port} exists and porter did not write it: {error}"
+        raise EditedPort(port, Diagnostic("PRT954", message, Span(str(port), 0, 0))) from error
     if present == text or (record is not None and sha256_text(present) in _own_hashes(record)):
         return
     diff = difflib.unified_diff(
         text.splitlines(), present.splitlines(), f"{port} (as porter would write it)", f"{port} (as it is)", lineterm=""
     )
     message = f"{port} was edited since porter wrote it" if record else f"{port} exists and was not written by porter"
-    raise PorterError(
+    raise EditedPort(
+        port,
         Diagnostic(
             "PRT954",
             message,
             Span(str(port), 0, 0),
             help="keep your edit and port to another folder with -o, or overwrite it with --force",
             notes=("\n".join(["difference:", *diff]),),
-        )
+        ),
     )
 
 

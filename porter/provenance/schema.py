@@ -5,27 +5,34 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-Check = Callable[[Any, str], str]  # a value and its key -> what is wrong with it, "" when nothing is
+Check = Callable[[Any, str], None]  # a value and its key; raises DamagedRecord
 
 
-def text(value: Any, key: str) -> str:
-    return "" if isinstance(value, str) else _wrong(key, "a string", value)
+class DamagedRecord(ValueError):
+    """A value of a record is not what it must be. `key` is the path of its key, such as `port.sha256`."""
+
+    def __init__(self, key: str, what: str):
+        super().__init__(f"`{key}` {what}" if key else what)
+        self.key = key
 
 
-def whole(value: Any, key: str) -> str:
-    good = isinstance(value, int) and not isinstance(value, bool)
-    return "" if good else _wrong(key, "a whole number", value)
+def text(value: Any, key: str) -> None:
+    _require(isinstance(value, str), key, "a string", value)
+
+
+def whole(value: Any, key: str) -> None:
+    _require(isinstance(value, int) and not isinstance(value, bool), key, "a whole number", value)
 
 
 def one_of(*allowed: str) -> Check:
-    return lambda value, key: "" if value in allowed else _wrong(key, f"one of {', '.join(allowed)}", value)
+    return lambda value, key: _require(value in allowed, key, f"one of {', '.join(allowed)}", value)
 
 
 def a_list(of: Check) -> Check:
-    def check(value: Any, key: str) -> str:
-        if not isinstance(value, list):
-            return _wrong(key, "a list", value)
-        return next((found for n, v in enumerate(value) if (found := of(v, f"{key}[{n}]"))), "")
+    def check(value: Any, key: str) -> None:
+        _require(isinstance(value, list), key, "a list", value)
+        for n, v in enumerate(value):
+            of(v, f"{key}[{n}]")
 
     return check
 
@@ -33,39 +40,46 @@ def a_list(of: Check) -> Check:
 def an_object(needed: dict[str, Check] | None = None, optional: dict[str, Check] | None = None) -> Check:
     """An object with these keys; others are let pass."""
 
-    def check(value: Any, key: str) -> str:
-        if not isinstance(value, dict):
-            return _wrong(key, "an object", value)
+    def check(value: Any, key: str) -> None:
+        _require(isinstance(value, dict), key, "an object", value)
         for name in needed or {}:
             if name not in value:
-                return f"`{key}.{name}` is missing" if key else f"`{name}` is missing"
+                raise DamagedRecord(f"{key}.{name}" if key else name, "is missing")
         for name, of in {**(needed or {}), **(optional or {})}.items():
-            if name in value and (found := of(value[name], f"{key}.{name}" if key else name)):
-                return found
-        return ""
+            if name in value:
+                of(value[name], f"{key}.{name}" if key else name)
 
     return check
 
 
-def texts_by_name(value: Any, key: str) -> str:
-    if not isinstance(value, dict):
-        return _wrong(key, "an object", value)
-    return next((found for name, v in value.items() if (found := text(v, f"{key}.{name}"))), "")
+def texts_by_name(value: Any, key: str) -> None:
+    _require(isinstance(value, dict), key, "an object", value)
+    for name, v in value.items():
+        text(v, f"{key}.{name}")
 
 
 def or_null(of: Check) -> Check:
-    return lambda value, key: "" if value is None else of(value, key)
+    return lambda value, key: None if value is None else of(value, key)
 
 
-def row_of_seven(value: Any, key: str) -> str:
+def row_of_seven(value: Any, key: str) -> None:
     good = isinstance(value, list) and len(value) == 7 and all(isinstance(v, int) for v in value)
-    return "" if good else _wrong(key, "a list of seven whole numbers", value)
+    _require(good, key, "a list of seven whole numbers", value)
+
+
+def _require(good: bool, key: str, wanted: str, value: Any) -> None:
+    if not good:
+        shown = repr(value)
+        raise DamagedRecord(key, f"is {shown if len(shown) <= 60 else shown[:57] + '...'}, not {wanted}")
 
 
 SPAN = or_null(an_object({"file": text, "line": whole}))
 DIAGNOSTIC = an_object(
     {"code": text, "message": text},
-    {"severity": one_of("note", "warning", "error"), "span": SPAN, "help": text, "notes": a_list(text)},
+    {
+        "severity": one_of("note", "warning", "error"), "span": SPAN, "help": text, "notes": a_list(text),
+        "port_line": whole, "hole": whole, "key": text,
+    },
 )
 FILE = an_object(optional={"path": text, "sha256": text, "reference_sha256": text})
 SOURCE = an_object(optional={"path": text, "sha256": text, "headers": texts_by_name})
@@ -101,11 +115,6 @@ RECORD = an_object(
 )
 
 
-def fault(value: dict[str, Any]) -> str:
-    """The first key of a record that is not as it must be, and how; "" for a sound one."""
-    return RECORD(value, "")
-
-
-def _wrong(key: str, wanted: str, value: Any) -> str:
-    shown = repr(value)
-    return f"`{key}` is {shown if len(shown) <= 60 else shown[:57] + '...'}, not {wanted}"
+def check_record(value: dict[str, Any]) -> None:
+    """Raise DamagedRecord for the first key of a record that is not as it must be."""
+    RECORD(value, "")

@@ -234,6 +234,7 @@ def kernel_to_json(kernel: KernelReport) -> dict[str, Any]:
         "verdicts": [verdict_to_json(v) for v in kernel.verdicts],
         "diagnostics": [diagnostic_to_json(d) for d in kernel.diagnostics],
         "seconds": {k: round(v, 4) for k, v in kernel.seconds.items()},
+        **({"edited_port": kernel.edited_port} if kernel.edited_port else {}),
     }
 
 
@@ -249,6 +250,7 @@ def kernel_from_json(value: dict[str, Any]) -> KernelReport:
         tuple(diagnostic_from_json(d) for d in value["diagnostics"]),
         dict(value["seconds"]),
         value.get("case_derived_from", ""),
+        edited_port=value.get("edited_port", ""),
     )
 
 

@@ -20,7 +20,7 @@ from porter.provenance.baseline import (
     run_of,
     with_run,
 )
-from porter.provenance.schema import fault
+from porter.provenance.schema import DamagedRecord, check_record
 from porter.verify.backends.gpu_timing import TimingAnswer
 from porter.verify.backends.timing import Timing
 from porter.verify.checks.performance import Row
@@ -178,11 +178,25 @@ def test_a_damaged_baseline_is_refused_by_its_key(damage: Any, key: str) -> None
         check_baseline(kept)
 
 
-def test_the_faulty_key_of_a_record_is_found() -> None:
+@pytest.mark.parametrize(
+    ("damage", "key", "message"),
+    [
+        ({"kernel": 3}, "kernel", "`kernel` is 3, not a string"),
+        ({"verdicts": [{"check": "compile", "status": "PAS"}]}, "verdicts[0].status", "is 'PAS', not one of PASS"),
+        ({"source": {"path": 3}}, "source.path", "`source.path` is 3, not a string"),
+        ({"line_map": {"rows": [[1, 2]]}}, "line_map.rows[0]", "`line_map.rows[0]` is [1, 2]"),
+        ({"holes": [{"cuda": "", "reason": ""}]}, "holes[0].code", "`holes[0].code` is missing"),
+        ({"versions": "`port`"}, "versions", "not an object"),
+    ],
+)
+def test_a_damaged_record_is_refused_by_its_key(damage: dict[str, Any], key: str, message: str) -> None:
     good = {"kernel": "k", "verdicts": [{"check": "compile", "status": "PASS"}], "line_map": {"rows": [[1] * 7]}}
-    assert fault(good) == ""
-    assert fault({}) == "`kernel` is missing"
-    assert "`verdicts[0].status` is 'PAS'" in fault(good | {"verdicts": [{"check": "compile", "status": "PAS"}]})
-    assert fault(good | {"source": {"path": 3}}) == "`source.path` is 3, not a string"
-    assert "`line_map.rows[0]`" in fault(good | {"line_map": {"rows": [[1, 2]]}})
-    assert fault(good | {"holes": [{"cuda": "", "reason": ""}]}) == "`holes[0].code` is missing"
+    check_record(good)
+    with pytest.raises(DamagedRecord) as caught:
+        check_record(good | damage)
+    assert caught.value.key == key and message in str(caught.value)
+
+
+def test_a_missing_key_of_a_record_is_named() -> None:
+    with pytest.raises(DamagedRecord, match=r"^`kernel` is missing$"):
+        check_record({})

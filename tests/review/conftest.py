@@ -82,8 +82,8 @@ def with_verdicts(port: Path) -> None:
     used = UsedResources(usage | {"registers": 10}, usage)
     sides = ({"instructions": count, "sectors": 26} for count in (1000, 1100))
     counts = CountedLaunch(None, *sides, instance="", sizes={"n": 100})
-    compiled = Diagnostic("PRT811", "a warning of the compiler", span, Severity.WARNING, notes=note)
-    wrong = Diagnostic("PRT840", "out[3] is 2.0, the original's 4.0", span, notes=note)
+    compiled = Diagnostic("PRT811", "a warning of the compiler", span, Severity.WARNING, notes=note, port_line=line)
+    wrong = Diagnostic("PRT840", "out[3] is 2.0, the original's 4.0", span, notes=note, port_line=line)
     verdicts = (
         Verdict("compile", Status.PASS, "1 instance for sm_90a", (compiled,)),
         Verdict("resources", Status.PASS, "registers 12 (10)", facts=ResourcesFacts({"": used})),

@@ -67,10 +67,9 @@ def _as_it_is(
     translation: Callable[[KernelReport, Path], Translation],
     progress: Progress,
 ) -> KernelReport:
-    refused = next((d for d in kernel.diagnostics if d.code == "PRT954"), None)
-    if refused is None or kernel.port_path:
+    if not kernel.edited_port:
         return kernel
-    target = Path(refused.span.file)
+    target = Path(kernel.edited_port)
     run = Run(kernel.kernel, progress, dict(kernel.seconds))
     verdicts: tuple[Verdict, ...] = ()
     with run.guard(f"verifying {target}", Span(str(target), 0)):

@@ -212,20 +212,12 @@ class Loaded:
         found = []
         for verdict in self.verdicts if self.verified else ():
             for d in verdict.diagnostics:
-                ours = any(_port_line(note) in lines for note in d.notes)
+                ours = d.port_line in lines
                 theirs = d.span.file.endswith(self.cuda_path.name) and d.span.line in region.cuda
                 theirs |= any(Path(f).name == Path(d.span.file).name and d.span.line in n for f, n in region.elsewhere)
-                if ours or (theirs and not any(_port_line(note) for note in d.notes)):
+                if ours or (theirs and not d.port_line):
                     found.append((verdict, d))
         return found
-
-
-def _port_line(note: str) -> int:
-    """The line in a note such as `port: ported/k.py:44 (hole 2)`, 0 for another note."""
-    if not note.startswith("port: "):
-        return 0
-    number = note.split(" (")[0].rpartition(":")[2]
-    return int(number) if number.isdigit() else 0
 
 
 def load(port: Path, config: PortConfig | None = None) -> Loaded:
