@@ -15,7 +15,7 @@ from porter.case.instances import instance_values
 from porter.case.reader import FLOAT_NAMES, Case, CaseInstance, case_path_for, check_case, load_case
 from porter.config import PortConfig
 from porter.model import Diagnostic, Instance, KernelInfo, KernelReport, PorterError, Severity
-from porter.pipeline.outputs import drafted_case_path, write_drafted_case
+from porter.pipeline.outputs import drafted_case_path
 from porter.plain_files import NotPlain, is_plain, read_plain_text
 from porter.process.limits import limited
 from porter.report.codes import named
@@ -90,16 +90,21 @@ def file_messages(unit: ParsedUnit) -> tuple[Diagnostic, ...]:
 
 
 def find_case(unit: ParsedUnit, info: KernelInfo, config: PortConfig) -> Case:
-    """The case of a kernel: given, beside the source, or read from its launcher where that says everything.
+    """The case of a kernel: given, beside the source, or read from its launcher where that says everything. Writes
+    nothing.
 
-    Raises PorterError: the file's own errors, or PRT910 after drafting one for the user.
+    Raises PorterError: the file's own errors, or PRT910 where there is none.
     """
     case = known_case(unit, info, config)
     if case is not None:
         return case
     if config.case:
         raise other_kernels_case(info, config.case)
-    raise write_drafted_case(unit, info, config)
+    draft = drafted_case_path(unit, info, config)
+    message, help_ = f"`{info.name}` has no case", f"`porter port {unit.source.path}` drafts one"
+    if draft.exists():
+        message, help_ = f"{message}; a draft is in {draft}", f"complete {draft}"
+    raise PorterError(Diagnostic("PRT910", message, info.span, help=help_))
 
 
 def other_kernels_case(info: KernelInfo, path: Path) -> PorterError:
@@ -109,7 +114,7 @@ def other_kernels_case(info: KernelInfo, path: Path) -> PorterError:
 
 
 def known_case(unit: ParsedUnit, info: KernelInfo, config: PortConfig) -> Case | None:
-    """As find_case, but where there is none this is None and nothing is written."""
+    """As find_case, but None where there is none."""
     from porter.frontend.case.draft import case_from_launch
 
     case = case_if_any(unit, info, config)

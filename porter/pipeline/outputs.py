@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from porter import ir
 from porter.case.reader import Case
 from porter.config import PortConfig
-from porter.files.atomic import write_atomic, writing_failed
+from porter.files.atomic import writing_failed
 from porter.files.folders import files_below
 from porter.model import (
     Diagnostic,
@@ -222,25 +222,6 @@ def options_of(config: PortConfig, folder: Path) -> dict[str, Any]:
 def drafted_case_path(unit: ParsedUnit, info: KernelInfo, config: PortConfig) -> Path:
     """Where the case of a kernel that has none is written."""
     return config.output / f"{unit.source.path.stem}.{info.name}.case.toml"
-
-
-def write_drafted_case(unit: ParsedUnit, info: KernelInfo, config: PortConfig) -> PorterError:
-    """Draft a case into the output folder and return the PRT910 that says what to do next; never overwrites one."""
-    from porter.frontend.case.draft import draft_case
-
-    path = drafted_case_path(unit, info, config)
-    if path.exists():
-        message = f"`{info.name}` has no case; a draft is in {path}"
-    else:
-        text = draft_case(unit, info)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomic(path, text)
-        except OSError as error:
-            return writing_failed(path, error)
-        message = f"`{info.name}` has no case; a draft was written to {path}"
-    help_ = f"complete it and run `porter port {unit.source.path} --kernel {info.name} --case {path}`"
-    return PorterError(Diagnostic("PRT910", message, info.span, help=help_))
 
 
 # ---------------------------------------------------------------- ports that exist

@@ -9,6 +9,9 @@ import pytest
 
 from porter.case.reader import load_case
 from porter.cli import main
+from porter.config import PortConfig
+from porter.model import PorterError
+from porter.pipeline.inputs import find_case, parse
 
 ROWS = """\
 __global__ void add_bias(float* out, const float* x, const float* bias, int rows, int cols) {
@@ -148,3 +151,33 @@ block = [64]
     draft.write_text(mine)
     code, report = port(tmp_path, FOURS, capsys=capsys)
     assert code == 0 and report["kernels"][0]["state"] == "verified" and draft.read_text() == mine
+
+
+@pytest.mark.parametrize("drafted", [True, False])
+def test_verify_writes_no_draft(
+    tmp_path: Path, drafted: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    port(tmp_path, STRUCT, "--no-verify", capsys=capsys)
+    draft = tmp_path / "out/k.fill.case.toml"
+    if not drafted:
+        draft.unlink()
+    monkeypatch.chdir(tmp_path)  # where drafts go by default
+    before = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
+    assert main(["verify", str(tmp_path / "out/k.py"), "--arch", "sm_90a"]) == 2
+    assert "PRT910" in capsys.readouterr().err
+    assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == before
+
+
+@pytest.mark.parametrize("drafted", [True, False])
+def test_find_case_says_what_to_do_and_writes_nothing(tmp_path: Path, drafted: bool) -> None:
+    source, out = tmp_path / "k.cu", tmp_path / "out"
+    source.write_text(STRUCT)
+    unit = parse(source, PortConfig())
+    if drafted:
+        out.mkdir()
+        (out / "k.fill.case.toml").write_text("TODO\n")
+    with pytest.raises(PorterError) as caught:
+        find_case(unit, unit.kernels[0], PortConfig(output=out))
+    (found,) = caught.value.diagnostics
+    assert found.code == "PRT910" and ("complete" if drafted else "`porter port ") in found.help
+    assert out.exists() == drafted
