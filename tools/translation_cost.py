@@ -34,13 +34,12 @@ LIMITS = {"median": 1.0, "most": 10.0}  # CPU-seconds a kernel
 def cost_of_file(path: Path, defines: tuple[str, ...], ports: Path | None) -> list[dict[str, Any]]:
     """CPU-seconds of each kernel of a file in this process: {kernel, line, parse, lower, emit, holes or error}."""
     from porter.config import PortConfig
-    from porter.emit.module import emit_module
-    from porter.emit.plan import PlanOptions, make_plan
     from porter.model import PorterError
     from porter.pipeline.inputs import choose_instances, parse
-    from porter.pipeline.stages import lower
+    from porter.pipeline.stages import Run, translate
+    from porter.report.console import StageEvent
 
-    config = PortConfig(define=defines, verify=False)
+    config = PortConfig(define=defines, verify=False, cpu_limit=0)
     start = time.process_time()
     unit = parse(path, config)
     shared = (time.process_time() - start) / max(1, len(unit.kernels))
@@ -48,13 +47,17 @@ def cost_of_file(path: Path, defines: tuple[str, ...], ports: Path | None) -> li
     for info in unit.kernels:
         row: dict[str, Any] = {"kernel": info.name, "line": info.span.line, "parse": round(shared, 4)}
         start = time.process_time()
+        lowered_at: list[float] = []
+
+        def told(event: StageEvent, lowered_at: list[float] = lowered_at) -> None:
+            if (event.stage, event.state) == ("parse", "done"):
+                lowered_at.append(time.process_time())
+
         try:
             instances = choose_instances(unit, info, None, config)[:2]
-            kernels = lower(unit, info, instances)
-            row["lower"] = round(time.process_time() - start, 4)
-            start = time.process_time()
-            module = emit_module(make_plan(list(kernels), info, None, PlanOptions(False, unit.source, instances)))
-            row["emit"] = round(time.process_time() - start, 4)
+            module = translate(unit, info, None, config, Run(info.name, told), instances).module
+            row["lower"] = round(lowered_at[0] - start, 4)
+            row["emit"] = round(time.process_time() - lowered_at[0], 4)
             row["holes"] = len(module.holes)
             if ports is not None:
                 ports.mkdir(parents=True, exist_ok=True)

@@ -10,15 +10,15 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from porter.case.instances import instance_values
 from porter.config import PortConfig
-from porter.corpus.runtime.scratch import Scratch
 from porter.model import Hole, Instance, KernelInfo, PorterError
+from porter.report.console import StageEvent
 from porter.report.internal_errors import internal_error
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 COMPILE_SECONDS = 60.0  # for one instance
 RUN_SECONDS = 120.0  # for one instance: the original is compiled and tried, then the port is run
+_REACHED = {"parse": "lowered", "emit": "emitted"}  # what the end of a stage says of a kernel
 MEMORY_BYTES = 6 << 30  # a kernel that needs more is reported as a crash, and the machine lives
 
 
@@ -96,23 +97,26 @@ def analyze_kernel(
 
     `known` is told what is found before anything of the kernel runs, since that may end this process.
     """
-    from porter.emit.module import emit_module
-    from porter.emit.plan import PlanOptions, make_plan
+    from porter.pipeline.drafts import compiled, drafted
     from porter.pipeline.inputs import case_if_any, choose_instances
-    from porter.pipeline.stages import lower
+    from porter.pipeline.stages import Run, translate
 
+    def told(event: StageEvent) -> None:
+        if event.state == "done" and event.stage in _REACHED:
+            found[_REACHED[event.stage]] = True
+
+    unlimited = replace(config, cpu_limit=0)  # whoever started this process watches its time
     found: dict[str, Any] = {"lowered": False, "emitted": False, "holes": {}, "instances": [], "code": "", "error": ""}
     try:
         case = case_if_any(unit, info, config)
         instances = choose_instances(unit, info, case, config)[:2]
         found["instances"] = [str(i) for i in instances]
-        kernels = lower(unit, info, instances, case)
-        found["lowered"] = True
-        module = emit_module(make_plan(list(kernels), info, case, PlanOptions(False, unit.source, instances)))
-        found["emitted"] = True
+        translation = translate(unit, info, case, unlimited, Run(info.name, told), instances)
+        module, kernels = translation.module, translation.kernels
         found["holes"] = count(module.holes)
         if compile_too and not module.holes:
-            made = compile_all(module.text, [instance_values(info, i) for i in instances], config.arch[0])
+            with drafted(module.text, "port.py") as draft:
+                made = compiled(draft, info, instances, config.arch, 1, COMPILE_SECONDS)
             error = next((f"does not compile: {r.error}" for r in made if not r.ok), "")
             found |= {"compiled": not error, "error": error}
             if run_too and not error:
@@ -134,17 +138,6 @@ def count(holes: tuple[Hole, ...]) -> dict[str, int]:
     for hole in holes:
         counts[hole.code] = counts.get(hole.code, 0) + 1
     return counts
-
-
-def compile_all(text: str, instances: Sequence[Mapping[str, Any]], arch: str) -> list[CompileResult]:
-    """A port compiled at its instances, up to the first that fails."""
-    from porter.verify.compile.worker import CompileRequest, compile_port
-
-    requests = [CompileRequest(values, arch) for values in instances]
-    with Scratch("analyze") as folder:
-        port = Path(folder) / "port.py"
-        port.write_text(text, encoding="utf-8")
-        return compile_port(port, requests, timeout=COMPILE_SECONDS, jobs=1)
 
 
 class _TooLong(Exception):

@@ -65,17 +65,12 @@ def ported(pattern: Pattern) -> str:
 
 def port_of(pattern: Pattern) -> PortedModule:
     """The whole port of the pattern's kernel. Raises PorterError."""
-    from porter.emit.module import emit_module
-    from porter.emit.plan import PlanOptions, make_plan
     from porter.frontend.parse.source import ParseOptions, parse_source
-    from porter.pipeline.inputs import choose_instances
-    from porter.pipeline.stages import lower
+    from porter.pipeline.stages import Run, translate
 
     unit = parse_source(Source(Path(f"{pattern.name}.cu"), pattern.before), ParseOptions())
     (info,) = unit.kernels
-    instances = choose_instances(unit, info, None, PortConfig(instantiate=pattern.instances))
-    plan = make_plan(list(lower(unit, info, instances)), info, None, PlanOptions(False, unit.source, instances))
-    return emit_module(plan)
+    return translate(unit, info, None, PortConfig(instantiate=pattern.instances), Run(info.name)).module
 
 
 def function_rows() -> list[tuple[str, str]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 import traceback
 from collections.abc import Iterator, Sequence
@@ -15,7 +14,6 @@ from porter import ir
 from porter.case.instances import instance_values
 from porter.case.reader import Case
 from porter.config import PortConfig, worker_count
-from porter.corpus.runtime.scratch import Scratch
 from porter.model import (
     Diagnostic,
     EditedPort,
@@ -31,6 +29,7 @@ from porter.model import (
 )
 from porter.pipeline.cases import case_to_port
 from porter.pipeline.compile_commands import with_build_flags
+from porter.pipeline.drafts import at_source, compiled, drafted
 from porter.pipeline.inputs import (
     case_if_any,
     check_dtypes,
@@ -202,30 +201,26 @@ def lower(
     Variables whose values the case gives are parameters.
     """
     from porter.frontend.case.symbols import wanted
-    from porter.frontend.instances.choice import try_specialise
-    from porter.frontend.lower.kernel import lower_kernel
+    from porter.frontend.instances.lowered import lowered
 
-    if info.errors:
-        raise PorterError(*info.errors)
-    if not info.is_template and not any(i.args for i in instances) and info.span in unit.cursors:
-        # nothing to instantiate: parsing again would make the time of a file quadratic in its kernels
-        return tuple(lower_kernel(unit, unit.definition(info), info, i, symbols=wanted(case)) for i in instances)
-    requests = [(info, instance) for instance in instances]
-    whole, cursors, failures = try_specialise(unit.source, unit.options, requests, stand_ins=unit.stand_ins)
-    if failures:
-        raise PorterError(*failures.values())
-    symbols = wanted(case)
-    return tuple(lower_kernel(whole, cursors[info.qualified_name, i], info, i, symbols=symbols) for i in instances)
+    return lowered(unit, info, instances, wanted(case))
 
 
-def translate(unit: ParsedUnit, info: KernelInfo, case: Case | None, config: PortConfig, run: Run) -> Translation:
-    """Lower, plan and emit one kernel. Raises PorterError."""
+def translate(
+    unit: ParsedUnit,
+    info: KernelInfo,
+    case: Case | None,
+    config: PortConfig,
+    run: Run,
+    instances: tuple[Instance, ...] = (),
+) -> Translation:
+    """Lower, plan and emit one kernel, at `instances` where they are given. Raises PorterError."""
     from porter.emit.module import emit_module
     from porter.emit.plan import PlanOptions, make_plan
 
     with limited(f"translating {info.name}", info.span, config.cpu_limit, "cpu_limit", config.memory_limit):
         with run.stage("parse"):
-            instances = choose_instances(unit, info, case, config)
+            instances = instances or choose_instances(unit, info, case, config)
             kernels = lower(unit, info, instances, case)
             if case is not None:
                 check_dtypes(case, info, instances, kernels)
@@ -277,13 +272,8 @@ def show_stage(path: Path, config: PortConfig, stage: str) -> tuple[str, tuple[D
 
 def compile_to_ptx(made: Translation, config: PortConfig) -> list[str]:
     """The PTX of a translated kernel at each instance and architecture. Raises PorterError PRT811 when one fails."""
-    from porter.verify.compile.worker import CompileRequest, compile_port
-
-    requests = [CompileRequest(instance_values(made.info, i), a) for i in made.instances for a in config.arch]
-    with Scratch() as folder:
-        draft = Path(folder) / f"{identifier(made.unit.source.path.stem)}.py"
-        draft.write_text(made.module.text, encoding="utf-8")
-        results = compile_port(draft, requests, jobs=worker_count(config))
+    with drafted(made.module.text, f"{identifier(made.unit.source.path.stem)}.py") as draft:
+        results = compiled(draft, made.info, made.instances, config.arch, worker_count(config))
     for result in results:
         if not result.ok:
             span = cuda_span(made.module.line_map, result.line)
@@ -303,11 +293,21 @@ def verify(made: Translation, target: Path, config: PortConfig, run: Run) -> tup
     for instance in made.instances:  # what cannot be computed is the case's fault, and known before the port runs
         values = instance_values(made.info, instance)
         made.case.launch_at(made.case.point_at({}, values), values)
-    with Scratch() as folder:
-        draft = Path(folder) / target.name
-        draft.write_text(made.module.text, encoding="utf-8")
-        verdicts = judge(draft, made.unit, made.info, made.case, config, run, line_map=made.module.line_map)
-    return tuple(placed(v, draft, target, made.module.line_map) for v in verdicts)
+    line_map = made.module.line_map
+    with drafted(made.module.text, str(target)) as draft:
+        verdicts = judge(draft.path, made.unit, made.info, made.case, config, run, JudgeOptions(line_map=line_map))
+        return tuple(at_source(draft.verdict(v), target, line_map) for v in verdicts)
+
+
+@dataclass(frozen=True)
+class JudgeOptions:
+    """How a port is judged, where not as `porter port` does it."""
+
+    oracle: Path | None = None  # another port of the kernel, in the place of the original
+    line_map: tuple[LineMapEntry, ...] = ()
+    launches: int = 0  # of an instance; 0: the verifier's own choice
+    seconds: float = 0.0  # for all launches; 0: the verifier's own choice
+    without: tuple[str, ...] = ()  # checks that are left out
 
 
 def judge(
@@ -317,15 +317,9 @@ def judge(
     case: Case,
     config: PortConfig,
     run: Run,
-    oracle: Path | None = None,
-    line_map: tuple[LineMapEntry, ...] = (),
-    launches: int = 0,
-    seconds: float = 0.0,
-    without: tuple[str, ...] = (),
+    options: JudgeOptions = JudgeOptions(),
 ) -> tuple[Verdict, ...]:
-    """Every check of the verifier for the port on disk, with progress and times. `oracle` is another port of the kernel
-    that takes the original's place. `launches` an instance and `seconds` for them: 0 is the verifier's own choice. The
-    checks in `without` are left out."""
+    """Every check of the verifier for the port on disk, with progress and times."""
     from porter.verify.backends.by_name import choose
     from porter.verify.run import VerifyRequest, verify_port
 
@@ -341,17 +335,19 @@ def judge(
         thorough=config.thorough,
         jobs=worker_count(config),
         backend=choose(config.backend, config.arch[0]),
-        oracle=oracle,
+        oracle=options.oracle,
         on_progress=lambda check, done, total: run.progress(
             StageEvent(run.kernel, check, "running", f"{done}/{total}")
         ),
         on_time=run.took,
-        line_map=line_map,
+        line_map=options.line_map,
     )
-    if launches or seconds:
-        request = replace(request, launches=launches or request.launches, budget=seconds or request.budget)
-    if without:
-        request = replace(request, checks=tuple(c for c in request.checks if c not in without))
+    request = replace(
+        request,
+        launches=options.launches or request.launches,
+        budget=options.seconds or request.budget,
+        checks=tuple(c for c in request.checks if c not in options.without),
+    )
     with limited(f"verifying {info.name}", info.span, config.verify_cpu_limit, "verify_cpu_limit"):
         verdicts = tuple(verify_port(request))
     for v in verdicts:
@@ -365,25 +361,3 @@ def judge(
 
 STATES = {Status.PASS: "done", Status.FAIL: "failed", Status.ERROR: "failed", Status.SKIP: "skipped"}
 TIMED = ("names", "compile", "resources", "entry", "numerics", "determinism")  # the others take no time of their own
-
-
-def _is_draft(file: Path, draft: Path) -> bool:
-    """True for the draft, and for the draft in the folder of an earlier run: compiled code may come from the cache."""
-    earlier = file.name == draft.name and file.parent.name.startswith("porter-")
-    return earlier or os.path.realpath(file) == os.path.realpath(draft)
-
-
-def placed(verdict: Verdict, draft: Path, target: Path, line_map: tuple[LineMapEntry, ...]) -> Verdict:
-    """A verdict whose places in the draft are places in the CUDA source, with the line of the port in a note; what
-    `entry` says is about lines of the port."""
-
-    def place(d: Diagnostic) -> Diagnostic:
-        if not d.span.file or not _is_draft(Path(d.span.file), draft):
-            return d
-        if verdict.check == "entry":  # about the function that launches, of which the source has nothing
-            return replace(d, span=replace(d.span, file=str(target)))
-        note = f"port: {target}:{d.span.line}" if d.span.line else f"port: {target}"
-        return replace(d, span=cuda_span(line_map, d.span.line), notes=(note, *d.notes), port_line=d.span.line)
-
-    detail = verdict.detail.replace(os.path.realpath(draft), str(target)).replace(str(draft), str(target))
-    return replace(verdict, detail=detail, diagnostics=tuple(place(d) for d in verdict.diagnostics))

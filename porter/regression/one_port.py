@@ -14,9 +14,10 @@ from porter.config import PortConfig
 from porter.model import Diagnostic, Hole, KernelInfo, KernelReport, Severity, Status, Verdict, facts_of
 from porter.model.facts import NumericsFacts
 from porter.pipeline.compile_commands import with_build_flags
+from porter.pipeline.drafts import at_source
 from porter.pipeline.inputs import choose_kernels, find_case, parse, with_instances
 from porter.pipeline.outputs import changed_since, claim_in, moved_map, now, port_paths, recorded, recorded_config
-from porter.pipeline.stages import Run, judge, placed
+from porter.pipeline.stages import JudgeOptions, Run, judge
 from porter.plain_files import read_plain_text
 from porter.provenance.baseline import (
     BaselineRun,
@@ -161,8 +162,8 @@ def doubts_about(port: OpenPort) -> tuple[Verdict, ...]:
 def answers(port: OpenPort, config: PortConfig, run: Run) -> tuple[Verdict, ...]:
     """The verifier's verdicts about the port, with places in the CUDA source."""
     line_map = moved_map(current_line_map(port.path), port.path.parent)
-    found = judge(port.path, port.unit, port.info, port.case, config, run, line_map=line_map)
-    return tuple(placed(v, port.path, port.path, line_map) for v in found)
+    found = judge(port.path, port.unit, port.info, port.case, config, run, JudgeOptions(line_map=line_map))
+    return tuple(at_source(v, port.path, line_map) for v in found)
 
 
 def backend_of(verdicts: Sequence[Verdict], config: PortConfig) -> str:

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from porter.corpus.runtime.scratch import Scratch
 from porter.files.git import git
 from porter.model import Diagnostic, PorterError, Status, Verdict
 from porter.model.facts import Worse
-from porter.pipeline.stages import Run, judge
+from porter.pipeline.drafts import drafted
+from porter.pipeline.stages import JudgeOptions, Run, judge
 from porter.provenance.baseline import BaselineRun, compare, regression_verdict
 from porter.provenance.record import PortRecord, is_same_file, parse_record, record_path
 from porter.regression.contract import recorded_flags
@@ -74,12 +74,11 @@ def against_revision(port: OpenPort, achieved: BaselineRun, revision: str, run: 
         return Verdict("regression", Status.PASS, f"the same text as {name}")
     quiet = Run(run.kernel, silent)
     config = replace(port.config, seed=achieved.seed)
-    with Scratch() as folder:
-        earlier = Path(folder) / port.path.name
-        earlier.write_text(text, encoding="utf-8")
+    with drafted(text, port.path.name) as draft:
+        earlier = draft.path
         with run.stage("revision"):
             then = judge(earlier, port.unit, port.info, port.case, config, quiet)
-            direct = judge(port.path, port.unit, port.info, port.case, config, quiet, oracle=earlier)
+            direct = judge(port.path, port.unit, port.info, port.case, config, quiet, JudgeOptions(earlier))
     old = replace(port, text=text).baseline_run(then, achieved.backend)
     worse = compare(old, achieved)
     notes: list[Diagnostic] = []

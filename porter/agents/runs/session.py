@@ -33,9 +33,10 @@ from porter.files.atomic import writing_failed
 from porter.files.folders import files_below
 from porter.model import Diagnostic, KernelReport, PorterError, Report, Status
 from porter.pipeline.compile_commands import with_build_flags
+from porter.pipeline.drafts import at_source
 from porter.pipeline.inputs import choose_kernels, find_case, parse
 from porter.pipeline.outputs import Translation, claim_in, make_record, port_paths
-from porter.pipeline.stages import Run, placed, translate
+from porter.pipeline.stages import Run, translate
 from porter.provenance.json import verdict_to_json
 from porter.provenance.record import read_record, sha256_text, write_port
 from porter.report.console import Progress, is_verified, silent
@@ -295,7 +296,7 @@ def keep(task: Task, outcome: Outcome) -> KernelReport:
     made, target, config = task.made, task.folder.target, task.folder.config
     # No text with an open hole is kept: a hole that is filled wrong cannot be told from one that is not.
     module = replace(made.module, text=outcome.text, line_map=outcome.line_map, holes=())
-    verdicts = tuple(placed(v, target, target, outcome.line_map) for v in outcome.verdicts)
+    verdicts = tuple(at_source(v, target, outcome.line_map, target.name) for v in outcome.verdicts)
     if not written_already(target, outcome):
         done = replace(made, module=module)
         record = replace(make_record(done, target, verdicts, config), extra={"agent": result_json(outcome)})

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import re
-import tempfile
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,8 +12,9 @@ from porter.case.instances import instance_values
 from porter.case.reader import Case
 from porter.config import PortConfig, worker_count
 from porter.model import Diagnostic, LineMapEntry, Verdict
+from porter.pipeline.drafts import Draft, compiled, drafted
 from porter.pipeline.outputs import Translation
-from porter.pipeline.stages import Run, judge
+from porter.pipeline.stages import JudgeOptions, Run, judge
 from porter.source import Span
 
 SMALL = 2  # launches an instance, to find out cheaply that something is wrong
@@ -47,68 +45,45 @@ class PortBench:
     def check_names(self, text: str) -> list[Diagnostic]:
         from porter.verify.checks import names
 
-        with _one_at_a_time, self.draft(text) as path:
+        with _one_at_a_time, self.draft(text) as draft:
             try:
-                return names.check_names(path)[1]
+                found = names.check_names(draft.path)[1]
             except (RuntimeError, SyntaxError) as error:
-                return [Diagnostic("PRT810", f"names could not be looked up: {error}", Span(str(path), 1))]
+                found = [Diagnostic("PRT810", f"names could not be looked up: {error}", Span(str(draft.path), 1))]
+            return [draft.message(d) for d in found]
 
     def compile(self, text: str) -> list[Diagnostic]:
         """For the first architecture, all instances. A port that is not honest is not imported."""
         from porter.verify.checks.honesty import check_honesty
-        from porter.verify.compile.worker import CompileRequest, compile_port
 
-        with _one_at_a_time, self.draft(text) as path:
-            found = check_honesty(text, path)
+        with _one_at_a_time, self.draft(text) as draft:
+            found = check_honesty(text, draft.path)
             if found:
-                return found
-            arch = self.config.arch[0]
-            requests = [CompileRequest(instance_values(self.made.info, i), arch) for i in self.made.instances]
-            results = compile_port(path, requests, jobs=worker_count(self.config))
-            found = [
-                Diagnostic("PRT811", f"for {arch}: {r.error}", Span(r.file or str(path), r.line))
-                for r in results
-                if not r.ok
+                return [draft.message(d) for d in found]
+            arch, jobs = self.config.arch[0], worker_count(self.config)
+            results = compiled(draft, self.made.info, self.made.instances, (arch,), jobs)
+            return [
+                Diagnostic("PRT811", f"for {arch}: {r.error}", Span(draft.name, r.line)) for r in results if not r.ok
             ]
-            return [_without_folder(d) for d in found]
 
     def verify(self, text: str, line_map: tuple[LineMapEntry, ...], effort: str) -> tuple[Verdict, ...]:
         """`small` and `full` take the run's seed, or a fresh one; `unseen` always a fresh one and every shape."""
         unseen = effort == "unseen"
         config = replace(self.config, seed=None, thorough=True) if unseen else self.config
-        with _one_at_a_time, self.draft(text) as path:
-            verdicts = judge(
-                path,
-                self.made.unit,
-                self.made.info,
-                self.case,
-                config,
-                Run(self.made.info.name),
-                line_map=line_map,
-                launches=SMALL if effort == "small" else 0,
-                seconds=UNSEEN_SECONDS if unseen else 0.0,
-                without=("performance",) if effort == "small" else (),  # on a GPU times take a minute
-            )
-        return tuple(
-            replace(v, detail=_bare(v.detail), diagnostics=tuple(_without_folder(d) for d in v.diagnostics))
-            for v in verdicts
+        options = JudgeOptions(
+            line_map=line_map,
+            launches=SMALL if effort == "small" else 0,
+            seconds=UNSEEN_SECONDS if unseen else 0.0,
+            without=("performance",) if effort == "small" else (),  # on a GPU times take a minute
         )
+        with _one_at_a_time, self.draft(text) as draft:
+            run = Run(self.made.info.name)
+            verdicts = judge(draft.path, self.made.unit, self.made.info, self.case, config, run, options)
+            return tuple(draft.verdict(v) for v in verdicts)
 
-    @contextmanager
-    def draft(self, text: str) -> Iterator[Path]:
-        with tempfile.TemporaryDirectory(prefix="porter-", dir=self.folder) as folder:
-            path = Path(folder) / self.target.name
-            path.write_text(text, encoding="utf-8")
-            yield path
-
-
-def _without_folder(d: Diagnostic) -> Diagnostic:
-    """A message without the folder of the draft, which is another one each time (and an earlier one from a cache)."""
-    return replace(d, message=_bare(d.message), notes=tuple(_bare(n) for n in d.notes))
-
-
-def _bare(text: str) -> str:
-    return re.sub(r"[^\s'\"`(]*/porter-\w+/(?=\w+\.py)", "", text)
+    def draft(self, text: str) -> AbstractContextManager[Draft]:
+        """Named without a folder: that of the draft is another one each time, and a model needs none."""
+        return drafted(text, self.target.name, self.folder)
 
 
 def subject_of(made: Translation, optimise: bool) -> Subject:

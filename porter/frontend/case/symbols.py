@@ -13,7 +13,7 @@ from porter.case.toml_lines import suggestion
 from porter.cxx.types import scalar_name
 from porter.emit.symbols import dimensions, members
 from porter.frontend.lower.symbols import same_name
-from porter.model import Instance, KernelInfo, PorterError
+from porter.model import KernelInfo
 
 if TYPE_CHECKING:
     from porter.frontend.parse.source import ParsedUnit
@@ -22,21 +22,6 @@ if TYPE_CHECKING:
 def wanted(case: Case | None) -> dict[str, str]:
     """The symbols that a case gives, with the parameters that stand for them."""
     return {b.symbol: b.name for b in case.buffers if b.symbol} if case is not None else {}
-
-
-def lowered(
-    unit: ParsedUnit, info: KernelInfo, instances: tuple[Instance, ...], case: Case | None = None
-) -> tuple[ir.Kernel, ...]:
-    """A kernel at its instances, with the symbols that each reaches (`ir.Kernel.symbols`). Raises PorterError."""
-    from porter.frontend.instances.choice import try_specialise
-    from porter.frontend.lower.kernel import lower_kernel
-
-    requests = [(info, instance) for instance in instances]
-    whole, cursors, failures = try_specialise(unit.source, unit.options, requests, stand_ins=unit.stand_ins)
-    if failures:
-        raise PorterError(*failures.values())
-    names = wanted(case)
-    return tuple(lower_kernel(whole, cursors[info.qualified_name, i], info, i, symbols=names) for i in instances)
 
 
 def complete_symbols(case: Case, unit: ParsedUnit, info: KernelInfo, some: bool = False) -> Case:
@@ -48,9 +33,11 @@ def complete_symbols(case: Case, unit: ParsedUnit, info: KernelInfo, some: bool 
     """
     if not any(b.symbol for b in case.buffers):
         return case
+    from porter.frontend.instances.lowered import lowered
+
     instances = tuple(i.instance for i in case.instances)
     every: dict[str, list[ir.Symbol]] = {}
-    for kernel in lowered(unit, info, instances, case):
+    for kernel in lowered(unit, info, instances, wanted(case)):
         for symbol in kernel.symbols:
             every.setdefault(symbol.name, []).append(symbol)
     here = [b for b in case.buffers if not (some and b.symbol and b.name not in every)]

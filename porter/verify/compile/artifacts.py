@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import struct
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from porter.corpus.runtime import read_cubin
 
 REQUIRED_FILES = ("kernel.ptx", "kernel.cubin", "meta.json")
 OPTIONAL_FILES = ("kernel.o",)
+PORT = "<port>"  # what stands in kept PTX for the port's path: an answer of the cache serves a port in any folder
+_FILE = re.compile(rb'^(\s*\.file\s+\d+\s+")([^"\n]*)(")', re.M)
 _MOST = 1 << 40  # no count of bytes is larger
 
 
@@ -41,6 +45,16 @@ def checked(files: Mapping[str, bytes], arch: str) -> dict[str, bytes]:
     }
     meta = {"schema": 1, "arch": arch, "entries": entries, "resources": resources}
     return {**files, "meta.json": json.dumps(meta).encode()}
+
+
+def without_path(ptx: bytes, port: Path) -> bytes:
+    """The PTX of a port, PORT in its line table in place of the port's path."""
+    return _FILE.sub(lambda m: m[1] + PORT.encode() + m[3] if m[2] == os.fsencode(port) else m[0], ptx)
+
+
+def with_path(ptx: str, port: Path) -> str:
+    """The inverse of `without_path`, for a port that may lie elsewhere by now."""
+    return ptx.replace(f'"{PORT}"', f'"{port}"')
 
 
 def _count(told: Any, kernel: str, name: str) -> int:

@@ -23,7 +23,7 @@ from typing import Any
 from porter.corpus.runtime import ArtifactCache, Compiled, digest
 from porter.corpus.runtime.dsl import FORMAT, dsl_version
 from porter.corpus.runtime.sources import source_closure
-from porter.verify.compile.artifacts import OPTIONAL_FILES, REQUIRED_FILES, checked
+from porter.verify.compile.artifacts import OPTIONAL_FILES, PORT, REQUIRED_FILES, checked, with_path, without_path
 from porter.verify.compile.dsl_environments import Toolchain
 from porter.verify.compile.fork_client import Child, Died, ForkServer
 
@@ -225,11 +225,11 @@ def compile_port(
 
     def key(request: CompileRequest) -> str:
         constexprs = [f"{k}={v!r}" for k, v in sorted(request.constexprs.items())]
-        return digest([FORMAT, *sorted(sources), pool.dsl_version, kernel, flavour, request.arch, *constexprs])
+        return digest([FORMAT, PORT, *sorted(sources), pool.dsl_version, kernel, flavour, request.arch, *constexprs])
 
     def cached(request: CompileRequest) -> CompileResult | None:
         folder = cache.get(key(request))
-        return _result(request, folder, 0.0, True) if folder else None
+        return _result(request, path, folder, 0.0, True) if folder else None
 
     def make(request: CompileRequest) -> CompileResult:
         question = {
@@ -245,7 +245,8 @@ def compile_port(
             with pool.answering(question, timeout) as (answer, child):
                 if answer["ok"]:
                     files = checked(child.take(answer["folder"], REQUIRED_FILES, OPTIONAL_FILES), request.arch)
-                    return _result(request, cache.put(key(request), files), answer["seconds"], False)
+                    files["kernel.ptx"] = without_path(files["kernel.ptx"], path)
+                    return _result(request, path, cache.put(key(request), files), answer["seconds"], False)
         except Died as death:
             answer = _dead(death)
         except (ValueError, KeyError, TypeError) as error:
@@ -270,12 +271,12 @@ def compile_port(
     return [f or next(made) for f in found]
 
 
-def _result(request: CompileRequest, folder: Path, seconds: float, cached: bool) -> CompileResult:
+def _result(request: CompileRequest, port: Path, folder: Path, seconds: float, cached: bool) -> CompileResult:
     made = Compiled(folder)
     return CompileResult(
         request,
         True,
-        ptx=made.ptx,
+        ptx=with_path(made.ptx, port),
         cubin=made.cubin,
         entry=made.entry,
         entries=made.entries,

@@ -182,9 +182,10 @@ def require_values(
         return
     kernels: tuple[ir.Kernel | None, ...] = (None,) * len(left)
     if unit is not None:
-        from porter.frontend.case.symbols import lowered
+        from porter.frontend.case.symbols import wanted
+        from porter.frontend.instances.lowered import lowered
 
-        kernels = lowered(unit, info, tuple(i for i, _, _ in left), case)
+        kernels = lowered(unit, info, tuple(i for i, _, _ in left), wanted(case))
     found: dict[str, Diagnostic] = {}
     for (_, ptx, entry), kernel in zip(left, kernels, strict=True):
         found |= {d.message: d for d in unfilled(case, ptx, entry, kernel)}

@@ -8,8 +8,12 @@ import pytest
 
 pytest.importorskip("cutlass")
 
+from porter.verify import emulator as ptx
 from porter.verify.compile import worker
+from porter.verify.compile.artifacts import with_path, without_path
 from porter.verify.compile.worker import CompileRequest, CompileWorkers, compile_port, launch_shapes
+from porter.verify.emulator.decode.lower import lower
+from porter.verify.emulator.llvm.engine import guards_of, key_of
 
 GOOD = Path(__file__).parents[2] / "corpus" / "port_scale.py"
 
@@ -172,3 +176,29 @@ def test_the_shared_pool_can_be_warmed():
     assert server is not None and server.alive
     worker._shared.close()
     assert not server.alive
+
+
+@pytest.mark.parametrize("name", ["here.py", "here (1).py"])
+def test_a_cached_port_is_at_home_where_it_lies_now(workers, tmp_path, name):
+    """The line table names the file that is asked about, not one of an earlier run, and the emulator's code is the
+    same for both."""
+    made = []
+    for folder in ("before", "now"):
+        (tmp_path / folder).mkdir()
+        path = write(tmp_path / folder, f"out[0] = {len(name)}.0", name=name)
+        made.append((path, compile_one(path, workers)))
+    (first, before), (second, now) = made
+    assert not before.cached and now.cached
+    for path, result in made:
+        assert f'"{path}"' in result.ptx
+    assert str(first) not in now.ptx and str(second) not in before.ptx
+    modules = [ptx.load(result.ptx) for _, result in made]
+    programs = [lower(m, result.entry) for m, (_, result) in zip(modules, made, strict=True)]
+    assert len({key_of(m, p, guards_of(ptx.Checks(), p)) for m, p in zip(modules, programs, strict=True)}) == 1
+
+
+def test_only_the_port_is_renamed_in_a_line_table():
+    text = b'\t.file\t1 "/a/k.py"\n\t.file\t2 "/porter/corpus/lib/k.py"\n\t.file 3 "/a/k.py.old"\n// "/a/k.py"\n'
+    kept = without_path(text, Path("/a/k.py"))
+    assert kept == text.replace(b'1 "/a/k.py"', b'1 "<port>"')
+    assert with_path(kept.decode(), Path("/b/k.py")) == text.decode().replace('1 "/a/k.py"', '1 "/b/k.py"')

@@ -6,6 +6,7 @@ import ctypes
 import hashlib
 import json
 import os
+import re
 import tempfile
 import time
 from functools import lru_cache
@@ -77,10 +78,13 @@ def guards_of(checks: Checks, program: Program) -> Guards:
     return Guards(checks.uninitialised, *granules)
 
 
+_FILE = re.compile(r"^\s*\.file\s.*$", re.M)  # code does not depend on the folder of its source
+
+
 def key_of(module: Module, program: Program, guards: Guards) -> str:
     name, features, lanes = _host()
     digest = hashlib.blake2b(_sources(), digest_size=20)
-    for part in (name, features, str(lanes), str(guards), program.entry, module.text):
+    for part in (name, features, str(lanes), str(guards), program.entry, _FILE.sub("", module.text)):
         digest.update(part.encode() + b"\0")
     return digest.hexdigest()
 
