@@ -18,7 +18,8 @@ from porter.emit.shared_bases import kept_addresses
 from porter.emit.source.names import FunctionNames, names_of
 from porter.emit.spaces import pointer_spaces
 from porter.emit.standalone import PREFIX, inline_library
-from porter.emit.stmt import BodyWriter, Line, memory_names
+from porter.emit.statements.memory import memory_names
+from porter.emit.statements.writer import BodyWriter, Line
 from porter.emit.symbols import byte_rows, described
 from porter.emit.text import BUILTIN_NAMES, Scope
 from porter.emit.trace_constants import find_trace_constants

@@ -10,13 +10,14 @@ from porter.case.instances import instance_values
 from porter.case.model import Case
 from porter.emit.arm_names import separate_arms
 from porter.emit.definitions import Shown, separate_definitions
-from porter.emit.generic import HelperCall, Mismatch, Params, merge, merge_types
+from porter.emit.generic import HelperCall, Params
+from porter.emit.merge import Mismatch, merge, merge_types
 from porter.emit.rounding import keep_rounding
 from porter.emit.symbols import with_symbols
 from porter.ir.printer import format_kernel
 from porter.model import Diagnostic, Instance, KernelInfo, PorterError
 from porter.patterns import recognise
-from porter.patterns.aggregates import scalars_for_structs, split_aggregates
+from porter.patterns.aggregates import split_aggregates
 from porter.patterns.constants import fold_floats
 from porter.patterns.exits import function_exits, single_exit
 from porter.patterns.first_assignment import declare_at_first_assignment
@@ -28,6 +29,7 @@ from porter.patterns.names import Names, declared
 from porter.patterns.readonly import mark_readonly
 from porter.patterns.references import resolve_references
 from porter.patterns.shared_params import hoist_shared
+from porter.patterns.struct_locals import scalars_for_structs
 from porter.patterns.struct_params import flatten_params, references_as_pointers
 from porter.patterns.symbols import same_symbols
 from porter.patterns.tidy_names import tidy_names

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from porter import ir
 from porter.emit.generic import ConstVariants, HelperCall, Params
-from porter.emit.loops import trips
+from porter.emit.statements.loops import trips
 from porter.patterns.names import assigned_names
 
 

@@ -14,14 +14,13 @@ from typing import Any
 from porter import ir
 from porter.patterns.block_reduce import combiner, expand, expand_tile
 from porter.patterns.names import Names
+from porter.patterns.reduction_operators import operation
+from porter.patterns.references import simplified_deref, without_pointer_casts
 from porter.patterns.shared_params import SCRATCH
 
 CG = "cooperative_groups::"
 _OPAQUE = ("cooperative_groups::", "cub::")
 _PLAIN = ("c10::cuda::compat::", "c10::", "at::", "cuda::std::", "std::")
-_SUM = {"plus", "Sum", "std::plus"}
-_MAX = {"greater", "maximum", "Max"}
-_MIN = {"less", "minimum", "Min"}
 
 
 def is_opaque(t: ir.Type) -> bool:
@@ -81,72 +80,6 @@ def _mask(n: int) -> ir.Expr:
     return _const(0xFFFFFFFF) if n == 32 else _lib("tile_mask", (), ir.U32, targs=(n,))
 
 
-def operation(e: Any, functions: dict[str, ir.Function]) -> str | None:
-    """ "sum", "max" or "min" for a reduction operator given as a functor, a function or a lambda; None for others."""
-    if isinstance(e, ir.Intrinsic) and e.name.startswith("function"):
-        e = next((t for t in e.targs if isinstance(t, str)), "")
-    if isinstance(e, ir.Expr):
-        t = e.type
-        if isinstance(t, ir.Struct):
-            base = t.name.split("<")[0].split("::")[-1]
-            if t.name.split("::")[0] in ("cub", "cuda", "cooperative_groups", "std", "thrust", "hipcub"):
-                return (
-                    "sum"
-                    if base in _SUM or base == "plus"
-                    else "max"
-                    if base in _MAX
-                    else "min"
-                    if base in _MIN
-                    else None
-                )
-            for fn in functions.values():
-                if fn.params and fn.name.endswith("operator()") and fn.params[0].type == t:
-                    return _body_operation(fn)
-        if isinstance(e, ir.Call) and e.function in functions:
-            return _body_operation(functions[e.function])
-        name = getattr(e, "name", "")
-        if name in functions:
-            return _body_operation(functions[name])
-        return _named(name)
-    if isinstance(e, str):
-        if e in functions:
-            return _body_operation(functions[e])
-        for fn in functions.values():
-            if fn.name == e:
-                return _body_operation(fn)
-        return _named(e)
-    return None
-
-
-def _named(name: str) -> str | None:
-    base = str(name).split("<")[0].split("::")[-1]
-    return {"max": "max", "fmaxf": "max", "min": "min", "fminf": "min"}.get(base)
-
-
-def _body_operation(fn: ir.Function) -> str | None:
-    """Recognises `a + b`, `max(a, b)` and `a > b ? a : b`."""
-    if len(fn.body) != 1 or not isinstance(fn.body[0], ir.Return):
-        return None
-    names = [p.name for p in fn.params if p.name != "this"]
-    e = fn.body[0].value
-    if len(names) != 2 or e is None:
-        return None
-
-    def var(x: Any) -> str:
-        return x.name if isinstance(x, ir.Var) else ""
-
-    if isinstance(e, ir.Binary) and e.op == "+" and {var(e.a), var(e.b)} == set(names):
-        return "sum"
-    if isinstance(e, ir.Intrinsic) and {var(a) for a in e.args} == set(names):
-        return {"max": "max", "fmaxf": "max", "min": "min", "fminf": "min", "fmax": "max", "fmin": "min"}.get(e.name)
-    if isinstance(e, ir.Select) and isinstance(e.cond, ir.Binary) and {var(e.a), var(e.b)} == set(names):
-        keeps_first = var(e.cond.a) == var(e.a)
-        if e.cond.op in (">", ">=", "<", "<=") and {var(e.cond.a), var(e.cond.b)} == set(names):
-            bigger = (e.cond.op[0] == ">") == keeps_first
-            return "max" if bigger else "min"
-    return None
-
-
 class Rewriter:
     """Rewrites the library calls of one kernel."""
 
@@ -164,7 +97,7 @@ class Rewriter:
 
     def expr(self, e: Any) -> Any:
         if isinstance(e, ir.Deref):
-            return _simplify_deref(e)
+            return simplified_deref(e)
         if isinstance(e, ir.AddressOf) and isinstance(e.place, ir.Deref):
             return e.place.ptr
         if not isinstance(e, ir.Intrinsic):
@@ -406,7 +339,7 @@ class Rewriter:
                 strict=True,
             ):
                 assert isinstance(p.type, ir.Pointer)
-                place = _simplify_deref(ir.Deref(p, type=p.type.elem, span=s.span))
+                place = simplified_deref(ir.Deref(p, type=p.type.elem, span=s.span))
                 out.append(ir.Assign(place, ir.Intrinsic(f, (e.args[0],), type=p.type.elem, span=s.span), span=s.span))
             return out
         return [s]
@@ -482,7 +415,7 @@ class Rewriter:
         size = e.args[2]
         while isinstance(size, ir.Cast):
             size = size.x
-        dst, src = (_uncast(a) for a in e.args[:2])
+        dst, src = (without_pointer_casts(a) for a in e.args[:2])
         if (
             not isinstance(size, ir.Const)
             or not isinstance(dst.type, ir.Pointer)
@@ -495,24 +428,6 @@ class Rewriter:
         # an array's own alignment is that of its elements, but nvcc too copies no wider than the types promise
         call = ir.Intrinsic("lib.copy_bytes", (dst, src), (int(size.value), align), type=ir.VOID, span=s.span)
         return [replace(s, value=call)]
-
-
-def _uncast(e: ir.Expr) -> ir.Expr:
-    while isinstance(e, ir.Cast) and isinstance(e.x.type, ir.Pointer):
-        e = e.x
-    return e
-
-
-def _simplify_deref(e: ir.Deref) -> ir.Expr:
-    if isinstance(e.ptr, ir.AddressOf) and e.ptr.place.type == e.type:
-        return e.ptr.place
-    if isinstance(e.ptr, ir.Decay) and isinstance(e.ptr.place.type, ir.Array) and e.ptr.place.type.elem == e.type:
-        return ir.Index(e.ptr.place, _const(0, ir.I32), type=e.type, span=e.span)
-    if isinstance(e.ptr, ir.PtrAdd) and isinstance(e.ptr.ptr, ir.Decay):
-        inner = e.ptr.ptr.place
-        if isinstance(inner.type, ir.Array) and inner.type.elem == e.type:
-            return ir.Index(inner, e.ptr.index, type=e.type, span=e.span)
-    return e
 
 
 def _statements(stmts: tuple[Any, ...], rewriter: Rewriter) -> tuple[Any, ...]:

@@ -72,3 +72,23 @@ def resolve_references(body: tuple[ir.Stmt, ...], names: Names) -> tuple[ir.Stmt
         return replace(s, **changes) if changes else s
 
     return lists(body)
+
+
+def simplified_deref(e: ir.Deref) -> ir.Expr:
+    """The place itself, where what is dereferenced is the address of a place."""
+    if isinstance(e.ptr, ir.AddressOf) and e.ptr.place.type == e.type:
+        return e.ptr.place
+    if isinstance(e.ptr, ir.Decay) and isinstance(e.ptr.place.type, ir.Array) and e.ptr.place.type.elem == e.type:
+        return ir.Index(e.ptr.place, ir.Const(0, type=ir.I32), type=e.type, span=e.span)
+    if isinstance(e.ptr, ir.PtrAdd) and isinstance(e.ptr.ptr, ir.Decay):
+        inner = e.ptr.ptr.place
+        if isinstance(inner.type, ir.Array) and inner.type.elem == e.type:
+            return ir.Index(inner, e.ptr.index, type=e.type, span=e.span)
+    return e
+
+
+def without_pointer_casts(e: ir.Expr) -> ir.Expr:
+    """The pointer behind casts of pointers."""
+    while isinstance(e, ir.Cast) and isinstance(e.x.type, ir.Pointer):
+        e = e.x
+    return e

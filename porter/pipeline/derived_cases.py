@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from porter.case.expressions import Value
+from porter.case.fit import check_case
 from porter.case.instances import instance_values
 from porter.case.model import Case
-from porter.case.reader import check_case, parse_case
+from porter.case.reader import parse_case
 from porter.case.toml_lines import parsed_toml
 from porter.model import KernelInfo, PorterError
 from porter.pipeline.guessed_launches import Way, guessed_ways

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from porter import ir
 from porter.case.expressions import ExprError
+from porter.case.fit import check_case
 from porter.case.instances import instance_values
-from porter.case.reader import FLOAT_NAMES, Case, CaseInstance, case_path_for, check_case, load_case
+from porter.case.reader import FLOAT_NAMES, Case, CaseInstance, case_path_for, load_case
 from porter.config import PortConfig
 from porter.model import Diagnostic, Instance, KernelInfo, KernelReport, PorterError, Severity
 from porter.pipeline.outputs import drafted_case_path

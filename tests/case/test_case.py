@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from porter.case.fit import check_case
 from porter.case.instances import instance_values
-from porter.case.reader import case_path_for, check_case, load_case, parse_case
+from porter.case.reader import case_path_for, load_case, parse_case
 from porter.model import Instance, KernelInfo, KernelParam, PorterError, TemplateParam
 
 TEXT = """schema = 1

@@ -164,7 +164,8 @@ def test_new_kernel_creates_files_and_never_overwrites(tmp_path: Path, monkeypat
 
 
 def test_a_new_kernel_parses_and_its_case_loads(tmp_path: Path, monkeypatch) -> None:
-    from porter.case.reader import check_case, load_case
+    from porter.case.fit import check_case
+    from porter.case.reader import load_case
     from porter.config import PortConfig
     from porter.pipeline.inputs import choose_kernels, parse
 

@@ -11,7 +11,7 @@ from porter.emit.definitions import declared_often, separate_definitions
 from porter.emit.evaluate import evaluate, wrapped
 from porter.emit.expressions.ranges import fits, interval, upper
 from porter.emit.generic import ConstVariants, InstanceIf, Variants
-from porter.emit.loops import as_range, trips
+from porter.emit.statements.loops import as_range, trips
 from porter.patterns.tidy_names import tidy_names
 from tests.emit.stages import emitted
 

@@ -10,7 +10,8 @@ import pytest
 
 from porter import ir
 from porter.case.reader import load_case
-from porter.emit.generic import ConstVariants, HelperCall, Params, Variants, merge, specialise
+from porter.emit.generic import ConstVariants, HelperCall, Params, Variants
+from porter.emit.merge import merge, specialise
 from porter.emit.plan import PlanOptions, make_plan
 from porter.frontend.instances.choice import specialise as specialise_source
 from porter.frontend.lower.kernel import lower_kernel

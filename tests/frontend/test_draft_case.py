@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from porter.case.reader import check_case, parse_case
+from porter.case.fit import check_case
+from porter.case.reader import parse_case
 from porter.frontend.case.draft import case_from_launch, draft_case_text
 from porter.model import Instance, KernelInfo, KernelParam, Launch, PorterError, TemplateParam
 from porter.source import Source, Span

@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from porter.case.fit import check_case
 from porter.case.instances import instance_values
-from porter.case.reader import Case, check_case, load_case
+from porter.case.reader import Case, load_case
 from porter.frontend.parse.source import ParsedUnit, parse_source
 from porter.model import KernelInfo
 from porter.source import Source

@@ -9,7 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from porter.case.reader import Case, check_case, parse_case
+from porter.case.fit import check_case
+from porter.case.reader import Case, parse_case
 from porter.frontend.case.assemble import assembled
 from porter.frontend.case.body import Body, body_of, read_body
 from porter.frontend.case.derived import DerivedCase

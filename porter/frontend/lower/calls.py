@@ -7,9 +7,10 @@ from porter.frontend.lower.body import FunctionLowering, Untranslatable, express
 from porter.frontend.lower.construct import construct
 from porter.frontend.lower.convert import const, convert, to_type, typed_value
 from porter.frontend.lower.effects import is_plain_copy
-from porter.frontend.lower.expressions import member_base, object_of, tidy
+from porter.frontend.lower.expressions import member_base, object_of
 from porter.frontend.lower.function import lower_function
 from porter.frontend.lower.library.calls import library_call
+from porter.frontend.lower.literals import tidy
 from porter.frontend.parse import ast_facts as ast
 from porter.frontend.parse.clang_compat import Cursor, CursorKind, TypeKind
 

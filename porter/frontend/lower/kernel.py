@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from porter import ir
-from porter.frontend.lower import calls, expressions, lambdas, statements, switch
+from porter.frontend.lower import calls, expressions, lambdas, literals, statements, switch
 from porter.frontend.lower.body import FunctionLowering, KernelLowering, Untranslatable
 from porter.frontend.lower.comments import comment_before
 from porter.frontend.lower.depth import deep_recursion
@@ -20,7 +20,7 @@ from porter.frontend.parse.source import ParsedUnit, is_prelude
 from porter.model import Instance, KernelInfo
 from porter.patterns.symbols import as_parameters
 
-HANDLERS = (asm, calls, expressions, lambdas, statements, switch)  # they register themselves
+HANDLERS = (asm, calls, expressions, lambdas, literals, statements, switch)  # they register themselves
 
 
 @deep_recursion()

@@ -75,7 +75,7 @@ __global__ void halve(int* x) {
     Pattern(
         "counted_loop",
         "a loop whose bounds do not change becomes a range",
-        "emit/loops.py",
+        "emit/statements/for_loops.py",
         """\
 __global__ void fill(float* x, int n) {
   for (int i = 0; i < n; ++i) x[i] = 0.0f;
@@ -93,7 +93,7 @@ __global__ void fill(float* x, int n) {
     Pattern(
         "strided_loop",
         "a loop over a block's or a grid's threads becomes a range with a step",
-        "emit/loops.py",
+        "emit/statements/for_loops.py",
         """\
 __global__ void fill(float* x, int n) {
   for (int i = threadIdx.x; i < n; i += blockDim.x) x[i] = 0.0f;
@@ -116,7 +116,7 @@ __global__ void fill(float* x, int n) {
     Pattern(
         "unsigned_stride",
         "a strided loop over an unsigned variable becomes a range of Int32, converted each turn",
-        "emit/loops.py",
+        "emit/statements/for_loops.py",
         """\
 __global__ void fill(float* x) {
   for (unsigned i = threadIdx.x; i < gridDim.x; i += blockDim.x) x[i] = 0.0f;
@@ -140,7 +140,7 @@ __global__ void fill(float* x) {
     Pattern(
         "constant_loop",
         "an unrolled loop with constant bounds becomes a loop over Python numbers",
-        "emit/loops.py",
+        "emit/statements/for_loops.py",
         """\
 __device__ float warp_sum(float v) {
 #pragma unroll

@@ -86,7 +86,7 @@ __global__ void spread(float* x) { x[threadIdx.x] = share(x[0]); }
     Pattern(
         "dynamic_shared",
         "an extern __shared__ array is the start of the dynamic shared memory",
-        "emit/stmt.py",
+        "emit/statements/writer.py",
         """\
 __global__ void stage(float* x) {
   extern __shared__ float tile[];

@@ -5,22 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 from porter import ir
 from porter.emit.evaluate import evaluate
 from porter.emit.expressions.expr import ExprWriter
-from porter.emit.expressions.ranges import INT_MAX, interval, upper
+from porter.emit.expressions.ranges import interval, upper
 from porter.emit.generic import ConstVariants, InstanceIf, Variants
-from porter.emit.loops import Range, as_range, counted, step_of, trips
 from porter.emit.spaces import mixed
+from porter.emit.statements.for_loops import write_for
+from porter.emit.statements.memory import is_null, root_pointer
 from porter.emit.text import ATOM, COMPARE, TERNARY, Scope, Text, is_readonly
 from porter.model import Hole
 from porter.source import NO_SPAN, Span
-
-UNROLL_TRIPS = 16  # loops with at most so many known trips are unrolled at trace time without a pragma
-MAX_UNROLL = 256  # beyond this a trace-time unroll takes seconds; the compiler unrolls instead
-
 
 #: what a line that is written so shows of the patterns that have no pass of their own
 _SHOWS = (("lib.c_div(", "c_division"), ("lib.c_mod(", "c_division"), ("lib.dyn_shared(", "dynamic_shared"))
@@ -376,7 +372,7 @@ class BodyWriter:
             return None
         if isinstance(s.cond, ConstVariants) and s.cond.origin not in self.scope.params.names:
             return None
-        here = set(self._instances())
+        here = set(self.instances())
         holds = set(s.yes) & here
         if set(inside) not in (holds, here - holds) or not self._evaluable(s.cond):
             return None
@@ -462,155 +458,11 @@ class BodyWriter:
     # ---- for loops
 
     def _for(self, s: ir.For) -> None:
-        known = [trips(s, i, self.env.get(i, {})) for i in self._instances()]
-        if all(k is not None for k in known) and self._unrolled(s, [k for k in known if k is not None]):
-            return
-        r = as_range(s, self.scope.memory)
-        if r is not None and self._range(s, r):
-            return
-        self._as_while(s)
+        if not write_for(self, s):
+            self._as_while(s)
 
-    def _instances(self) -> tuple[int, ...]:
+    def instances(self) -> tuple[int, ...]:
         return self.where if self.where is not None else tuple(range(self.scope.params.count))
-
-    def _unrolled(self, s: ir.For, known: list[list[int]]) -> bool:
-        head = counted(s)
-        assert head is not None
-        name = head[0]
-        longest = max(len(k) for k in known)
-        wanted = s.unroll == 0 or (s.unroll or 0) > 1 or longest <= UNROLL_TRIPS or self._indexes_local(s)
-        geometric = as_range(s, self.scope.memory) is None
-        if s.unroll == 1 or longest > MAX_UNROLL or not (wanted or geometric):
-            return False
-        weight = sum(1 for _ in ir.walk(s.body))
-        if longest * weight > 60000:
-            return False
-        iterable = self._iterable(s, known)
-        if iterable is None:
-            return False
-        py = self.own_name(name, head[1])
-        if " if " in iterable and not iterable.startswith(("cutlass.", "lib.")):
-            # CuTeDSL cannot take a conditional expression as what a loop runs over
-            table = self.fresh(f"{py}_values")
-            self.put(f"{table} = {iterable}", s.span, "constant_loop")
-            iterable = table
-        self.scope.static.add(name)
-        values = [v for k in known for v in k] or [0]
-        self.scope.ranges[name] = min(values), max(values)
-        if min(values) >= 0:
-            self.scope.bounds[name] = max(values)
-        with self.nested():
-            self.see(name)
-            self.block(f"for {py} in {iterable}:", s.body, s.span, "constant_loop")
-        return True
-
-    def _iterable(self, s: ir.For, known: list[list[int]]) -> str | None:
-        r = as_range(s, self.scope.memory)
-        if (r is not None and not r.unsigned_compare) or (r is not None and all(v >= 0 for k in known for v in k)):
-            start, stop, step = self.e.expr(r.start), self.e.expr(r.stop), self.e.expr(r.step)
-            if start.static and stop.static and step.static:
-                return self._range_text("cutlass.range_constexpr", r, start, stop, step)
-        if all(k == known[0] for k in known):
-            if len(known[0]) == 1:
-                return f"({known[0][0]},)"
-            return f"({', '.join(map(str, known[0]))})"
-        head = counted(s)
-        assert head is not None
-        step_op = step_of(s, head[0])
-        start = self.e.expr(head[2])
-        if step_op is not None and start.static and isinstance(step_op[1], ir.Const):
-            halves = (step_op[0] == ">>" and step_op[1].value == 1) or (step_op[0] == "/" and step_op[1].value == 2)
-            if halves and all(k == [v for v in _halving(k[0] if k else 0)] for k in known):
-                return f"lib.halving({start.text})"
-        table = [tuple(k) for k in known]
-        full: list[Any] = [None] * self.scope.params.count
-        for i, k in zip(self._instances(), table, strict=True):
-            full[i] = k
-        return self.scope.params.const_text(tuple(full))
-
-    def _indexes_local(self, s: ir.For) -> bool:
-        """True when the loop variable picks elements of a thread-private array, which registers cannot do at run
-        time."""
-        head = counted(s)
-        if head is None:
-            return False
-        for n in ir.walk(s.body):
-            if isinstance(n, ir.Index) and any(isinstance(v, ir.Var) and v.name == head[0] for v in ir.walk(n.index)):
-                root: ir.Expr = n.base
-                while isinstance(root, ir.Field | ir.Index):
-                    root = root.base
-                if isinstance(root, ir.Var) and root.name in self.scope.memory:
-                    return True
-        return False
-
-    def _range_text(self, fn: str, r: Range, start: Text, stop: Text, step: Text, extra: str = "") -> str:
-        stop_text = stop.text
-        if r.inclusive:
-            stop_text = f"{stop.at(4)} {'-' if r.descending else '+'} 1"
-        step_text = step.text
-        if r.descending:
-            step_text = step_text[1:] if step_text.startswith("-") else f"-{step.at(ATOM)}"
-        if step_text == "1" and start.text in ("0", "Int32(0)"):
-            return f"{fn}({stop_text}{extra})"
-        if step_text == "1":
-            return f"{fn}({start.text}, {stop_text}{extra})"
-        return f"{fn}({start.text}, {stop_text}, {step_text}{extra})"
-
-    def _range(self, s: ir.For, r: Range) -> bool:
-        kinds = self.e.kinds(r.type)
-        bounds = self.scope.bounds
-        if kinds != {"i32"} and not (
-            kinds == {"u32"} and upper(r.start, bounds) is not None and upper(r.stop, bounds) is not None
-        ):
-            return False
-        nonneg = upper(r.start, bounds) is not None and not r.descending
-        if r.unsigned_compare and not (nonneg and upper(r.stop, bounds) is not None):
-            return False
-        step_known = upper(r.step, bounds)
-        if step_known is None and (kinds == {"u32"} or not isinstance(r.step, ir.Const | ConstVariants)):
-            return False  # the sign of the step is unknown
-        if kinds == {"u32"} and r.inclusive and (r.descending or upper(r.stop, bounds) == INT_MAX):
-            return False  # one past the end is no number of the type, or no Int32
-        start, stop, step = self._int32(r.start), self._int32(r.stop), self._int32(r.step)
-        if start is None or stop is None or step is None:
-            return False
-        if r.descending and not step.static:
-            return False
-        fn = "range"
-        extra = ""
-        if s.unroll is not None:
-            fn = "cutlass.range"
-            extra = (
-                ", unroll_full=True"
-                if s.unroll == 0 and start.static and stop.static
-                else f", unroll={max(s.unroll, 1)}"
-            )
-            if s.unroll == 0 and not (start.static and stop.static):
-                fn, extra = "range", ""
-        if nonneg:
-            bounds[r.var] = INT_MAX
-        py = self.e.name(r.var)
-        by = "counted_loop" if step.text == "1" else "strided_loop"
-        if kinds == {"u32"} and by == "strided_loop":
-            most = (upper(r.stop, bounds) or 0) + (step_known if step_known is not None else INT_MAX)
-            by = "counted_loop" if most <= INT_MAX else "unsigned_stride"
-        if kinds == {"u32"}:
-            inner = self.fresh(f"{py}_i32")
-            self.put(f"for {inner} in {self._range_text(fn, r, start, stop, step, extra)}:", s.span, by)
-            self.depth += 1
-            self.put(f"{py} = Uint32({inner})", s.span)
-            self.body(s.body)
-            self.depth -= 1
-            return True
-        self.block(f"for {py} in {self._range_text(fn, r, start, stop, step, extra)}:", s.body, s.span, by)
-        return True
-
-    def _int32(self, e: ir.Expr) -> Text | None:
-        if self.e.kinds(e.type) <= {"i32"}:
-            return self.e.expr(e)
-        if self.e.kinds(e.type) <= {"u32"}:
-            return self.e.low32(e)
-        return None
 
     def _as_while(self, s: ir.For) -> None:
         with self.nested():
@@ -618,58 +470,3 @@ class BodyWriter:
                 self.stmt(st)
             cond = s.cond if s.cond is not None else ir.Const(True, type=ir.BOOL)
             self._while(ir.While(cond, (*s.body, *s.step), span=s.span))
-
-
-def is_null(e: ir.Expr) -> bool:
-    """A null pointer constant."""
-    while isinstance(e, ir.Cast):
-        e = e.x
-    return isinstance(e, ir.Const) and not e.value
-
-
-def root_pointer(e: ir.Expr) -> str | None:
-    """The pointer variable or array that a pointer expression is computed from."""
-    while True:
-        if isinstance(e, ir.PtrAdd):
-            e = e.ptr
-        elif isinstance(e, ir.Cast):
-            e = e.x
-        elif isinstance(e, ir.Select):
-            e = e.b if is_null(e.a) else e.a
-        elif isinstance(e, ir.AddressOf | ir.Decay):
-            e = e.place
-        elif isinstance(e, ir.Field | ir.Index):
-            e = e.base
-        elif isinstance(e, ir.Deref):
-            e = e.ptr
-        else:
-            return e.name if isinstance(e, ir.Var) else None
-
-
-def _halving(v: int) -> list[int]:
-    out = []
-    while v > 0:
-        out.append(v)
-        v >>= 1
-    return out
-
-
-def memory_names(body: Any) -> set[str]:
-    """Locals that need an address: aggregates, and scalars whose address is taken or that are passed by place."""
-    out: set[str] = set()
-    for n in ir.walk(body):
-        if isinstance(n, ir.Decl) and any(isinstance(t, ir.Array | ir.Struct) for t in _types(n.type)):
-            out.add(n.name)
-        elif isinstance(n, ir.AddressOf | ir.Decay):
-            root: ir.Expr = n.place
-            while isinstance(root, ir.Field | ir.Index):
-                root = root.base
-            if isinstance(root, ir.Var):
-                out.add(root.name)
-        elif isinstance(n, ir.SharedDecl):
-            out.add(n.name)
-    return out
-
-
-def _types(t: ir.Type) -> tuple[Any, ...]:
-    return t.types if isinstance(t, Variants) else (t,)

@@ -1,0 +1,1 @@
+"""Statements: loops, declarations, assignments and control flow as lines of CuTeDSL."""
