@@ -28,7 +28,8 @@ from typing import Any
 from bench.terminal import Terminal
 from porter.config import PortConfig
 from porter.model import LineMapEntry
-from porter.provenance.record import PortRecord, sha256_text, write_port
+from porter.provenance.record import PortRecord, sha256_text
+from porter.provenance.store import write_port
 from porter.review.app import ReviewApp
 from porter.source import Span
 

@@ -11,7 +11,8 @@ from porter.agents.record import Journal
 from porter.agents.regions import Draft, draft_of
 from porter.model import Diagnostic, Hole, LineMapEntry, Status, Verdict
 from porter.provenance.json import diagnostic_from_json, diagnostic_to_json, verdict_from_json, verdict_to_json
-from porter.provenance.record import line_hashes, reanchor, sha256_text
+from porter.provenance.line_map import reanchor
+from porter.provenance.record import line_hashes, sha256_text
 
 
 class Bench(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from porter.model import Diagnostic, LineMapEntry, Severity
-from porter.provenance.record import cuda_span
+from porter.provenance.line_map import cuda_span
 from porter.source import NO_SPAN
 
 

@@ -107,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
     settings = settings_of(args)
     paths = [Path(p) for p in args.paths]
     if args.only_ports:
-        from porter.pipeline.outputs import is_port
+        from porter.pipeline.open_ports import is_port
 
         paths = [p for p in paths if is_port(p)]
         if not paths:

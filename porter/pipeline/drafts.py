@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from porter.case.instances import instance_values
 from porter.corpus.runtime.scratch import Scratch
 from porter.model import Diagnostic, Instance, KernelInfo, LineMapEntry, Verdict
-from porter.provenance.record import cuda_span
+from porter.provenance.line_map import cuda_span
 
 if TYPE_CHECKING:
     from porter.verify.compile.worker import CompileResult

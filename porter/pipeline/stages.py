@@ -53,7 +53,8 @@ from porter.pipeline.outputs import (
 )
 from porter.pipeline.unchanged import remember, unchanged
 from porter.process.limits import limited
-from porter.provenance.record import cuda_span, refuse_edited, write_port
+from porter.provenance.line_map import cuda_span
+from porter.provenance.store import refuse_edited, write_port
 from porter.report.console import Progress, StageEvent, silent
 from porter.report.file_count import FileCount
 from porter.report.internal_errors import internal_error

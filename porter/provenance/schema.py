@@ -77,8 +77,13 @@ SPAN = or_null(an_object({"file": text, "line": whole}))
 DIAGNOSTIC = an_object(
     {"code": text, "message": text},
     {
-        "severity": one_of("note", "warning", "error"), "span": SPAN, "help": text, "notes": a_list(text),
-        "port_line": whole, "hole": whole, "key": text,
+        "severity": one_of("note", "warning", "error"),
+        "span": SPAN,
+        "help": text,
+        "notes": a_list(text),
+        "port_line": whole,
+        "hole": whole,
+        "key": text,
     },
 )
 FILE = an_object(optional={"path": text, "sha256": text, "reference_sha256": text})
@@ -105,8 +110,12 @@ RECORD = an_object(
         ),
         "options": an_object(
             optional={
-                "std": text, "define": a_list(text), "include": a_list(text), "instantiate": a_list(text),
-                "math": a_list(text), "pre_include": a_list(text),
+                "std": text,
+                "define": a_list(text),
+                "include": a_list(text),
+                "instantiate": a_list(text),
+                "math": a_list(text),
+                "pre_include": a_list(text),
             }
         ),
         "versions": an_object(),

@@ -15,8 +15,8 @@ from pathlib import Path
 from porter.batch.pool import MOST, Child, ChildPool
 from porter.config import PortConfig, worker_count
 from porter.model import Diagnostic, KernelReport, PorterError, Report, Severity, Status, Verdict
-from porter.pipeline.outputs import find_ports
-from porter.provenance.record import read_record
+from porter.pipeline.open_ports import find_ports
+from porter.provenance.store import read_record
 from porter.regression.run_record import RunRecord
 from porter.regression.settings import Settings
 from porter.report.console import Progress, StageEvent, silent

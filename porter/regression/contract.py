@@ -22,7 +22,8 @@ from porter.model import Diagnostic, Instance, KernelInfo, Status, Verdict
 from porter.model.facts import ContractFacts
 from porter.pipeline.inputs import choose_instances
 from porter.plain_files import is_plain, read_plain_text
-from porter.provenance.record import PortRecord, is_same_file, reference_sha256, sha256_text
+from porter.provenance.record import PortRecord, reference_sha256, sha256_text
+from porter.provenance.store import is_same_file
 from porter.source import Span
 from porter.syntax import module_tree
 

@@ -11,7 +11,7 @@ from typing import Any
 from porter.config import PortConfig
 from porter.model import Diagnostic, KernelReport, PorterError, Severity, Status, facts_of
 from porter.model.facts import ResourcesFacts
-from porter.pipeline.outputs import find_ports
+from porter.pipeline.open_ports import find_ports
 from porter.regression.all_ports import verify_ports
 from porter.regression.settings import Settings
 from porter.report.console import Progress, silent

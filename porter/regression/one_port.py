@@ -16,7 +16,8 @@ from porter.model.facts import NumericsFacts
 from porter.pipeline.compile_commands import with_build_flags
 from porter.pipeline.drafts import at_source
 from porter.pipeline.inputs import choose_kernels, find_case, parse, with_instances
-from porter.pipeline.outputs import changed_since, claim_in, moved_map, now, port_paths, recorded, recorded_config
+from porter.pipeline.open_ports import changed_since, moved_map, recorded, recorded_config
+from porter.pipeline.outputs import claim_in, now, port_paths
 from porter.pipeline.stages import JudgeOptions, Run, judge
 from porter.plain_files import read_plain_text
 from porter.provenance.baseline import (
@@ -33,14 +34,8 @@ from porter.provenance.baseline import (
     worse_errors,
 )
 from porter.provenance.hole_markers import open_holes
-from porter.provenance.record import (
-    PortRecord,
-    current_line_map,
-    reference_sha256,
-    sha256_text,
-    tool_versions,
-    update_record,
-)
+from porter.provenance.record import PortRecord, reference_sha256, sha256_text, tool_versions
+from porter.provenance.store import current_line_map, update_record
 from porter.regression.contract import contract_verdict, doubtful, flag_doubts, is_recorded_case, original_doubts
 from porter.regression.settings import Settings
 from porter.report.console import Progress, silent

@@ -13,7 +13,8 @@ from porter.model.facts import Worse
 from porter.pipeline.drafts import drafted
 from porter.pipeline.stages import JudgeOptions, Run, judge
 from porter.provenance.baseline import BaselineRun, compare, regression_verdict
-from porter.provenance.record import PortRecord, is_same_file, parse_record, record_path
+from porter.provenance.record import PortRecord, record_path
+from porter.provenance.store import is_same_file, parse_record
 from porter.regression.contract import recorded_flags
 from porter.regression.one_port import OpenPort
 from porter.report.console import silent

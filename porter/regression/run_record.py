@@ -22,7 +22,8 @@ from porter.corpus.runtime.signing import signature
 from porter.corpus.runtime.sources import source_closure
 from porter.model import KernelReport
 from porter.plain_files import read_plain
-from porter.provenance.record import read_record, tool_versions
+from porter.provenance.record import tool_versions
+from porter.provenance.store import read_record
 from porter.regression.settings import Settings
 from porter.report.console import kernel_from_json, kernel_to_json
 

@@ -13,7 +13,7 @@ from textual.app import App, SystemCommand
 from textual.screen import Screen
 
 from porter.config import PortConfig
-from porter.pipeline.outputs import find_ports
+from porter.pipeline.open_ports import find_ports
 from porter.provenance.record import record_path
 from porter.review.port.loaded import Loaded, load
 from porter.review.port.verifying import Verifier, end_all, verify

@@ -12,7 +12,7 @@ from porter.agents.launch_edit import launch_of, with_launch
 from porter.agents.regions import EditRefused, draft_of
 from porter.cli import main
 from porter.config import PortConfig
-from porter.provenance.record import read_record
+from porter.provenance.store import read_record
 from tests.agents.messages_server import Say, call, script, serving
 from tests.agents.stub_bench import SUBJECT
 

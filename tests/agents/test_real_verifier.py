@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from porter.cli import main
-from porter.provenance.record import is_edited, read_record
+from porter.provenance.store import is_edited, read_record
 from tests.agents.messages_server import Fail, Say, call, script, serving
 
 pytest.importorskip("anthropic", reason="needs the extra `agent`")

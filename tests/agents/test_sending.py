@@ -15,7 +15,7 @@ import pytest
 
 from porter.cli import main
 from porter.model import Status, Verdict
-from porter.provenance.record import read_record, update_record
+from porter.provenance.store import read_record, update_record
 from tests.agents.messages_server import Fail, Say, call, script, serving, text
 from tests.agents.runs.test_eval import TASKS
 from tests.agents.stub_bench import StubBench

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from porter.cli import main
-from porter.provenance.record import read_record
+from porter.provenance.store import read_record
 
 from .test_bad_input import CASE, SCALE
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from porter.cli import main
-from porter.provenance.record import is_edited, read_record
+from porter.provenance.store import is_edited, read_record
 
 from .conftest import default_sigint
 

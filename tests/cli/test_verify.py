@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from porter.provenance.record import is_edited, read_record, sha256_text
+from porter.provenance.record import sha256_text
+from porter.provenance.store import is_edited, read_record
 
 from .test_bad_input import CASE, SCALE
 

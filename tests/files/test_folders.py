@@ -9,7 +9,7 @@ import pytest
 from porter.agents.runs.session import find_files
 from porter.batch.analysis import find_sources
 from porter.files.folders import files_below
-from porter.pipeline.outputs import find_ports
+from porter.pipeline.open_ports import find_ports
 
 
 @pytest.fixture

@@ -10,7 +10,8 @@ import pytest
 from porter.config import PortConfig, apply_table
 from porter.model import Diagnostic, EditedPort, KernelReport, PorterError
 from porter.provenance.json import diagnostic_from_json, diagnostic_to_json
-from porter.provenance.record import PortRecord, refuse_edited
+from porter.provenance.record import PortRecord
+from porter.provenance.store import refuse_edited
 from porter.report.console import kernel_from_json, kernel_to_json
 from porter.source import Source
 

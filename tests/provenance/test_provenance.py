@@ -13,16 +13,10 @@ import pytest
 
 from porter.model import Hole, Instance, LineMapEntry, PorterError, Status, Verdict
 from porter.model.facts import NumericsFacts
-from porter.provenance import record as provenance
-from porter.provenance.record import (
-    PortRecord,
-    line_hashes,
-    read_record,
-    reanchor,
-    record_path,
-    update_record,
-    write_port,
-)
+from porter.provenance import store
+from porter.provenance.line_map import cuda_span, reanchor
+from porter.provenance.record import PortRecord, line_hashes, record_path, sha256_text
+from porter.provenance.store import current_line_map, is_edited, read_record, update_record, write_port
 from porter.source import Span
 
 TEXT = "import cutlass\n\nx = 1\ny = 2\nz = 3\n"
@@ -53,7 +47,7 @@ def test_a_record_reads_back_as_it_was_written(tmp_path: Path) -> None:
     assert write_port(port, TEXT, record())
     back = read_record(port)
     assert back is not None
-    assert back == replace(record(), emitted_sha256=provenance.sha256_text(TEXT), line_hashes=line_hashes(TEXT))
+    assert back == replace(record(), emitted_sha256=sha256_text(TEXT), line_hashes=line_hashes(TEXT))
     assert port.read_text() == TEXT
 
 
@@ -80,7 +74,7 @@ def test_an_edited_port_is_refused_with_a_diff_and_force_writes_it(tmp_path: Pat
     port = tmp_path / "k.py"
     write_port(port, TEXT, record())
     port.write_text(TEXT.replace("y = 2", "y = 22  # mine"))
-    assert provenance.is_edited(port)
+    assert is_edited(port)
     with pytest.raises(PorterError) as caught:
         write_port(port, TEXT, record())
     assert code_of(caught) == "PRT954"
@@ -88,7 +82,7 @@ def test_an_edited_port_is_refused_with_a_diff_and_force_writes_it(tmp_path: Pat
     assert "+y = 22  # mine" in diff and "-y = 2" in diff
     assert "mine" in port.read_text()
     assert write_port(port, TEXT, record(), force=True)
-    assert port.read_text() == TEXT and not provenance.is_edited(port)
+    assert port.read_text() == TEXT and not is_edited(port)
 
 
 def test_a_file_porter_never_wrote_is_refused(tmp_path: Path) -> None:
@@ -123,7 +117,7 @@ def test_a_crash_between_the_two_files_does_not_look_like_an_edit(
 ) -> None:
     port = tmp_path / "k.py"
     write_port(port, TEXT, record())
-    real = provenance.write_atomic
+    real = store.write_atomic
 
     def only_the_record(path: Path, text: str) -> None:
         if path == port:
@@ -131,10 +125,10 @@ def test_a_crash_between_the_two_files_does_not_look_like_an_edit(
         real(path, text)
 
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(provenance, "write_atomic", only_the_record)
+        patched.setattr(store, "write_atomic", only_the_record)
         write_port(port, "new\n", record())
     assert port.read_text() == TEXT
-    assert not provenance.is_edited(port)
+    assert not is_edited(port)
     assert write_port(port, "newer\n", record())
 
 
@@ -189,7 +183,8 @@ def test_a_full_disk_leaves_the_old_port(tmp_path: Path, monkeypatch: pytest.Mon
 WRITER = """
 import sys
 from pathlib import Path
-from porter.provenance.record import PortRecord, write_port
+from porter.provenance.record import PortRecord
+from porter.provenance.store import write_port
 port, who = Path(sys.argv[1]), sys.argv[2]
 for n in range(20):
     write_port(port, f"# {who} {n}\\n" * 2000, PortRecord(kernel="k", case=f"{who}{n}"))
@@ -202,7 +197,7 @@ def test_two_writers_never_mix(tmp_path: Path) -> None:
     assert [r.wait(timeout=120) for r in runs] == [0, 0]
     back = read_record(port)
     assert back is not None
-    assert provenance.sha256_text(port.read_text()) == back.emitted_sha256
+    assert sha256_text(port.read_text()) == back.emitted_sha256
     assert port.read_text().split()[1] == back.case[0]
 
 
@@ -218,12 +213,12 @@ def test_the_map_follows_an_edit() -> None:
         (5, 40, "translator"),
         (6, 40, "person"),
     ]
-    assert provenance.cuda_span(moved, 1).line == 0
-    assert provenance.cuda_span(moved, 4).line == 30
+    assert cuda_span(moved, 1).line == 0
+    assert cuda_span(moved, 4).line == 30
 
 
 def test_the_map_of_a_port_on_disk(tmp_path: Path) -> None:
     port = tmp_path / "k.py"
     write_port(port, TEXT, record())
     port.write_text("# note\n" + TEXT)
-    assert [e.line for e in provenance.current_line_map(port)] == [4, 5]
+    assert [e.line for e in current_line_map(port)] == [4, 5]

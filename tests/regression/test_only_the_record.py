@@ -15,7 +15,8 @@ from porter.cli import main
 from porter.config import PortConfig, load_config
 from porter.model import KernelReport, Status
 from porter.pipeline.stages import Run
-from porter.provenance.record import read_record, record_path
+from porter.provenance.record import record_path
+from porter.provenance.store import read_record
 from porter.regression.contract import contract_verdict, flag_doubts
 from porter.regression.dsl_matrix import cell_of
 from porter.regression.one_port import OpenPort, doubts_about, open_port, verify_file

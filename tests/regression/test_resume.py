@@ -16,7 +16,7 @@ import pytest
 
 from porter.config import PortConfig
 from porter.model import KernelReport
-from porter.provenance.record import read_record
+from porter.provenance.store import read_record
 from porter.regression.all_ports import verify_ports
 from porter.regression.run_record import RunRecord, kernel_from_json
 from porter.regression.settings import Settings

@@ -14,7 +14,8 @@ from porter.config import PortConfig
 from porter.model import KernelReport, Severity, Status, Verdict
 from porter.model.facts import NumericsFacts, OutputErrors
 from porter.provenance.baseline import run_of, with_run
-from porter.provenance.record import read_record, record_path, update_record
+from porter.provenance.record import record_path
+from porter.provenance.store import read_record, update_record
 from porter.regression.all_ports import required, verify_ports
 from porter.regression.one_port import verify_file
 from porter.regression.settings import Settings

@@ -21,7 +21,8 @@ from porter.model.facts import (
     SanitizerFacts,
     UsedResources,
 )
-from porter.provenance.record import sha256_text, update_record
+from porter.provenance.record import sha256_text
+from porter.provenance.store import update_record
 from porter.source import Span
 from tests.cli.test_bad_input import CASE
 

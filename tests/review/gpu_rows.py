@@ -10,7 +10,8 @@ from typing import Any
 
 from porter.model import Verdict
 from porter.provenance.json import verdict_from_json
-from porter.provenance.record import sha256_text, update_record
+from porter.provenance.record import sha256_text
+from porter.provenance.store import update_record
 
 RECORDED = Path(__file__).resolve().parents[2] / "bench/results/gpu_verdicts.json"
 

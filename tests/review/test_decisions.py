@@ -15,7 +15,8 @@ import pytest
 from porter.cli import main
 from porter.config import PortConfig
 from porter.model import PorterError
-from porter.provenance.record import read_record, record_path, update_record
+from porter.provenance.record import record_path
+from porter.provenance.store import read_record, update_record
 from porter.review.page import page
 from porter.review.plain import check, review_plain
 from porter.review.port.changes import accept, edit, reject, remark, withdraw

@@ -207,7 +207,7 @@ def test_a_decision_that_cannot_be_written_is_said(port: Path, monkeypatch: pyte
 
     async def steps(pilot: Pilot[int]) -> None:
         with monkeypatch.context() as broken:
-            broken.setattr("porter.provenance.record.write_atomic", full)
+            broken.setattr("porter.provenance.store.write_atomic", full)
             broken.setattr("porter.review.port.decisions.write_atomic", full)
             await press(pilot, "a")
             assert any("no space left" in m for m in said(app)), said(app)

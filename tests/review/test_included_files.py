@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 
 from porter.config import PortConfig
 from porter.model import PorterError
-from porter.provenance.record import read_record
+from porter.provenance.store import read_record
 from porter.review.page import page
 from porter.review.plain import shown
 from porter.review.port.changes import accept, reject

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from porter.model import LineMapEntry
-from porter.provenance.record import PortRecord, line_hashes, write_port
+from porter.provenance.record import PortRecord, line_hashes
+from porter.provenance.store import write_port
 from porter.review.page import page
 from porter.review.plain import shown
 from porter.review.port.loaded import Loaded, load

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from porter.model import patterns_of
-from porter.provenance.record import read_record, update_record
+from porter.provenance.store import read_record, update_record
 from porter.review.page import page
 from porter.review.plain import explained, shown
 from porter.review.port.loaded import Loaded, load

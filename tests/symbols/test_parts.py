@@ -13,7 +13,7 @@ from porter.frontend.case.draft import draft_case
 from porter.model import PorterError, Status
 from porter.pipeline.inputs import case_if_any, find_case, parse
 from porter.pipeline.stages import JudgeOptions, Run, judge, port, show_stage, translate
-from porter.provenance.record import read_record
+from porter.provenance.store import read_record
 from porter.verify import emulator as ptx
 from porter.verify.emulate_case import choose_points, emulate, make_subject
 from porter.verify.launches.symbols import components, means

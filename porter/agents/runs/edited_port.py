@@ -8,10 +8,11 @@ from pathlib import Path
 
 from porter.config import PortConfig
 from porter.model import Diagnostic, KernelReport, LineMapEntry, Report, Severity, Verdict
-from porter.pipeline.outputs import Translation, hole_messages, moved_map
+from porter.pipeline.open_ports import moved_map
+from porter.pipeline.outputs import Translation, hole_messages
 from porter.pipeline.stages import Run, verify
 from porter.provenance.hole_markers import open_holes
-from porter.provenance.record import current_line_map, read_record
+from porter.provenance.store import current_line_map, read_record
 from porter.report.console import Progress
 from porter.source import Span
 from porter.syntax import module_tree

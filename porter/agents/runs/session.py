@@ -38,7 +38,8 @@ from porter.pipeline.inputs import choose_kernels, find_case, parse
 from porter.pipeline.outputs import Translation, claim_in, make_record, port_paths
 from porter.pipeline.stages import Run, translate
 from porter.provenance.json import verdict_to_json
-from porter.provenance.record import read_record, sha256_text, write_port
+from porter.provenance.record import sha256_text
+from porter.provenance.store import read_record, write_port
 from porter.report.console import Progress, is_verified, silent
 from porter.report.internal_errors import internal_error
 from porter.source import Span

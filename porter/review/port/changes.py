@@ -16,7 +16,8 @@ from porter.model import Diagnostic, Hole, LineMapEntry, PorterError
 from porter.pipeline.outputs import Translation, moved
 from porter.plain_files import read_plain_text
 from porter.provenance.hole_markers import MARK
-from porter.provenance.record import PortRecord, update_record
+from porter.provenance.record import PortRecord
+from porter.provenance.store import update_record
 from porter.review.port.decisions import drop_draft, reviewer, save
 from porter.review.port.loaded import Loaded, load
 from porter.review.port.regions import Region

@@ -18,7 +18,8 @@ from porter.files.git import git
 from porter.model import Diagnostic, PorterError
 from porter.pipeline.outputs import now
 from porter.plain_files import read_plain_text
-from porter.provenance.record import PortRecord, record_path, update_record
+from porter.provenance.record import PortRecord, record_path
+from porter.provenance.store import update_record
 from porter.review.port.regions import Region
 from porter.source import Span
 

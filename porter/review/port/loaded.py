@@ -14,10 +14,11 @@ from porter.config import PortConfig, load_config
 from porter.files.git import git
 from porter.model import Diagnostic, Hole, LineMapEntry, PorterError, Severity, Status, Verdict
 from porter.pipeline.compile_commands import with_build_flags
-from porter.pipeline.outputs import find_ports, recorded
+from porter.pipeline.open_ports import find_ports, recorded
 from porter.plain_files import read_plain_text
 from porter.provenance.hole_markers import open_holes
-from porter.provenance.record import PortRecord, line_hashes, reanchor, sha256_text
+from porter.provenance.line_map import reanchor
+from porter.provenance.record import PortRecord, line_hashes, sha256_text
 from porter.regression.contract import flag_doubts
 from porter.review.port.decisions import Decision, assign, decisions_of, digest
 from porter.review.port.regions import Region, regions_of

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from porter.model import LineMapEntry
-from porter.provenance.record import cuda_span
+from porter.provenance.line_map import cuda_span
 from porter.verify.checks.tapped_lines import Lines
 from porter.verify.emulator import Event, Module, Taps
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from porter.cli import main
-from porter.provenance.record import read_record
+from porter.provenance.store import read_record
 from porter.review.port.attempts import read_run
 from tests.agents.messages_server import Say, call, serving
 from tests.agents.runs.test_candidates import number_of, turn_of

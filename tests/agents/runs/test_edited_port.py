@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from porter.cli import main
-from porter.provenance.record import is_edited, read_record
+from porter.provenance.store import is_edited, read_record
 from tests.agents.messages_server import Fail, Say, call, script, serving
 from tests.agents.test_launch import DATA as WIDE
 from tests.agents.test_real_verifier import RIGHT
@@ -162,12 +162,12 @@ class Killed(BaseException):
 
 @pytest.mark.parametrize("after", [False, True])
 def test_a_stop_while_it_is_written_never_makes_the_edit_porters(edited, monkeypatch, after):
-    import porter.provenance.record
+    import porter.provenance.store
 
     with serving(script(FASTER, DONE)) as served:
         assert port(served.url) == 0
     (run,) = Path(".porter/runs").iterdir()
-    final, real = PORT.read_text(), porter.provenance.record.write_atomic
+    final, real = PORT.read_text(), porter.provenance.store.write_atomic
     record = PORT.with_name("wide_block.port.json")
     written = record.read_text()
     for die_at in range(2):  # record, port
@@ -183,7 +183,7 @@ def test_a_stop_while_it_is_written_never_makes_the_edit_porters(edited, monkeyp
                 raise Killed
 
         with monkeypatch.context() as patch:
-            patch.setattr(porter.provenance.record, "write_atomic", mortal)
+            patch.setattr(porter.provenance.store, "write_atomic", mortal)
             with pytest.raises(Killed):
                 main(["agent", "resume", run.name])
         assert PORT.read_text() in (edited, final) and is_edited(PORT)

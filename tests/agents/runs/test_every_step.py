@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from porter.provenance.record import read_record
+from porter.provenance.store import read_record
 from tests.agents.messages_server import Say, call, serving
 from tests.agents.mortal import DEAD
 from tests.agents.runs.test_batch import NAMES, kernel_of, solver

@@ -39,9 +39,10 @@ from porter.verify.emulator.machine.hostcalls import compile_hostcall
 from porter.verify.emulator.machine.scheduler import Budget, OutOfBudget, Scheduler
 from porter.verify.emulator.machine.warps import compile_warp
 from porter.verify.emulator.machine.wave import Geometry, Wave
-from porter.verify.emulator.memory.access import compile_copy, compile_load, compile_store
+from porter.verify.emulator.memory.access import compile_load, compile_store
 from porter.verify.emulator.memory.atomics import compile_atomic
 from porter.verify.emulator.memory.buffers import AddressSpace
+from porter.verify.emulator.memory.copies import compile_copy
 from porter.verify.emulator.memory.mbarriers import compile_mbarrier
 from porter.verify.emulator.memory.multimem import compile_multimem
 from porter.verify.emulator.ops.numpy_algebra import NumpyAlgebra
