@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from porter import ir
 from porter.emit.evaluate import evaluate
-from porter.emit.loops import trips
+from porter.emit.statements.loops import trips
 from porter.model import Diagnostic, Severity
 from porter.source import Span
 
