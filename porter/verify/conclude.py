@@ -12,7 +12,7 @@ from porter.model import Diagnostic, Instance, Severity, Status, Verdict
 from porter.model.facts import DeterminismFacts, NumericsFacts, OutputErrors, SanitizerFacts
 from porter.source import Span
 from porter.verify.backends.interface import Violation
-from porter.verify.execute import TrialResult
+from porter.verify.execute import TrialResult, is_endless
 from porter.verify.numerics.comparison import Finding, Ledger
 from porter.verify.numerics.tolerance import derive, is_loosened
 from porter.verify.original_faults import at_fault, faulty_kinds, own_violations
@@ -59,6 +59,7 @@ def numerics_verdict(
     buffers: dict[str, dict[str, OutputErrors]] = {}
     answers: list[str] = []
     launches = 0
+    endless = any(is_endless(side) for run in runs for r in run.results for side in (r.original, r.port))
     for run in runs:
         label = str(run.instance)
         rows: dict[str, OutputErrors] = {}
@@ -82,6 +83,8 @@ def numerics_verdict(
         for r in errors[:1]:
             message = f"{label}: {r.error} (at {r.trial}; {len(errors)} of {len(run.results)} launches)"
             (diagnostics if r.error_in_port else undecided).append(Diagnostic("PRT842", message, _case_span(case)))
+        if endless:
+            continue
         if run.planned > len(run.results):
             message = f"{label}: {len(run.results)} of {run.planned} launches were run before the time was over"
             undecided.append(Diagnostic("PRT808", message, help="allow more time, or fewer and smaller sizes"))
@@ -93,6 +96,8 @@ def numerics_verdict(
     if diagnostics:
         detail = f"{len(diagnostics)} differences ({_worst(answers)}); seed {seed}"
         return Verdict("numerics", Status.FAIL, detail, (*_most(diagnostics), *notes), facts)
+    if endless and not undecided:
+        return Verdict("numerics", Status.SKIP, "a launch did not end: see sanitizer", tuple(notes), facts)
     if undecided:
         return Verdict("numerics", Status.ERROR, undecided[0].message, (*_most(undecided), *notes), facts)
     detail = f"{_worst(answers)} in {launches} launches of {len(runs)} instances; seed {seed}"

@@ -37,6 +37,7 @@ from porter.verify.emulator.memory.tensors import tensors_as_buffers
 DEFAULT_BUDGET = 20_000_000_000
 # CPU time of a launch without and with a budget given: a few threads do little work in much time
 DEFAULT_SECONDS, MOST_SECONDS = 15.0, 120.0
+OVER_BUDGET = "the launch was ended: it did more work than its budget allows"
 Dim3 = tuple[int, int, int]
 
 
@@ -125,6 +126,7 @@ def launch(
     directed: str = "",
     blocks: Sequence[int] = (),
     stop_after: int = -1,
+    seconds: float = 0.0,
 ) -> Result:
     """Runs one kernel of a module on the CPU.
 
@@ -132,10 +134,11 @@ def launch(
     number, bytes of a struct, or a tuple of buffers (a struct of pointers). smem_bytes: dynamic shared memory.
     resident: blocks that run at once (0: all of a cooperative launch, else what 132 SMs hold or fewer). seed: 0 runs
     in the natural order, any other number draws the order of blocks, of warps and of atomics that meet. budget: an
-    upper bound on work, about thread-instructions; exceeding it is a `budget` violation, as is too much CPU time. taps:
-    records what threads do; the numpy interpreter runs then. variables: the memory of module variables by their names,
-    of their sizes; others start afresh at each launch. overlapped: by programmatic dependent launch, so that accesses
-    to global memory before griddepcontrol.wait are `early-access` violations. directed: the order of blocks is
+    upper bound on work, about thread-instructions; exceeding it is a `budget` violation, as is more CPU time than
+    `seconds` (0: 15, or 120 with a budget). taps: records what threads do; the numpy interpreter runs then. variables:
+    the memory of module variables by their names, of their sizes; others start afresh at each launch. overlapped: by
+    programmatic dependent launch, so that accesses to global memory before griddepcontrol.wait are `early-access`
+    violations. directed: the order of blocks is
     not drawn but one of machine/directed.py ("ahead", "behind", "turns"). blocks: linear numbers of those that run,
     of a grid without clusters; (): all. stop_after: ends the launch before it would make more strong writes to global
     memory (Result.strong_writes); below zero it does not count them.
@@ -143,7 +146,7 @@ def launch(
     """
     return _launch(
         module, entry, grid, block, [args], smem_bytes, cooperative, cluster, checks, seed, backend, budget, resident,
-        perturb, taps, variables, overlapped, directed, blocks, stop_after,
+        perturb, taps, variables, overlapped, directed, blocks, stop_after, seconds,
     )  # fmt: skip
 
 
@@ -208,6 +211,7 @@ def _launch(
     directed: str = "",
     blocks: Sequence[int] = (),
     stop_after: int = -1,
+    seconds: float = 0.0,
 ) -> Result:
     started = time.perf_counter()
     checks = checks or Checks()
@@ -263,7 +267,7 @@ def _launch(
     try:
         spent, crossed, result.deadlock = interpret.run(
             program, geometry, params, space, checks, recorder, envregs, resident, seed,
-            budget or DEFAULT_BUDGET, MOST_SECONDS if budget else DEFAULT_SECONDS,
+            budget or DEFAULT_BUDGET, seconds or (MOST_SECONDS if budget else DEFAULT_SECONDS),
             perturb, output, accelerator, traffic, taps, early, directed, blocks, stopper,
         )  # fmt: skip
         if accelerator is not None:
@@ -276,7 +280,7 @@ def _launch(
     except OutOfBudget:
         recorder.add(
             "budget", None, np.zeros(1, np.int64), lambda lane: ((0, 0, 0), (0, 0, 0), None),
-            "the launch was ended: it did more work than its budget allows",
+            OVER_BUDGET,
         )  # fmt: skip
     space.finish()
     result.strong_writes = stopper.seen if stopper is not None else 0
