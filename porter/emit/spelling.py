@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import keyword
 import math
 import struct
 
 from porter import ir
 
-_DTYPES = {
+DTYPES = {
     "bool": "Boolean",
     "i8": "Int8",
     "u8": "Uint8",
@@ -28,54 +27,10 @@ _DTYPES = {
     "e2m1": "Float4E2M1FN",
 }
 
-#: names that a local variable of the port must not take
-RESERVED = {
-    *keyword.kwlist,
-    *_DTYPES.values(),
-    "cutlass",
-    "cute",
-    "lib",
-    "runtime",
-    "range",
-    "min",
-    "max",
-    "print",
-    "abs",
-    "True",
-    "False",
-    "None",
-    "len",
-    "int",
-    "float",
-    "bool",
-    "type",
-    "tidx",
-    "tidy",
-    "tidz",
-    "bidx",
-    "bidy",
-    "bidz",
-    "bdimx",
-    "bdimy",
-    "bdimz",
-    "gdimx",
-    "gdimy",
-    "gdimz",
-    "KERNEL",
-    "launch_config",
-    "tuple",
-    "list",
-    "dict",
-    "set",
-    "torch",
-    "isinstance",
-}
-
-
 def dtype(t: ir.Type) -> str:
     """The CuTeDSL type of a scalar (`Float32`)."""
     assert isinstance(t, ir.Scalar), t
-    return _DTYPES[t.name]
+    return DTYPES[t.name]
 
 
 def memory_dtype(t: ir.Type) -> str:
@@ -98,11 +53,3 @@ def float_text(value: float, name: str = "f32") -> str:
             break
     number = float(text)
     return repr(number)
-
-
-def identifier(name: str) -> str:
-    """A legal Python name close to a C++ one that is neither a keyword nor used by the port itself."""
-    clean = "".join(c if c.isalnum() or c == "_" else "_" for c in name) or "v"
-    if clean[0].isdigit() or clean.startswith("__"):  # Python's own names begin with two underscores
-        clean = "v" + clean
-    return clean + "_" if clean in RESERVED else clean

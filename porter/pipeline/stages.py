@@ -16,6 +16,7 @@ from porter.case.instances import instance_values
 from porter.case.reader import Case
 from porter.config import PortConfig, worker_count
 from porter.corpus.runtime.scratch import Scratch
+from porter.emit.python_names import module as module_name
 from porter.model import (
     Diagnostic,
     Instance,
@@ -47,7 +48,6 @@ from porter.pipeline.outputs import (
     claim_in,
     each_once,
     hole_messages,
-    identifier,
     make_record,
     port_paths,
 )
@@ -261,7 +261,7 @@ def show_stage(path: Path, config: PortConfig, stage: str) -> tuple[str, tuple[D
             texts += [format_kernel(k) for k in lower(unit, info, choose_instances(unit, info, case, config), case)]
             continue
         made = translate(unit, info, case, config, Run(info.name))
-        messages += [*made.module.notes, *hole_messages(made.module, f"{identifier(path.stem)}.py")]
+        messages += [*made.module.notes, *hole_messages(made.module, f"{module_name(path.stem)}.py")]
         holes += len(made.module.holes)
         if stage == "ptx":
             texts += compile_to_ptx(made, config)
@@ -276,7 +276,7 @@ def compile_to_ptx(made: Translation, config: PortConfig) -> list[str]:
 
     requests = [CompileRequest(instance_values(made.info, i), a) for i in made.instances for a in config.arch]
     with Scratch() as folder:
-        draft = Path(folder) / f"{identifier(made.unit.source.path.stem)}.py"
+        draft = Path(folder) / f"{module_name(made.unit.source.path.stem)}.py"
         draft.write_text(made.module.text, encoding="utf-8")
         results = compile_port(draft, requests, jobs=worker_count(config))
     for result in results:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from porter.case import expressions
 from porter.case.expressions import ExprError
 from porter.case.reader import Case
+from porter.emit.python_names import parameter
 from porter.model import KernelInfo
 from porter.syntax import module_tree
 from porter.verify.checks.honesty.finding import dotted, host_functions, walk
@@ -123,7 +124,8 @@ def _kinds(case: Case, info: KernelInfo) -> dict[str, Kind]:
 
 def _operand(name: str, kinds: Mapping[str, Kind]) -> tuple[str, Kind] | None:
     """The operand that a parameter's name says; with an underscore, where Python or a port needs one."""
-    for candidate in (name, name.rstrip("_"), name.lstrip("_")):
+    own = next((k for k in kinds if parameter(k) == name), name)
+    for candidate in (name, own, name.rstrip("_"), name.lstrip("_")):
         if candidate in kinds:
             return candidate, kinds[candidate]
     return None
