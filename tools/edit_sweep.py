@@ -15,6 +15,7 @@ import argparse
 import hashlib
 import json
 import re
+import struct
 import sys
 import time
 from functools import cache
@@ -33,6 +34,7 @@ FEW_LAUNCHES = 6  # an instance: most edits show at once
 ARCH = "sm_90a"
 GOOD = (Status.PASS, Status.SKIP)
 SAME_PTX = "every instance has the same PTX"
+SAME_CODE = "every instance has the same machine code"
 
 
 def kernels() -> list[str]:
@@ -72,6 +74,9 @@ def run_edit(kernel: str, edit: RandomEdit, folder: Path) -> dict[str, Any]:
         verdicts = judge(subject, edit.text, folder, seed, only=few, launches=FEW_LAUNCHES, explain=False)
         if all(v.status in GOOD for v in verdicts):
             row["whole"] = True
+            if edit.region == "device" and same_code(subject, edit.text, folder):
+                seconds = round(time.perf_counter() - start, 2)
+                return row | {"outcome": "equivalent", "detail": SAME_CODE, "seconds": seconds}
             verdicts = judge(subject, edit.text, folder, seed, explain=False)
         bad = [v for v in verdicts if v.status not in GOOD]
         row["by"] = [v.check if v.status is Status.FAIL else f"{v.check} ({v.status.value})" for v in bad]
@@ -99,6 +104,24 @@ def same_ptx(subject: Subject, text: str, folder: Path, only: tuple[int, ...] = 
     true = true_code(subject.name, only, folder.parent / "true")
     made = compiled(subject, text, folder, only)
     return all(m.ok and t.ok and plain(m.ptx) == plain(t.ptx) for m, t in zip(made, true, strict=True))
+
+
+def same_code(subject: Subject, text: str, folder: Path) -> bool:
+    true, made = true_code(subject.name, (), folder.parent / "true"), compiled(subject, text, folder)
+    return all(m.ok and t.ok and instructions(m.cubin) == instructions(t.cubin) for m, t in zip(made, true, strict=True))
+
+
+def instructions(cubin: bytes) -> list[tuple[str, bytes]]:
+    """What of an ELF file a GPU runs: code, constants, shared memory, and what the driver is told of them."""
+    start, entry, count, names = struct.unpack_from("<Q", cubin, 0x28)[0], *struct.unpack_from("<HHH", cubin, 0x3A)
+    heads = [struct.unpack_from("<IIQQQQ", cubin, start + i * entry) for i in range(count)]
+    strings = cubin[heads[names][4] :]
+    found = []
+    for name, kind, _, _, offset, size in heads:
+        text = strings[name : strings.index(b"\0", name)].decode()
+        if text.startswith((".text", ".nv.constant", ".nv.shared", ".nv.info", ".nv.global")):
+            found.append((text.split(".porter")[0], b"" if kind == 8 else cubin[offset : offset + size]))
+    return [*found, ("size", str([h[5] for h in heads if h[1] == 8]).encode())]
 
 
 def plain(ptx: str) -> str:

@@ -290,9 +290,7 @@ def _instance(k: ir.Kernel, info: KernelInfo, names: tuple[str, ...], named: dic
     for name in names:
         v = given.get(name)
         if isinstance(v, ir.Scalar | int):
-            bool_param = any(
-                python_names.parameter(t.name) == name and t.type == "bool" for t in info.template_params
-            )
+            bool_param = any(python_names.parameter(t.name) == name and t.type == "bool" for t in info.template_params)
             out.append(bool(v) if bool_param else v)
         else:
             out.append(named.get(name, str(getattr(v, "name", v))))

@@ -27,6 +27,7 @@ DTYPES = {
     "e2m1": "Float4E2M1FN",
 }
 
+
 def dtype(t: ir.Type) -> str:
     """The CuTeDSL type of a scalar (`Float32`)."""
     assert isinstance(t, ir.Scalar), t

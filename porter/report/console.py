@@ -51,16 +51,14 @@ def silent(event: StageEvent) -> None:
 
 def console(stream: TextIO, color: str = "auto") -> Console:
     """A rich console for a stream. `color`: auto, always or never; auto honours NO_COLOR and pipes."""
-    from rich.console import Console
+    from porter.report.terminal import styled
 
     wide = None if stream.isatty() else 200  # a pipe has no width to wrap at
     if color == "always":
-        return Console(
-            file=stream, force_terminal=True, color_system="standard", highlight=False, width=wide, soft_wrap=True
-        )
+        return styled(stream, force_terminal=True, color_system="standard", highlight=False, width=wide, soft_wrap=True)
     if color == "never":
-        return Console(file=stream, color_system=None, highlight=False, width=wide, soft_wrap=True)
-    return Console(file=stream, highlight=False, width=wide, soft_wrap=True)
+        return styled(stream, color_system=None, highlight=False, width=wide, soft_wrap=True)
+    return styled(stream, highlight=False, width=wide, soft_wrap=True)
 
 
 # ---------------------------------------------------------------- the summary
