@@ -76,7 +76,7 @@ class Run:
     def stage(self, name: str) -> Iterator[None]:
         """Time a stage (repeats add up) and tell the progress when it starts, ends or fails."""
         self.progress(StageEvent(self.kernel, name, "running"))
-        start, state = time.perf_counter(), "failed"
+        start, state = time.perf_counter(), "error"
         try:
             yield
             state = "done"
@@ -358,7 +358,7 @@ def judge(
     return verdicts
 
 
-STATES = {Status.PASS: "done", Status.FAIL: "failed", Status.ERROR: "failed", Status.SKIP: "skipped"}
+STATES = {Status.PASS: "passed", Status.FAIL: "failed", Status.ERROR: "error", Status.SKIP: "skipped"}
 TIMED = ("names", "compile", "resources", "entry", "numerics", "determinism")  # the others take no time of their own
 
 

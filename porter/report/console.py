@@ -30,7 +30,7 @@ STATUS_STYLE = {Status.PASS: "green", Status.FAIL: "bold red", Status.SKIP: "yel
 
 @dataclass(frozen=True)
 class StageEvent:
-    """A stage of one kernel changed: `state` is running, done, failed or skipped; `note` is a few words."""
+    """A stage of one kernel changed: `state` is running, done or error, of a check passed, failed, error or skipped."""
 
     kernel: str
     stage: str
@@ -96,7 +96,7 @@ def print_run(report: Report, output_format: str, color: str) -> None:
         print_json(report_to_json(report))
         return
     print_report(report, console(sys.stdout, color))
-    print_diagnostics(messages(report), console(sys.stderr, color))
+    print_diagnostics(worth_saying(report), console(sys.stderr, color))
 
 
 def messages(report: Report) -> tuple[Diagnostic, ...]:
@@ -105,6 +105,14 @@ def messages(report: Report) -> tuple[Diagnostic, ...]:
     for kernel in report.kernels:
         found += [*kernel.diagnostics, *(d for v in kernel.verdicts for d in v.diagnostics)]
     return tuple(found)
+
+
+def worth_saying(report: Report) -> tuple[Diagnostic, ...]:
+    """The messages of a run for people: where every kernel is verified, nothing of code that no kernel needs."""
+    found = messages(report)
+    if not report.kernels or not all(is_verified(k) for k in report.kernels):
+        return found
+    return tuple(d for d in found if d.code != "PRT004" or d.severity is Severity.ERROR)
 
 
 def _print_kernel(kernel: KernelReport, out: Console) -> None:

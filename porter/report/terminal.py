@@ -1,8 +1,8 @@
 """What is shown cannot steer a terminal: the one place that all text for stdout and stderr goes through.
 
-Source lines, messages of a port, names in a record are other people's text. Of characters that move the cursor, colour,
-ring or reorder what stands beside them, people see a picture, one letter wide; programs read `\\u001b`, in JSON the same
-character.
+Source lines, messages of a port and names in a record are other people's text. Of characters that move the cursor,
+colour, ring or reorder what stands beside them, people see a picture, one letter wide. Programs read `\\u001b`, in JSON
+the same character.
 """
 
 from __future__ import annotations

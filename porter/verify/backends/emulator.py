@@ -174,7 +174,8 @@ def as_variables(given: Mapping[str, HostBuffer] | None) -> dict[str, ptx.Buffer
 
 def _violation(v: ptx.Violation) -> Violation:
     times = f" ({v.count} times)" if v.count > 1 else ""
-    message = f"{v.message}{times}; block {v.block}, thread {v.thread}"
+    where = "" if v.kind == "budget" else f"; block {v.block}, thread {v.thread}"
+    message = f"{v.message}{times}{where}"
     file, line = own_place([v.loc, *v.callers] if v.loc else [])
     return Violation(v.kind, message, file, line, v.ptx_line, v.space)
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from porter.verify.emulator.checks import counting
 from porter.verify.emulator.checks.ordering import level_of
+from porter.verify.emulator.checks.origins import named_after_arguments
 from porter.verify.emulator.checks.overlap import EarlyAccess
 from porter.verify.emulator.checks.stopping import Stopper
 from porter.verify.emulator.checks.sums import ROUNDING, FloatSums, Sums
@@ -19,6 +20,7 @@ from porter.verify.emulator.checks.traffic import TrafficCounter
 from porter.verify.emulator.checks.violations import Checks, Recorder, Violation
 from porter.verify.emulator.decode.ir import Module
 from porter.verify.emulator.decode.lower import lower
+from porter.verify.emulator.decode.parse import function
 from porter.verify.emulator.decode.program import Atomic, Load, Program, Store
 from porter.verify.emulator.errors import LaunchError
 from porter.verify.emulator.machine import interpret
@@ -285,10 +287,22 @@ def _launch(
     space.finish()
     result.strong_writes = stopper.seen if stopper is not None else 0
     result.violations = recorder.violations
+    if ranks == 1 and result.violations:
+        placed = {p.name: _placed(a, addresses) for p, a in zip(parameters, rank_args[0], strict=True)}
+        known = {n: b for n, b in placed.items() if b is not None}
+        result.violations = [named_after_arguments(v, function(module, name), known) for v in result.violations]
     result.sums = space.sums.found if space.sums is not None else {}
     result.stdout = "".join(output)
     result.seconds = time.perf_counter() - started
     return result
+
+
+def _placed(value: object, addresses: dict[int, int]) -> tuple[str, int, int] | None:
+    """Name, address and bytes of a buffer that was given as an argument."""
+    buffer = getattr(value, "buffer", value)
+    if not isinstance(buffer, Buffer) or id(buffer) not in addresses:
+        return None
+    return buffer.name, addresses[id(buffer)], int(buffer.array.nbytes)
 
 
 def _geometry(
