@@ -45,6 +45,14 @@ def launches_somewhere(text: str) -> bool:
     return any(isinstance(n, ast.Attribute) and dotted(n) == "KERNEL.launch" for n in walk(module_tree(text)))
 
 
+def launching_nothing(text: str) -> list[ast.FunctionDef]:
+    """The public functions of the host of a port that launches KERNEL nowhere: who calls one gets no result."""
+    tree = module_tree(text)
+    host = {id(f) for f in host_functions(tree)}
+    top = [n for n in tree.body if isinstance(n, ast.FunctionDef) and id(n) in host]
+    return [] if launches_somewhere(text) else [f for f in top if f.name != "launch_config" and f.name[0] != "_"]
+
+
 def torch_facing(text: str, case: Case, info: KernelInfo) -> list[TorchFacing]:
     """The functions of a port that launch, directly or through others: those that no other one calls, and among the
     rest the public ones whose parameters are all known."""

@@ -87,6 +87,8 @@ def situations(
     found += _beyond(case, instance, values, function, listed, rng)
     found += _scalars(case, function, full, values, rng)
     found += _strides(case, instance, values, full, rng)
+    if any(i.when for i in case.instances):
+        found += _conditions(case, values, full[:PLACES])
     if any(i.when and expressions.uses_aligned(i.when) for i in case.instances):
         found += _misaligned(case, values, full[:PLACES])
     found += _wrong(case, values, function, full[:WRONG])
@@ -201,6 +203,31 @@ def stride_scalars(case: Case) -> list[str]:
     return list(dict.fromkeys(t for b in case.buffers for s in b.strides or () if (t := str(s).strip()) in scalars))
 
 
+def _conditions(case: Case, values: Mapping[str, Value], starts: Sequence[Situation]) -> Iterator[Situation]:
+    """One size or stride moved by itself, so that a condition of an instance no longer holds: another one is for it, or
+    none."""
+    strides = stride_scalars(case)
+    for start in starts:
+        point = start.point(case, values)
+        if point is None:
+            continue
+        moved = [
+            replace(start, sizes={**start.sizes, name: size}, listed=False)
+            for name, v in start.sizes.items()
+            for size in dict.fromkeys((v + 1, v - 1, v + 4, v // 2, 2 * v))
+            if size > 0 and size != v
+        ]
+        moved += [
+            replace(start, scalars={**start.scalars, name: str(int(point.scalars[name]) + step)}, listed=False)
+            for name in strides
+            for step in (1, 2, 4, 8)
+        ]
+        for situation in moved:
+            at = situation.point(case, values)
+            if at is not None and at.elements < MOST_ELEMENTS and not any(n < 0 for n in at.sizes.values()):
+                yield situation
+
+
 def _misaligned(case: Case, values: Mapping[str, Value], starts: Sequence[Situation]) -> Iterator[Situation]:
     """Each buffer alone off its alignment, by one element and by more."""
     for start in starts:
@@ -210,7 +237,7 @@ def _misaligned(case: Case, values: Mapping[str, Value], starts: Sequence[Situat
                 yield replace(start, operands={buffer.name: Operand(offset=offset)})
 
 
-_OTHER = {"f64": "f32", "f32": "f16", "i64": "i32", "u64": "i32", "i32": "i64", "u32": "i64"}
+DTYPES = ("bool", "i8", "u8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "e4m3", "e5m2")  # that torch has
 
 
 def _wrong(
@@ -225,7 +252,7 @@ def _wrong(
             shape, strides = point.shapes[buffer.name], point.strides[buffer.name]
             if not function.takes(buffer.name) or buffer.name in start.null or 0 in shape:
                 continue
-            wrong = [Operand(dtype=_OTHER.get(buffer.dtype_at(values), "f64"))]
+            wrong = [Operand(dtype=d) for d in DTYPES if d != buffer.dtype_at(values)]
             wrong += [Operand(strides=s) for s in _gaps(buffer, shape, strides)]
             for at in _dependent(case, function, buffer):
                 if shape[at] > 1:
