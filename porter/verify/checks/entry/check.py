@@ -56,7 +56,8 @@ def check_entry(
         if idle := launching_nothing(text):
             names = ", ".join(f.name for f in idle)
             message = f"{names} launches nothing: KERNEL is not launched anywhere in the port"
-            return _failed([Diagnostic(judge.LAUNCHES, message, Span(str(port_path), idle[0].lineno))], 0)
+            at = Span(str(port_path), idle[0].lineno)
+            return _failed([Diagnostic(judge.LAUNCHES, message, at, help=_HELP[judge.LAUNCHES])], 0)
         return Verdict(NAME, Status.SKIP, "the port has no function that launches its kernel")
     found = [f for function in functions for f in _unbound(function, case)]
     if found:

@@ -243,7 +243,7 @@ DTYPES = ("bool", "i8", "u8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", 
 def _wrong(
     case: Case, values: Mapping[str, Value], function: TorchFacing, starts: Sequence[Situation]
 ) -> Iterator[Situation]:
-    """One operand of another dtype, of strides the kernel does not know, one element too short."""
+    """One operand of another dtype, of strides the kernel does not know, one element short; all of another dtype."""
     for start in starts:
         point = start.point(case, values)
         if point is None:
@@ -260,6 +260,19 @@ def _wrong(
                     wrong.append(Operand(shape=short))
             for operand in wrong:
                 yield replace(start, operands={buffer.name: operand}, listed=False)
+        for together in _of_one_type(case, function, start):
+            for dtype in DTYPES:
+                if dtype != case.buffer(together[0]).dtype_at(values):
+                    yield replace(start, operands={n: Operand(dtype=dtype) for n in together}, listed=False)
+
+
+def _of_one_type(case: Case, function: TorchFacing, start: Situation) -> list[list[str]]:
+    """Operands whose dtype is the same template parameter: checked against each other, they may all be wrong."""
+    found: dict[str, list[str]] = {}
+    for buffer in case.buffers:
+        if buffer.dtype not in SCALAR_BYTES and function.takes(buffer.name) and buffer.name not in start.null:
+            found.setdefault(buffer.dtype, []).append(buffer.name)
+    return list(found.values())
 
 
 def _gaps(buffer: BufferSpec, shape: tuple[int, ...], strides: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
