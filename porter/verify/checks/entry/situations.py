@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -88,7 +89,7 @@ def situations(
     found += _scalars(case, function, full, values, rng)
     found += _strides(case, instance, values, full, rng)
     if any(i.when for i in case.instances):
-        found += _conditions(case, values, full[:PLACES])
+        found += _conditions(case, values, function, full[:PLACES])
     if any(i.when and expressions.uses_aligned(i.when) for i in case.instances):
         found += _misaligned(case, values, full[:PLACES])
     found += _wrong(case, values, function, full[:WRONG])
@@ -203,10 +204,14 @@ def stride_scalars(case: Case) -> list[str]:
     return list(dict.fromkeys(t for b in case.buffers for s in b.strides or () if (t := str(s).strip()) in scalars))
 
 
-def _conditions(case: Case, values: Mapping[str, Value], starts: Sequence[Situation]) -> Iterator[Situation]:
-    """One size or stride moved by itself, so that a condition of an instance no longer holds: another one is for it, or
-    none."""
+def _conditions(
+    case: Case, values: Mapping[str, Value], function: TorchFacing, starts: Sequence[Situation]
+) -> Iterator[Situation]:
+    """One size or stride moved by itself, also to the numbers of the conditions, so that one no longer holds: another
+    instance is for it, or none."""
     strides = stride_scalars(case)
+    numbers = {int(n) for i in case.instances for n in re.findall(r"\b\d+\b", i.when or "")} | function.constants
+    bounds = sorted({n + d for n in numbers if 1 < n < 1 << 24 for d in (-1, 0, 1)})
     for start in starts:
         point = start.point(case, values)
         if point is None:
@@ -214,7 +219,7 @@ def _conditions(case: Case, values: Mapping[str, Value], starts: Sequence[Situat
         moved = [
             replace(start, sizes={**start.sizes, name: size}, listed=False)
             for name, v in start.sizes.items()
-            for size in dict.fromkeys((v + 1, v - 1, v + 4, v // 2, 2 * v))
+            for size in dict.fromkeys((v + 1, v - 1, v + 4, v // 2, 2 * v, *bounds))
             if size > 0 and size != v
         ]
         moved += [
