@@ -197,7 +197,8 @@ def calls(node: ast.AST, top: ast.stmt, places: Places) -> list[str]:
     function = show(node.func)
     given = [show(a) for a in node.args]
     named = [f"{k.arg}={show(k.value)}" if k.arg else f"**{show(k.value)}" for k in node.keywords]
-    found = [f"{other}({', '.join(given + named)})" for s in SIBLINGS if function in s for other in s if other != function]
+    others = [other for s in SIBLINGS if function in s for other in s if other != function]
+    found = [f"{other}({', '.join(given + named)})" for other in others]
     if len(given) == 1 and not named:
         found.append(whole(node.args[0]))
     for i in range(len(given) - 1):
