@@ -73,10 +73,10 @@ def test_an_original_without_an_end(tmp_path: Path) -> None:
         assert found[check].status is Status.SKIP and "sanitizer" in found[check].detail and not found[check].diagnostics
 
 
-@pytest.mark.parametrize("count", ["1 << 62", "1 << 40"])
-def test_a_port_without_an_end(tmp_path: Path, count: str) -> None:
+def test_a_port_without_an_end(tmp_path: Path) -> None:
     start = time.process_time()
-    found = verified(tmp_path, LOOP.replace("COUNT", "7"), **{"range(7)": f"range(cutlass.Int64({count}))"})
+    longer = {"cutlass.range_constexpr(7)": "range(cutlass.Int64(1 << 40))"}
+    found = verified(tmp_path, LOOP.replace("COUNT", "7"), **longer)
     assert time.process_time() - start < 20
     assert found["sanitizer"].status is Status.FAIL
     (said,) = [d for d in found["sanitizer"].diagnostics if d.code == "PRT840"]
