@@ -202,8 +202,8 @@ def section(found: list[dict[str, Any]]) -> str:
         " constant, an index, an operator, a name, a call, a statement, an argument or attribute of the launch, a line"
         f" of the torch-facing function. {count['killed']} are refused (first by {ways}), {count['equivalent']} change"
         f" nothing (the same PTX or machine code), {count['explained']} pass and are no wrong ports, each for a reason"
-        f" in one line; {count['open']} are open: {100 * count['open'] / len(found):.1f} %. Of the edits that make another"
-        f" port, {100 * count['killed'] / (count['killed'] + count['open']):.1f} % are refused.",
+        f" in one line; {count['open']} are open: {100 * count['open'] / len(found):.1f} %. Of the edits that make"
+        f" another port, {100 * count['killed'] / (count['killed'] + count['open']):.1f} % are refused.",
         "",
         "`python -m tools.edit_sweep` makes them ([result](../bench/results/random_edits.json)). Open are:",
         "",

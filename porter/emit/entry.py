@@ -10,7 +10,7 @@ from porter.case import expressions
 from porter.case.expressions import names_in, to_python
 from porter.case.model import BufferSpec, Case
 from porter.emit.plan import PortPlan
-from porter.emit.python_names import function, parameter
+from porter.emit.spelling import function, parameter
 from porter.emit.symbols import described
 
 _FUNCTIONS = {

@@ -14,10 +14,10 @@ from porter.emit.expressions.expr import ExprWriter
 from porter.emit.generic import Params
 from porter.emit.layout import leaf
 from porter.emit.plan import Helper, PortPlan
-from porter.emit.python_names import identifier, parameter
 from porter.emit.shared_bases import kept_addresses
 from porter.emit.source.names import FunctionNames, names_of
 from porter.emit.spaces import pointer_spaces
+from porter.emit.spelling import identifier, parameter
 from porter.emit.standalone import PREFIX, inline_library
 from porter.emit.stmt import BodyWriter, Line, memory_names
 from porter.emit.symbols import byte_rows, described

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from porter import ir
 from porter.case.reader import Case
 from porter.config import PortConfig
-from porter.emit.python_names import module as module_name
+from porter.emit.spelling import module as module_name
 from porter.files.atomic import write_atomic, writing_failed
 from porter.files.folders import files_below
 from porter.model import (

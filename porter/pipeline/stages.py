@@ -16,7 +16,7 @@ from porter.case.instances import instance_values
 from porter.case.reader import Case
 from porter.config import PortConfig, worker_count
 from porter.corpus.runtime.scratch import Scratch
-from porter.emit.python_names import module as module_name
+from porter.emit.spelling import module as module_name
 from porter.model import (
     Diagnostic,
     Instance,

@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from porter import ir
 from porter.emit.generic import Params
 from porter.emit.source.calls import Calls, Definition
-from porter.emit.python_names import parameter
+from porter.emit.spelling import parameter
 from porter.patterns.names import raw_name
 from porter.source import NO_SPAN, Source, Span
 

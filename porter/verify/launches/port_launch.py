@@ -12,7 +12,7 @@ from porter.case.expressions import Value
 from porter.case.reader import Case, LaunchShape, Point
 from porter.corpus.runtime import ArtifactCache, digest
 from porter.corpus.runtime.sources import source_closure
-from porter.emit.python_names import parameter
+from porter.emit.spelling import parameter
 from porter.model import Diagnostic, PorterError
 from porter.source import Span
 from porter.syntax import module_tree

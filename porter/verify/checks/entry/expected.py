@@ -12,7 +12,7 @@ from porter.case import expressions
 from porter.case.expressions import ExprError, Value
 from porter.case.reader import Case, Point
 from porter.cxx.types import pointee, scalar_name
-from porter.emit.python_names import parameter
+from porter.emit.spelling import parameter
 from porter.ir import SCALAR_BYTES
 from porter.model import KernelInfo
 from porter.verify.checks.entry import views

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from porter.case import expressions
 from porter.case.expressions import ExprError
 from porter.case.reader import Case
-from porter.emit.python_names import parameter
+from porter.emit.spelling import parameter
 from porter.model import KernelInfo
 from porter.syntax import module_tree
 from porter.verify.checks.honesty.finding import dotted, host_functions, walk

@@ -12,10 +12,11 @@ import pytest
 
 from porter.case.instances import instance_values
 from porter.config import PortConfig
-from porter.emit import python_names
+from porter.emit import spelling
 from porter.model import PorterError, Status
 from porter.pipeline.outputs import port_paths
-from porter.pipeline.stages import Run, choose_kernels, find_case, parse, translate
+from porter.pipeline.cases import find_case
+from porter.pipeline.stages import Run, choose_kernels, parse, translate
 from porter.verify.checks.honesty import check_honesty
 from porter.verify.original.nvrtc import require_nvrtc
 from porter.verify.run import VerifyRequest, verify_port
@@ -28,7 +29,7 @@ CPP = {  # and names of functions that every source has
     "signed", "sizeof", "static", "struct", "switch", "template", "this", "throw", "true", "try", "typedef",
     "typename", "union", "unsigned", "using", "virtual", "void", "volatile", "while", "xor", "min", "max", "abs",
 }  # fmt: skip
-OWN = sorted({*python_names.RESERVED, *python_names.OUTSIDE, "self", "name", "values", "again", "_", "__x", "x_"})
+OWN = sorted({*spelling.RESERVED, *spelling.OUTSIDE, "self", "name", "values", "again", "_", "__x", "x_"})
 NAMES = [n for n in dict.fromkeys([*OWN, *keyword.kwlist, *keyword.softkwlist, *dir(builtins)]) if n not in CPP]
 ROLES = 7
 KERNEL = """
@@ -73,14 +74,14 @@ def objections(folder: Path, text: str) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("name", [*NAMES, *UNICODE])
 def test_a_name_is_pythons_and_nobody_elses(name: str) -> None:
-    used = {*python_names.RESERVED}
-    for made in (python_names.identifier(name), python_names.parameter(name), python_names.function(name)):
+    used = {*spelling.RESERVED}
+    for made in (spelling.identifier(name), spelling.parameter(name), spelling.function(name)):
         ast.parse(f"{made} = 1")
         assert made not in used and made.isidentifier()
-    assert python_names.parameter(name) not in python_names.OUTSIDE
-    function = python_names.function(name)
-    assert function not in dir(builtins) and function.isascii() and len(function) <= python_names.LONGEST + 1
-    assert not keyword.iskeyword(python_names.module(name)) and len(python_names.module(name).encode()) < 250
+    assert spelling.parameter(name) not in spelling.OUTSIDE
+    function = spelling.function(name)
+    assert function not in dir(builtins) and function.isascii() and len(function) <= spelling.LONGEST + 1
+    assert not keyword.iskeyword(spelling.module(name)) and len(spelling.module(name).encode()) < 250
 
 
 def test_ports_of_kernels_with_such_names_pass_honesty(tmp_path: Path) -> None:
