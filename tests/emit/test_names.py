@@ -14,8 +14,8 @@ from porter.case.instances import instance_values
 from porter.config import PortConfig
 from porter.emit import spelling
 from porter.model import PorterError, Status
+from porter.pipeline.inputs import find_case
 from porter.pipeline.outputs import port_paths
-from porter.pipeline.cases import find_case
 from porter.pipeline.stages import Run, choose_kernels, parse, translate
 from porter.verify.checks.honesty import check_honesty
 from porter.verify.original.nvrtc import require_nvrtc
