@@ -90,4 +90,4 @@ def test_a_grid_of_a_million_blocks(tmp_path: Path) -> None:
     start = time.process_time()
     found = verified(tmp_path, "x[i] = x[i] * factor;", grid="1000000")
     assert time.process_time() - start < 20
-    assert found["numerics"].status is Status.PASS and found["determinism"].data.launches == 1
+    assert found["numerics"].status is Status.PASS and found["determinism"].facts.launches == 1

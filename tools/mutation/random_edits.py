@@ -284,6 +284,8 @@ def random_edits(text: str, label: str, count: int) -> list[RandomEdit]:
     places = Places(text)
     choices = {kind: _choices(places, kind) for kind in KINDS}
     kinds = [k for k in KINDS if choices[k]]
+    if not kinds:
+        return []
     found: list[RandomEdit] = []
     seen = {_tree(text)}
     for number in range(20 * count):
