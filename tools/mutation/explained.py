@@ -106,7 +106,7 @@ RULES: dict[str, tuple[Callable[[Row], bool], str]] = {
     "narrow": (_narrow, "the number is not negative and, by its parameter's own type, below 2^31"),
     "butterfly": (_spans, "the masks still lead to every lane: the same terms in another order"),
     "dimension": (
-        lambda r: re.search(r"(block|grid)_dim\(\)\[0\]$", r["before"]) is not None and r["kind"] in ("constant", "index"),
+        lambda r: bool(re.search(r"(block|grid)_dim\(\)\[0\]$", r["before"])) and r["kind"] in ("constant", "index"),
         "a stride of 1: elements are written several times, always with the same value",
     ),
     "maximum": (
