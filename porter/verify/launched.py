@@ -31,7 +31,7 @@ def launch_instance(
     dtypes = {b.name: b.dtype_at(subject.values) for b in subject.case.buffers}
     run = InstanceRun(instance, dtypes, planned=len(trials))
     taken: list[Pair] = []
-    listed_only = False  # the original does not end at a size that the case does not list: the others would take as long
+    listed_only = False  # the original does not end at a size of porter's: the others would take as long
     for trial, pair in zip(trials, pairs, strict=True):
         if time.perf_counter() > deadline or ends_here(run):
             break

@@ -14,9 +14,9 @@ from porter.case.instances import instance_values
 from porter.config import PortConfig
 from porter.emit import spelling
 from porter.model import PorterError, Status
-from porter.pipeline.inputs import find_case
+from porter.pipeline.inputs import choose_kernels, find_case, parse
 from porter.pipeline.outputs import port_paths
-from porter.pipeline.stages import Run, choose_kernels, parse, translate
+from porter.pipeline.stages import Run, translate
 from porter.verify.checks.honesty import check_honesty
 from porter.verify.original.nvrtc import require_nvrtc
 from porter.verify.run import VerifyRequest, verify_port

@@ -9,8 +9,8 @@ import pytest
 
 from porter.config import PortConfig
 from porter.model import PorterError, Status, Verdict
-from porter.pipeline.inputs import find_case
-from porter.pipeline.stages import Run, choose_kernels, parse, translate
+from porter.pipeline.inputs import choose_kernels, find_case, parse
+from porter.pipeline.stages import Run, translate
 from porter.verify.original.nvrtc import require_nvrtc
 from porter.verify.run import VerifyRequest, verify_port
 

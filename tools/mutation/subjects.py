@@ -10,8 +10,8 @@ from pathlib import Path
 from porter.case.reader import Case
 from porter.config import PortConfig
 from porter.model import LineMapEntry, Status, Verdict
-from porter.pipeline.inputs import find_case
-from porter.pipeline.stages import Run, choose_kernels, parse, translate
+from porter.pipeline.inputs import choose_kernels, find_case, parse
+from porter.pipeline.stages import Run, translate
 from porter.verify.run import VerifyRequest, verify_port
 from tools.mutation.classes import CLASSES, MutantClass
 from tools.mutation.port_text import PortText
