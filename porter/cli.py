@@ -60,6 +60,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Without `argv` this is the program: the work is done in a process of its own (porter.process.supervise).
     """
+    from porter.report.terminal import visible_output
+
+    with visible_output():
+        return _main(argv)
+
+
+def _main(argv: Sequence[str] | None) -> int:
     color = "auto"
     child = False
     try:

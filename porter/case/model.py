@@ -174,6 +174,15 @@ class ToleranceSpec:
     reason: str = ""
 
 
+def short(value: int | float | bool) -> str:
+    """A number as people write it: whole ones in full, others with six digits."""
+    return f"{value:d}" if isinstance(value, int) else f"{value:.0f}" if _is_long(value) else f"{value:g}"
+
+
+def _is_long(value: float) -> bool:
+    return value.is_integer() and 1e6 <= abs(value) < 1e15
+
+
 @dataclass(frozen=True)
 class Point:
     """One concrete set of sizes and scalars, with the shape and element strides of every buffer at them."""
@@ -186,7 +195,7 @@ class Point:
 
     def __str__(self) -> str:
         parts = [f"{k}={v}" for k, v in self.sizes.items()]
-        parts += [f"{k}={v:g}" for k, v in self.scalars.items() if self.sizes.get(k) != v]
+        parts += [f"{k}={short(v)}" for k, v in self.scalars.items() if self.sizes.get(k) != v]
         parts += [f"{k}=null" for k in sorted(self.null)]
         return " ".join(parts)
 

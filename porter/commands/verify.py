@@ -167,7 +167,7 @@ def settings_of(args: argparse.Namespace) -> Any:
 
 def finish(report: Any, args: argparse.Namespace) -> int:
     """Write the outputs asked for and return the exit code."""
-    from porter.report.console import console, messages, print_diagnostics, print_run
+    from porter.report.console import console, print_diagnostics, print_run, worth_saying
 
     if args.html:
         from porter.files.atomic import write_atomic, writing_failed
@@ -183,5 +183,5 @@ def finish(report: Any, args: argparse.Namespace) -> int:
     module = import_module(f"porter.regression.{args.output_format}")
     sys.stdout.write(getattr(module, args.output_format)(report).rstrip("\n") + "\n")
     if args.output_format != "github":  # whose annotations are the messages
-        print_diagnostics(messages(report), console(sys.stderr, args.color))
+        print_diagnostics(worth_saying(report), console(sys.stderr, args.color))
     return int(report.exit_code)

@@ -9,8 +9,8 @@ from porter import ir
 from porter.case import expressions
 from porter.case.expressions import names_in, to_python
 from porter.case.model import BufferSpec, Case
-from porter.emit import spelling
 from porter.emit.plan import PortPlan
+from porter.emit.spelling import function, parameter
 from porter.emit.symbols import described
 
 _FUNCTIONS = {
@@ -22,21 +22,21 @@ _FUNCTIONS = {
 
 def python(text: Any) -> str:
     """A case expression as the port prints it."""
-    return to_python(text, None, _FUNCTIONS)
+    return to_python(text, {n: parameter(n) for n in names_in(str(text))}, _FUNCTIONS)
 
 
 def entry_name(kernel: str, taken: Iterable[str]) -> str:
     """Name of the torch-facing function: the kernel's without `_kernel`."""
     base = kernel.removesuffix("_kernel").removesuffix("Kernel") or kernel
     names = set(taken)
-    if base == kernel or base in names:
+    if base == kernel or base in names or function(base) != base:
         base = f"run_{base}"
-    return spelling.identifier(base)
+    return function(base)
 
 
 def entry_lines(plan: PortPlan) -> list[str]:
     """Lines of `launch_config` and of the torch-facing function."""
-    name = entry_name(plan.name, {h.name for h in plan.helpers})
+    name = entry_name(plan.function, {h.name for h in plan.helpers})
     if plan.case is None:
         return _without_case(plan, name)
     return [*_launch_config(plan, plan.case), "", "", *Entry(plan, plan.case, name).lines()]
@@ -58,10 +58,10 @@ def _launch_config(plan: PortPlan, case: Case) -> list[str]:
         if n in needed:
             needed |= set(names_in(v))
     args = sorted(n for n in needed - {n for n, _ in derived})
-    head = ", ".join([*("*" for _ in args[:1]), *args, "**_"])
+    head = ", ".join([*("*" for _ in args[:1]), *map(parameter, args), "**_"])
     lines.append(f"def launch_config({head}):")
     lines.append('    """(grid, block, dynamic shared memory in bytes) of a launch."""')
-    lines += [f"    {n} = {python(v)}" for n, v in derived if n in needed]
+    lines += [f"    {parameter(n)} = {python(v)}" for n, v in derived if n in needed]
     grid = ", ".join(python(x) for x in spec.grid)
     block = ", ".join(python(x) for x in spec.block)
     lines.append(f"    return ({grid}), ({block}), {python(spec.smem)}")
@@ -87,16 +87,17 @@ class Entry:
         for size in base:
             found = self._size_from_buffer(size)
             if found is None:
-                found = next((s for s, vs in self.case.scalars if len(vs) == 1 and vs[0].strip() == size), None)
+                scalar = next((s for s, vs in self.case.scalars if len(vs) == 1 and vs[0].strip() == size), None)
+                found = scalar and parameter(scalar)
             if found is None:
-                found = size
+                found = parameter(size)
                 self.extra.append(size)
             self.sources[size] = found
 
     def _find_flags(self) -> list[str]:
         """bool template parameters that no operand and no condition of the case decides: the caller does."""
         g = self.plan.generic
-        mentioned = {n for i in self.case.instances if i.when for n in names_in(i.when)}
+        mentioned = {parameter(n) for i in self.case.instances if i.when for n in names_in(i.when)}
         return [
             n
             for n in g.names
@@ -106,7 +107,7 @@ class Entry:
     def _size_from_buffer(self, size: str) -> str | None:
         """Where a size stands in the shape of an operand that is always there: as it is, times or plus a number."""
         dims = [
-            (f"{spelling.identifier(b.name)}.shape[{i}]", str(dim).replace(" ", ""))
+            (f"{parameter(b.name)}.shape[{i}]", str(dim).replace(" ", ""))
             for b in self.case.buffers
             if not b.optional
             for i, dim in enumerate(b.shape)
@@ -129,7 +130,7 @@ class Entry:
             for i, s in enumerate(b.strides or ()):
                 text = str(s).strip()
                 if text in self.scalars and text not in out:
-                    out[text] = f"{b.name}.stride({i})"
+                    out[text] = f"{parameter(b.name)}.stride({i})"
         return out
 
     def _asked(self, scalar: str) -> bool:
@@ -137,18 +138,18 @@ class Entry:
         if scalar in self.stride_of or scalar not in self.scalars:
             return False
         texts = self.scalars[scalar]
-        if any(src == scalar for src in self.sources.values()):
+        if any(src == parameter(scalar) for src in self.sources.values()):
             return True
         if len(texts) > 1:
             return True
         names = names_in(str(texts[0]))
-        known = {n for n, _ in self.case.sizes} | set(self.plan.generic.names)
+        known = {n for n, _ in self.case.sizes} | {self.plan.template_name(n) for n in self.plan.generic.names}
         return not names or not names <= known | set(self.scalars)
 
     def lines(self) -> list[str]:
         plan, case = self.plan, self.case
-        args = [spelling.identifier(n) for n in self.asked]
-        keywords = [*self.extra, *(f"{n}=None" for n in self.flags)]
+        args = [parameter(n) for n in self.asked]
+        keywords = [*map(parameter, self.extra), *(f"{n}=None" for n in self.flags)]
         tail = [f"*, {', '.join(keywords)}"] if keywords else []
         out = [
             f"def {self.name}({', '.join([*args, *tail])}):",
@@ -159,11 +160,11 @@ class Entry:
         for n in self.asked:
             if n in self.buffers:
                 b = self.buffers[n]
-                row = f"    {n}: {b.role}, {b.dtype} ({', '.join(map(str, b.shape))})"
+                row = f"    {parameter(n)}: {b.role}, {b.dtype} ({', '.join(map(str, b.shape))})"
                 row += ", may be None" if b.optional else ""
                 out.append(f"{row}; {described(symbols[n])}" if n in symbols else row)
             else:
-                out.append(f"    {n}: number")
+                out.append(f"    {parameter(n)}: number")
         out += [f"    {n}: template flag; None takes the first instance that fits" for n in self.flags]
         out += [
             "",
@@ -171,35 +172,36 @@ class Entry:
             '    """',
         ]
         out += self._types()
-        out += [f"    {n} = {src}" for n, src in self.sources.items() if n != src]
+        out += [f"    {parameter(n)} = {src}" for n, src in self.sources.items() if parameter(n) != src]
         late = self._late()
         derived = {n: v for n, v in case.sizes if isinstance(v, str)}
-        out += [f"    {n} = {python(v)}" for n, v in derived.items() if n not in late]
+        out += [f"    {parameter(n)} = {python(v)}" for n, v in derived.items() if n not in late]
         for p in plan.params:
             if p.name in self.scalars and p.name not in self.asked and p.name not in late:
                 value = self.stride_of.get(p.name) or python(self.scalars[p.name][0])
-                if p.name != value:
-                    out.append(f"    {spelling.identifier(p.name)} = {value}")
+                if parameter(p.name) != value:
+                    out.append(f"    {parameter(p.name)} = {value}")
         # stride names that are no kernel parameter still occur in conditions
         for s, src in self.stride_of.items():
             if s not in {p.name for p in plan.params}:
-                out.append(f"    {s} = {src}")
+                out.append(f"    {parameter(s)} = {src}")
         out += self._checks()
         out += self._choose()
         if late:
             used = {n for text in late.values() for n in names_in(text)}
-            out += [f'    {n} = constexprs["{n}"]' for n in plan.generic.names if n in used and n not in self._known()]
-            out += [f"    {spelling.identifier(n)} = {python(text)}" for n, text in late.items()]
+            own = [n for n in plan.generic.names if plan.template_name(n) in used and n not in self._known()]
+            out += [f'    {n} = constexprs["{plan.template_name(n)}"]' for n in own]
+            out += [f"    {parameter(n)} = {python(text)}" for n, text in late.items()]
         out += self._launch()
         return out
 
     def _known(self) -> set[str]:
         """Template parameters that the operands show, so that they have a value before an instance is chosen."""
-        return set(self._typed_params()) | set(self.case.base_sizes)
+        return set(self._typed_params()) | {parameter(n) for n in self.case.base_sizes}
 
     def _late(self) -> dict[str, str]:
         """Derived sizes and scalars that hang on template arguments which only the chosen instance gives."""
-        unknown = set(self.plan.generic.names) - self._known()
+        unknown = {self.plan.template_name(n) for n in set(self.plan.generic.names) - self._known()}
         own = {p.name for p in self.plan.params} - {*self.asked, *self.stride_of}
         texts = [(n, v) for n, v in self.case.sizes if isinstance(v, str)]
         texts += [(n, str(v[0])) for n, v in self.case.scalars if n in own]
@@ -212,26 +214,32 @@ class Entry:
     def _types(self) -> list[str]:
         out = []
         for n in self.plan.generic.names:
-            owner = next((b.name for b in self.case.buffers if b.dtype == n and not b.optional), None)
+            owner = next((b.name for b in self._typed_by(n)), None)
             if owner is not None:
-                out.append(f"    {n} = runtime.name_of({spelling.identifier(owner)}.dtype)")
+                out.append(f"    {n} = runtime.name_of({parameter(owner)}.dtype)")
         return out
 
     def _typed_params(self) -> list[str]:
-        return [n for n in self.plan.generic.names if any(b.dtype == n and not b.optional for b in self.case.buffers)]
+        return [n for n in self.plan.generic.names if self._typed_by(n)]
+
+    def _typed_by(self, n: str) -> list[BufferSpec]:
+        """The operands that are always there and have a template parameter's type."""
+        own = self.plan.template_name(n)
+        return [b for b in self.case.buffers if b.dtype == own and not b.optional]
 
     def _checks(self) -> list[str]:
         out = []
         first = next((b.name for b in self.case.buffers if not b.optional), None)
         for b in self.case.buffers:
-            name = spelling.identifier(b.name)
-            dtype = b.dtype if b.dtype in self.plan.generic.names else f'"{self._dtype(b)}"'
+            name = parameter(b.name)
+            own = parameter(b.dtype)
+            dtype = own if own in self.plan.generic.names else f'"{self._dtype(b)}"'
             shape = ", ".join(python(d) for d in b.shape) + ("," if len(b.shape) == 1 else "")
             call = f'runtime.check("{b.name}", {name}, {dtype}, ({shape})'
             if b.strides:
                 call += f", strides=({', '.join(python(s) for s in b.strides)}{',' if len(b.strides) == 1 else ''})"
             if first is not None and b.name != first:
-                call += f", device={spelling.identifier(first)}.device"
+                call += f", device={parameter(first)}.device"
             if b.optional:
                 call += ", optional=True"
             out.append(f"    {call})")
@@ -261,28 +269,30 @@ class Entry:
             if when:
                 text = python(when)
                 conds.append(f"({text})" if " or " in text or " if " in text else text)
-            text = ", ".join(f'"{n}": {_constexpr(v)}' for n, v in table.items())
+            text = ", ".join(f'"{self.plan.template_name(n)}": {_constexpr(v)}' for n, v in table.items())
             out.append(f"    {'if' if i == 0 else 'elif'} {' and '.join(conds) or 'True'}:")
             out.append(f"        constexprs = {{{text}}}")
         out.append("    else:")
-        what = ", ".join(f"{n}={{{n}}}" for n in [*typed, *self.flags, *self.case.base_sizes])
+        what = ", ".join(f"{n}={{{n}}}" for n in [*typed, *self.flags, *map(parameter, self.case.base_sizes)])
         out.append(f'        raise ValueError(f"{self.plan.name}: no instance of the port for {what}")')
         return out
 
     def _scalar_template(self, n: str) -> str | None:
         """A run-time value that a template parameter of the same name follows (a size named like it)."""
-        return n if n in self.case.base_sizes else None
+        return n if n in map(parameter, self.case.base_sizes) else None
 
     def _launch(self) -> list[str]:
         g = self.plan.generic
         names = [n for n, _ in self.case.sizes] + [s for s in self.scalars]
         used = self._config_names()
-        passed = [n for n in names if n in used and n not in g.names]
-        args = ", ".join(f"{n}={spelling.identifier(n)}" for n in dict.fromkeys(passed))
+        passed = [parameter(n) for n in names if n in used and parameter(n) not in g.names]
+        args = ", ".join(f"{n}={n}" for n in dict.fromkeys(passed))
+        renamed = [n for n in g.names if self.plan.template_name(n) != n and self.plan.template_name(n) in used]
+        args = ", ".join(filter(None, [args, *(f'{n}=constexprs["{self.plan.template_name(n)}"]' for n in renamed)]))
         if "sm_count" in used:
             args = ", ".join(filter(None, [args, f"sm_count=runtime.sm_count({self._device()})"]))
         both = ", ".join(filter(None, [args, "**constexprs" if g.names else ""]))
-        call_args = ", ".join(spelling.identifier(p.name) for p in self.plan.params)
+        call_args = ", ".join(parameter(p.name) for p in self.plan.params)
         constexprs = "constexprs" if g.names else "{}"
         return [
             f"    grid, block, smem_bytes = launch_config({both})",
@@ -292,7 +302,7 @@ class Entry:
 
     def _device(self) -> str:
         first = next((b.name for b in self.case.buffers if not b.optional), None)
-        return f"{spelling.identifier(first)}.device" if first else ""
+        return f"{parameter(first)}.device" if first else ""
 
     def _config_names(self) -> set[str]:
         used: set[str] = set()
@@ -314,13 +324,13 @@ def _constexpr(v: Any) -> str:
 def _without_case(plan: PortPlan, name: str) -> list[str]:
     """No case: the caller gives template arguments and the launch."""
     g = plan.generic
-    args = [spelling.identifier(p.name) for p in plan.params]
-    given = ", ".join(f'"{n}": {n}' for n in g.names)
+    args = [parameter(p.name) for p in plan.params]
+    given = ", ".join(f'"{plan.template_name(n)}": {n}' for n in g.names)
     keywords = ", ".join(["*", *g.names, "grid", "block", "smem_bytes=0"])
     summary = f"{plan.name} on torch tensors or addresses; the caller gives template arguments and the launch."
     doc = [f'    """{summary}"""']
     if plan.symbols:
-        rows = [f"    {spelling.identifier(s.name)}: {described(s)}" for s in plan.symbols]
+        rows = [f"    {parameter(s.name)}: {described(s)}" for s in plan.symbols]
         doc = [f'    """{summary}', "", *rows, '    """']
     return [
         f"def {name}({', '.join([*args, keywords])}):",

@@ -17,6 +17,7 @@ from porter.emit.plan import Helper, PortPlan
 from porter.emit.shared_bases import kept_addresses
 from porter.emit.source.names import FunctionNames, names_of
 from porter.emit.spaces import pointer_spaces
+from porter.emit.spelling import identifier, parameter
 from porter.emit.standalone import PREFIX, inline_library
 from porter.emit.statements.memory import memory_names
 from porter.emit.statements.writer import BodyWriter, Line
@@ -42,7 +43,7 @@ class ModuleWriter:
         self.plan = plan
         self.source_names = names_of(plan.options.source) if plan.options.source is not None else None
         functions = {f.name: (tuple(q.name for q in f.params), f.body) for f in plan.helpers}
-        functions[plan.name] = ((), plan.body)
+        functions[plan.function] = ((), plan.body)
         memory = {name: memory_names(body) for name, (_, body) in functions.items()}
         self.trace_constants = find_trace_constants(functions, memory)
         self.lines: list[Line] = []
@@ -131,14 +132,14 @@ class ModuleWriter:
             self.put("")
             self.put("Variables of the source that are parameters here:")
             for s in p.symbols:
-                self.put(f"    {spelling.identifier(s.name)}: {described(s)}")
+                self.put(f"    {identifier(s.name)}: {described(s)}")
                 for row in byte_rows(s):
                     self.put(f"        {row}")
         self.put('"""')
         self.put("")
         self.put("import cutlass")
         self.put("import cutlass.cute as cute")
-        used = [t for t in spelling._DTYPES.values() if re.search(rf"\b{t}\b", body)]
+        used = [t for t in spelling.DTYPES.values() if re.search(rf"\b{t}\b", body)]
         used_names = {*used, "Int32"}
         for row in imports:
             if row.startswith("from cutlass import "):
@@ -156,7 +157,7 @@ class ModuleWriter:
         self.put("")
         for g in p.globals:
             if isinstance(g.type, ir.Scalar):
-                self.put(f"{spelling.identifier(g.name)} = {_number(g.value, g.type)}")
+                self.put(f"{identifier(g.name)} = {_number(g.value, g.type)}")
 
     def _name_places(self, scope: Scope, span: Span, params: Params, body: tuple[ir.Stmt, ...]) -> None:
         """Tell a function's scope which template parameters the source names where."""
@@ -177,7 +178,7 @@ class ModuleWriter:
             scalar = leaf(g.type).scalar
             values = ", ".join(_number(v, scalar) for v in _flatten(g.value))
             w.scope.memory.add(g.name)
-            w.put(f"{spelling.identifier(g.name)} = lib.table({spelling.memory_dtype(scalar)}, ({values},))", span)
+            w.put(f"{identifier(g.name)} = lib.table({spelling.memory_dtype(scalar)}, ({values},))", span)
 
     # ---- functions
 
@@ -185,12 +186,13 @@ class ModuleWriter:
         self, generic: Params, params: tuple[ir.FunctionParam, ...], body: tuple[ir.Stmt, ...], shown: Shown
     ) -> Scope:
         chosen: dict[str, str] = {}
-        taken = set(generic.names) | {h.name for h in self.plan.helpers} | {self.plan.name}
+        taken = set(generic.names) | {h.name for h in self.plan.helpers} | {self.plan.function}
+        outside = {p.name for p in self.plan.params} if params is self.plan.params else set()
         keys = [x.name for x in params] + declared(body)
         for n in (shown.get(key, key) for key in keys):
             if n in chosen:
                 continue
-            py = spelling.identifier(n)
+            py = parameter(n) if n in outside else identifier(n)
             while py in taken:
                 py += "_"
             taken.add(py)
@@ -246,7 +248,7 @@ class ModuleWriter:
         if p.by_ref or e.is_pointer(p.type):
             return "cute.Pointer"
         text = e.dtype(p.type)
-        return text if text in spelling._DTYPES.values() else "cutlass.Numeric"
+        return text if text in spelling.DTYPES.values() else "cutlass.Numeric"
 
     def _builtins(self, scope: Scope, span: Span) -> None:
         for group, call in _BUILTIN_GROUPS.items():
@@ -268,10 +270,10 @@ class ModuleWriter:
         p = self.plan
         span = p.span or NO_SPAN
         scope = self._scope(p.generic, p.params, p.body, p.shown)
-        scope.trace_constants = self.trace_constants[p.name]
+        scope.trace_constants = self.trace_constants[p.function]
         e = ExprWriter(scope)
         self.put("@cute.kernel", span)
-        self.put(f"def {p.name}(", span)
+        self.put(f"def {p.function}(", span)
         for q in p.params:
             note = self._shape_note(e, q)
             self.put(f"{scope.python_names[q.name]}: {self._annotation(e, q)},{note}", span, 1, q.rewritten)
@@ -315,7 +317,7 @@ class ModuleWriter:
         e = ExprWriter(scope)
         names = [scope.python_names[q.name] for q in p.params]
         self.put("@cute.jit", span)
-        self.put(f"def _launch_{p.name}(", span)
+        self.put(f"def _launch_{p.function}(", span)
         for q, n in zip(p.params, names, strict=True):
             self.put(f"{n}: {self._annotation(e, q)},", span, 1, q.rewritten)
         dims = [f"{k}_{a}" for k in ("grid", "block") for a in "xyz"]
@@ -325,11 +327,11 @@ class ModuleWriter:
             self.put(f"{n}: cutlass.Constexpr,", span, 1, ("template_parameters",))
         self.put("stream,", span, 1)
         self.put("):", span)
-        call = f"{p.name}({', '.join([*names, *p.generic.names])}).launch("
+        call = f"{p.function}({', '.join([*names, *p.generic.names])}).launch("
         if len(call) <= 110:
             self.put(call, span, 1)
         else:
-            self.put(f"{p.name}(", span, 1)
+            self.put(f"{p.function}(", span, 1)
             for n in (*names, *p.generic.names):
                 self.put(f"{n},", span, 2)
             self.put(").launch(", span, 1)
@@ -369,14 +371,14 @@ class ModuleWriter:
     def _descriptor(self, e: ExprWriter, names: list[str]) -> None:
         p = self.plan
         self.put("KERNEL = runtime.Kernel(")
-        self.put(f"launch=_launch_{p.name},", NO_SPAN, 1)
-        self.put(f'name="{p.name}",', NO_SPAN, 1)
+        self.put(f"launch=_launch_{p.function},", NO_SPAN, 1)
+        self.put(f'name="{p.function}",', NO_SPAN, 1)
         self.put("params=(", NO_SPAN, 1)
         for q, n in zip(p.params, names, strict=True):
             kind = "Ptr" if e.is_pointer(q.type) else "Num"
             self.put(f'runtime.{kind}("{n}", {self._dtype_of(e, q)}),', NO_SPAN, 2)
         self.put("),", NO_SPAN, 1)
-        listed = "".join(f'"{n}", ' for n in p.generic.names).strip()
+        listed = "".join(f'"{p.template_name(n)}", ' for n in p.generic.names).strip()
         if len(p.generic.names) > 1:
             listed = listed.rstrip(",")
         self.put(f"constexprs=({listed}),", NO_SPAN, 1)
@@ -388,13 +390,13 @@ class ModuleWriter:
         """The dtype argument of a parameter: a name, or names by the first template parameter that tells them apart."""
         name, params = self._scalar_name(e, q), e.s.params
         if name in params.names or name in ir.SCALAR_BYTES:
-            return f'"{name}"'
+            return f'"{self.plan.template_name(name)}"'
         scalars = ["u8" if x.scalar == ir.BOOL else x.scalar.name for x in e.leaves(self._seen(e, q))]
         for by in params.names:
             column = [v.name if isinstance(v, ir.Scalar) else v for v in params.column(by)]
             pairs = dict(zip(column, scalars, strict=True))
             if all(pairs[v] == s for v, s in zip(column, scalars, strict=True)):
-                return f'{{{", ".join(f"{v!r}: {s!r}" for v, s in pairs.items())}}}, by="{by}"'
+                return f'{{{", ".join(f"{v!r}: {s!r}" for v, s in pairs.items())}}}, by="{self.plan.template_name(by)}"'
         return f'"{name}"'
 
     def _seen(self, e: ExprWriter, q: ir.FunctionParam) -> ir.Type:

@@ -8,6 +8,7 @@ from typing import Any
 from porter import ir
 from porter.case.instances import instance_values
 from porter.case.model import Case
+from porter.emit import spelling
 from porter.emit.arm_names import separate_arms
 from porter.emit.definitions import Shown, separate_definitions
 from porter.emit.generic import HelperCall, Params
@@ -78,6 +79,15 @@ class PortPlan:
     symbols: tuple[ir.Symbol, ...] = ()
     concrete: tuple[ir.Kernel, ...] = field(default=(), repr=False)  # after the rewrites, one an instance
     shown: Shown = field(default_factory=dict)
+
+    @property
+    def function(self) -> str:
+        """The kernel's name in the port."""
+        return spelling.function(self.name)
+
+    def template_name(self, name: str) -> str:
+        """The source's name of a template parameter, by which a case and a launch give it."""
+        return next((t.name for t in self.info.template_params if spelling.parameter(t.name) == name), name)
 
     def __str__(self) -> str:
         head = [f"plan of {self.name}", f"  template parameters: {', '.join(self.generic.names) or 'none'}"]
@@ -153,8 +163,7 @@ class _Helpers:
                 gid = self._group(fn)
                 table[key] = gid
                 if gid not in self.names:
-                    clean = "".join(c if c.isalnum() or c == "_" else "_" for c in fn.name) or "helper"
-                    self.names[gid] = taken.fresh(clean)
+                    self.names[gid] = taken.fresh(spelling.function(fn.name or "helper"))
                     self.order.append(gid)
             self.of_key.append(table)
 
@@ -219,7 +228,7 @@ def make_plan(kernels: list[ir.Kernel], info: KernelInfo, case: Case | None, opt
 
     Raises PorterError PRT603 for instances whose parameters are not the same ones.
     """
-    concrete = [keep_rounding(rewrite_kernel(k)) for k in same_symbols(kernels)]
+    concrete = [spelling.with_python_templates(keep_rounding(rewrite_kernel(k))) for k in same_symbols(kernels)]
     first = concrete[0]
     taken = {tuple((p.name, isinstance(p.type, ir.Pointer)) for p in k.params) for k in concrete}
     if len(taken) > 1:
@@ -229,7 +238,8 @@ def make_plan(kernels: list[ir.Kernel], info: KernelInfo, case: Case | None, opt
     names = tuple(named[0]) if named else tuple(n for n, _ in first.targs)
     values = tuple(_instance(k, info, names, named[i] if named else {}) for i, k in enumerate(concrete))
     generic = Params(names, values)
-    helpers = _Helpers(concrete, {first.name, *names})
+    function = spelling.function(first.name)
+    helpers = _Helpers(concrete, {function, f"_launch_{function}", *names})
     printed = []
     for gid in helpers.order:
         members = helpers.groups[gid]
@@ -265,7 +275,9 @@ def make_plan(kernels: list[ir.Kernel], info: KernelInfo, case: Case | None, opt
 def _named_values(info: KernelInfo, instances: tuple[Instance, ...], count: int) -> list[dict[str, Any]]:
     """The template values of every instance as porter.case.instances reads them; [] where it cannot."""
     try:
-        return [dict(instance_values(info, i)) for i in instances] if len(instances) == count else []
+        if len(instances) != count:
+            return []
+        return [{spelling.parameter(n): v for n, v in instance_values(info, i).items()} for i in instances]
     except PorterError:
         return []
 
@@ -280,7 +292,7 @@ def _instance(k: ir.Kernel, info: KernelInfo, names: tuple[str, ...], named: dic
     for name in names:
         v = given.get(name)
         if isinstance(v, ir.Scalar | int):
-            bool_param = any(t.name == name and t.type == "bool" for t in info.template_params)
+            bool_param = any(spelling.parameter(t.name) == name and t.type == "bool" for t in info.template_params)
             out.append(bool(v) if bool_param else v)
         else:
             out.append(named.get(name, str(getattr(v, "name", v))))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from porter import ir
 from porter.case.reader import Case
 from porter.config import PortConfig
+from porter.emit.spelling import module as module_name
 from porter.files.atomic import writing_failed
 from porter.model import (
     Diagnostic,
@@ -89,14 +90,14 @@ def port_paths(unit: ParsedUnit, kernels: Sequence[KernelInfo], folder: Path, cl
     Overloads of one name get `_2`, `_3`. `claim` knows the ports of the run's other files. Raises PorterError PRT957
     when two files want one name.
     """
-    stem = identifier(unit.source.path.stem)
+    stem = module_name(unit.source.path.stem)
     found: dict[Span, Path] = {}
     seen: dict[str, int] = {}
     for info in (*unit.kernels, *(k for k in kernels if k not in unit.kernels)):
         seen[info.name] = seen.get(info.name, 0) + 1
         number = f"_{seen[info.name]}" if seen[info.name] > 1 else ""
         only = len(unit.kernels) == 1 and info in unit.kernels
-        found[info.span] = folder / f"{stem if only else info.name + number}.py"
+        found[info.span] = folder / f"{stem if only else module_name(info.name) + number}.py"
     conflict = claim([found[info.span] for info in kernels], unit.source.path)
     if conflict:
         path, other = conflict
@@ -105,12 +106,6 @@ def port_paths(unit: ParsedUnit, kernels: Sequence[KernelInfo], folder: Path, cl
         help_ = "port them into different folders with -o"
         raise PorterError(Diagnostic("PRT957", message, span, help=help_))
     return found
-
-
-def identifier(stem: str) -> str:
-    """A file stem as a Python module name."""
-    name = "".join(c if c.isalnum() or c == "_" else "_" for c in stem)
-    return f"_{name}" if name[:1].isdigit() else name
 
 
 def hole_messages(module: PortedModule, port: str) -> list[Diagnostic]:

@@ -14,6 +14,7 @@ from porter import ir
 from porter.case.instances import instance_values
 from porter.case.reader import Case
 from porter.config import PortConfig, worker_count
+from porter.emit.spelling import module as module_name
 from porter.model import (
     Diagnostic,
     EditedPort,
@@ -47,7 +48,6 @@ from porter.pipeline.outputs import (
     claim_in,
     each_once,
     hole_messages,
-    identifier,
     make_record,
     port_paths,
 )
@@ -78,7 +78,7 @@ class Run:
     def stage(self, name: str) -> Iterator[None]:
         """Time a stage (repeats add up) and tell the progress when it starts, ends or fails."""
         self.progress(StageEvent(self.kernel, name, "running"))
-        start, state = time.perf_counter(), "failed"
+        start, state = time.perf_counter(), "error"
         try:
             yield
             state = "done"
@@ -262,7 +262,7 @@ def show_stage(path: Path, config: PortConfig, stage: str) -> tuple[str, tuple[D
             texts += [format_kernel(k) for k in lower(unit, info, choose_instances(unit, info, case, config), case)]
             continue
         made = translate(unit, info, case, config, Run(info.name))
-        messages += [*made.module.notes, *hole_messages(made.module, f"{identifier(path.stem)}.py")]
+        messages += [*made.module.notes, *hole_messages(made.module, f"{module_name(path.stem)}.py")]
         holes += len(made.module.holes)
         if stage == "ptx":
             texts += compile_to_ptx(made, config)
@@ -273,7 +273,7 @@ def show_stage(path: Path, config: PortConfig, stage: str) -> tuple[str, tuple[D
 
 def compile_to_ptx(made: Translation, config: PortConfig) -> list[str]:
     """The PTX of a translated kernel at each instance and architecture. Raises PorterError PRT811 when one fails."""
-    with drafted(made.module.text, f"{identifier(made.unit.source.path.stem)}.py") as draft:
+    with drafted(made.module.text, f"{module_name(made.unit.source.path.stem)}.py") as draft:
         results = compiled(draft, made.info, made.instances, config.arch, worker_count(config))
     for result in results:
         if not result.ok:
@@ -360,5 +360,5 @@ def judge(
     return verdicts
 
 
-STATES = {Status.PASS: "done", Status.FAIL: "failed", Status.ERROR: "failed", Status.SKIP: "skipped"}
+STATES = {Status.PASS: "passed", Status.FAIL: "failed", Status.ERROR: "error", Status.SKIP: "skipped"}
 TIMED = ("names", "compile", "resources", "entry", "numerics", "determinism")  # the others take no time of their own

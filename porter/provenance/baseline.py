@@ -237,10 +237,34 @@ def _pairs(was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str
                 yield instance, buffer, old, new
 
 
-def regression_verdict(worse: Sequence[Worse], against: str, port: str, notes: Sequence[Diagnostic] = ()) -> Verdict:
-    """The verdict of the check `regression`: FAIL names what is worse than `against`."""
-    failed = any(w.kind in ("check", "revision") for w in worse)  # which no baseline takes
-    help_ = "undo what broke it" if failed else "undo it, or accept it with `porter verify --update`"
+def what_changed(was: BaselineRun, now: BaselineRun) -> tuple[str, ...]:
+    """What is not as it was: the port, its source, the case, versions by name."""
+    files = (("port", "port_sha256"), ("source", "source_sha256"), ("case", "case_sha256"))
+    found = [name for name, key in files if getattr(was, key) != getattr(now, key)]
+    return (*found, *(k for k in sorted({*was.versions, *now.versions}) if was.versions.get(k) != now.versions.get(k)))
+
+
+def _next_step(failed: bool, changed: Sequence[str] | None) -> str:
+    """`changed`: None where nobody knows."""
+    accept = "" if failed else ", or accept it with `porter verify --update`"  # no baseline takes a failed check
+    if changed is None or "port" in changed:
+        return ("undo what broke it" if failed else "undo it") + accept
+    if changed:
+        what = ", ".join(f"the {n}" if n in ("source", "case") else n for n in changed)
+        return f"the port is as it was; changed has {what}{accept}"
+    return "port, source, case and versions are as they were: the inputs of this seed show it" + accept
+
+
+def regression_verdict(
+    worse: Sequence[Worse],
+    against: str,
+    port: str,
+    notes: Sequence[Diagnostic] = (),
+    changed: Sequence[str] | None = None,
+) -> Verdict:
+    """The verdict of the check `regression`: FAIL names what is worse than `against`. `changed`: see `what_changed`."""
+    failed = any(w.kind in ("check", "revision") for w in worse)
+    help_ = _next_step(failed, changed)
     found = [Diagnostic(CODES[w.kind], f"{w}, in {against}", Span(port, 0), Severity.ERROR, help_) for w in worse]
     facts = RegressionFacts(against, tuple(worse))
     if worse:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from porter.model import KernelReport, Report, Severity, Status, Verdict
-from porter.regression.findings import Finding
+from porter.regression.findings import Finding, findings
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -32,13 +33,14 @@ def junit(report: Report) -> str:
 def _suite(kernel: KernelReport) -> ElementTree.Element:
     suite = ElementTree.Element("testsuite", name=clean(kernel.port_path or kernel.kernel))
     suite.set("time", f"{kernel.seconds.get('total', 0.0):.3f}")
+    found = [f for f in findings(Report((kernel,))) if f.check]
     for verdict in kernel.verdicts:
         case = _case(suite, kernel, verdict.check, verdict.seconds or 0.0)
         if verdict.status is Status.SKIP:
             ElementTree.SubElement(case, "skipped", message=clean(verdict.detail))
         elif verdict.status is not Status.PASS:
             tag = "failure" if verdict.status is Status.FAIL else "error"
-            _tell(case, tag, verdict.detail, _texts(kernel, verdict), _code(verdict))
+            _tell(case, tag, verdict.detail, _texts(found, verdict), _code(found, verdict))
     for d in kernel.diagnostics:
         if d.severity is Severity.ERROR:
             _tell(_case(suite, kernel, "porter"), "error", d.message, Finding(d).text, d.code)
@@ -60,16 +62,24 @@ def _case(suite: ElementTree.Element, kernel: KernelReport, name: str, seconds: 
     )
 
 
-def _texts(kernel: KernelReport, verdict: Verdict) -> str:
+def _texts(found: Sequence[Finding], verdict: Verdict) -> str:
+    """The findings of a check; of one whose fault another check has told, which one that is."""
     texts = []
-    for d in verdict.diagnostics:
-        place = f"{d.span.file}:{d.span.line}: " if d.span.file else ""
-        texts.append(f"{place}{d.code} {Finding(d, kernel, verdict.check).text}")
+    for f in found:
+        if f.check == verdict.check:
+            span = f.diagnostic.span
+            place = f"{span.file}:{span.line}: " if span.line else f"{span.file}: " if span.file else ""
+            texts.append(f"{place}{f.diagnostic.code} {f.text}")
+    told = next((f.check for f in found if f.diagnostic.severity is Severity.ERROR), "")
+    if not any(f.check == verdict.check and f.diagnostic.severity is Severity.ERROR for f in found) and told:
+        texts.insert(0, f"{verdict.detail}\nthe fault that {told} shows")
     return "\n\n".join(texts) or verdict.detail
 
 
-def _code(verdict: Verdict) -> str:
-    return next((d.code for d in verdict.diagnostics if d.severity is Severity.ERROR), verdict.check)
+def _code(found: Sequence[Finding], verdict: Verdict) -> str:
+    errors = [f for f in found if f.diagnostic.severity is Severity.ERROR]
+    own = [f.diagnostic.code for f in errors if f.check == verdict.check] or [f.diagnostic.code for f in errors]
+    return next((code for code in own if code), verdict.check)
 
 
 def _tell(case: ElementTree.Element, tag: str, message: str, text: str, kind: str) -> None:

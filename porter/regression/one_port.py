@@ -29,6 +29,7 @@ from porter.provenance.baseline import (
     regression_verdict,
     run_of,
     same_inputs,
+    what_changed,
     with_run,
     worse_counts,
     worse_errors,
@@ -202,7 +203,7 @@ def _regression(port: OpenPort, achieved: BaselineRun, settings: Settings, run: 
     if settings.update:
         return (Verdict("regression", Status.SKIP, "--update: a new baseline is recorded, not compared"),)
     worse, notes = _compared(port, was, achieved, run)
-    return (regression_verdict(worse, was.name, str(port.path), notes),)
+    return (regression_verdict(worse, was.name, str(port.path), notes, what_changed(was, achieved)),)
 
 
 def _compared(

@@ -67,6 +67,9 @@ def _result(finding: Finding, index: int) -> dict[str, Any]:
         if finding.kernel.port_path and span.file != finding.kernel.port_path:
             port = {"physicalLocation": _place(Span(finding.kernel.port_path, 0)), "message": {"text": "the port"}}
             result["relatedLocations"] = [port]
+        elif finding.source.file and finding.source.file != span.file:
+            text = "the case" if finding.source.file.endswith(".toml") else "the original"
+            result["relatedLocations"] = [{"physicalLocation": _place(finding.source), "message": {"text": text}}]
     return result
 
 

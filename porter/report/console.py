@@ -30,7 +30,7 @@ STATUS_STYLE = {Status.PASS: "green", Status.FAIL: "bold red", Status.SKIP: "yel
 
 @dataclass(frozen=True)
 class StageEvent:
-    """A stage of one kernel changed: `state` is running, done, failed or skipped; `note` is a few words."""
+    """A stage of one kernel changed: `state` is running, done or error, of a check passed, failed, error or skipped."""
 
     kernel: str
     stage: str
@@ -51,16 +51,14 @@ def silent(event: StageEvent) -> None:
 
 def console(stream: TextIO, color: str = "auto") -> Console:
     """A rich console for a stream. `color`: auto, always or never; auto honours NO_COLOR and pipes."""
-    from rich.console import Console
+    from porter.report.terminal import styled
 
     wide = None if stream.isatty() else 200  # a pipe has no width to wrap at
     if color == "always":
-        return Console(
-            file=stream, force_terminal=True, color_system="standard", highlight=False, width=wide, soft_wrap=True
-        )
+        return styled(stream, force_terminal=True, color_system="standard", highlight=False, width=wide, soft_wrap=True)
     if color == "never":
-        return Console(file=stream, color_system=None, highlight=False, width=wide, soft_wrap=True)
-    return Console(file=stream, highlight=False, width=wide, soft_wrap=True)
+        return styled(stream, color_system=None, highlight=False, width=wide, soft_wrap=True)
+    return styled(stream, highlight=False, width=wide, soft_wrap=True)
 
 
 # ---------------------------------------------------------------- the summary
@@ -98,7 +96,7 @@ def print_run(report: Report, output_format: str, color: str) -> None:
         print_json(report_to_json(report))
         return
     print_report(report, console(sys.stdout, color))
-    print_diagnostics(messages(report), console(sys.stderr, color))
+    print_diagnostics(worth_saying(report), console(sys.stderr, color))
 
 
 def messages(report: Report) -> tuple[Diagnostic, ...]:
@@ -107,6 +105,14 @@ def messages(report: Report) -> tuple[Diagnostic, ...]:
     for kernel in report.kernels:
         found += [*kernel.diagnostics, *(d for v in kernel.verdicts for d in v.diagnostics)]
     return tuple(found)
+
+
+def worth_saying(report: Report) -> tuple[Diagnostic, ...]:
+    """The messages of a run for people: where every kernel is verified, nothing of code that no kernel needs."""
+    found = messages(report)
+    if not report.kernels or not all(is_verified(k) for k in report.kernels):
+        return found
+    return tuple(d for d in found if d.code != "PRT004" or d.severity is Severity.ERROR)
 
 
 def _print_kernel(kernel: KernelReport, out: Console) -> None:

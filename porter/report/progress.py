@@ -15,8 +15,12 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 COLUMNS = ("parse", "plan", "emit", "compile", "resources", "numerics", "sanitizer", "determinism")
-LOOK = {"done": "green", "failed": "bold red", "skipped": "yellow", "running": "cyan"}
-MARK = {"done": "ok", "failed": "FAIL", "skipped": "skip", "running": "..."}
+LOOK = {
+    "done": "green", "passed": "green", "failed": "bold red", "error": "bold red", "skipped": "yellow",
+    "running": "cyan",
+}  # fmt: skip
+# A check has the word of its verdict; a stage is done, or an error.
+MARK = {"done": "ok", "passed": "PASS", "failed": "FAIL", "error": "ERROR", "skipped": "SKIP", "running": "..."}
 
 
 @contextmanager
@@ -70,7 +74,7 @@ class ProgressTable:
             table.add_column(column, no_wrap=True)
         table.add_column("")
         for kernel, stages in self.rows.items():
-            failed = [s for s in stages.values() if s.state == "failed" and s.stage not in COLUMNS]
+            failed = [s for s in stages.values() if s.state in ("failed", "error") and s.stage not in COLUMNS]
             note = Text(", ".join(s.stage for s in failed), LOOK["failed"])
             table.add_row(kernel, *(self.cell(stages.get(c)) for c in COLUMNS), note)
         return table
@@ -80,7 +84,7 @@ class ProgressTable:
 
         if event is None:
             return Text("-", "dim")
-        text = f"{event.seconds:.2f} s" if event.state == "done" else MARK[event.state]
+        text = f"{event.seconds:.2f} s" if event.state in ("done", "passed") else MARK[event.state]
         if event.state == "running" and event.note:
             text = event.note
         return Text(text, LOOK[event.state])

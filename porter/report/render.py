@@ -64,7 +64,7 @@ def source_line(file: str, line: int) -> str | None:
     try:
         now = path.stat()
         rows = _lines(path, now.st_mtime_ns, now.st_size)
-    except OSError:
+    except (OSError, ValueError):  # a NUL in its name
         return None
     return rows[line - 1] if 1 <= line <= len(rows) else None
 

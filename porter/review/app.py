@@ -9,12 +9,16 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
+from rich.segment import Segment
 from textual.app import App, SystemCommand
+from textual.color import Color
+from textual.filter import LineFilter
 from textual.screen import Screen
 
 from porter.config import PortConfig
 from porter.pipeline.open_ports import find_ports
 from porter.provenance.record import record_path
+from porter.report.terminal import visible
 from porter.review.port.loaded import Loaded, load
 from porter.review.port.verifying import Verifier, end_all, verify
 from porter.review.screens.bindings import KEYS, bindings, help_rows
@@ -24,6 +28,13 @@ from porter.review.screens.review import ReviewScreen
 from porter.review.screens.shown import PortScreen
 
 POLL_SECONDS = 2.0  # how often the files of the ports are looked at for changes by others
+
+
+class Visible(LineFilter):
+    """The last thing that happens to a line of the screen: nothing in its text steers the terminal."""
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        return [s if s.control else Segment(visible(s.text), s.style) for s in segments]
 
 
 class ReviewApp(App[int]):
@@ -67,6 +78,9 @@ class ReviewApp(App[int]):
         self.ports: dict[Path, Loaded] = {p: load(p, config) for p in find_ports(paths)}
         self.running: dict[Path, str] = {}  # ports that are being verified: what is going on
         self.seen = {p: self.stamps(p) for p in self.ports}
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        return [*super().get_line_filters(), Visible()]
 
     def on_mount(self) -> None:
         self.push_screen(PortsScreen())

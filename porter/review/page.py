@@ -7,6 +7,7 @@ from html import escape
 from pathlib import Path
 
 from porter.pipeline.outputs import now
+from porter.report.terminal import visible
 from porter.review.port.loaded import Loaded
 from porter.review.port.regions import Region
 from porter.review.words import (
@@ -17,7 +18,6 @@ from porter.review.words import (
     decision_words,
     region_place,
     verdict_words,
-    visible,
 )
 
 STYLE = """

@@ -10,12 +10,13 @@ from porter.config import PortConfig
 from porter.model import PorterError
 from porter.patterns.idioms.catalogue import all_patterns
 from porter.report.render import render
+from porter.report.terminal import visible
 from porter.review.editor import edited_text
 from porter.review.port.changes import accept, edit, reject, remark, withdraw
 from porter.review.port.loaded import Loaded, load, load_all
 from porter.review.port.regions import Region
 from porter.review.port.verifying import verify
-from porter.review.words import about_rows, pattern_words, patterns_in, visible
+from porter.review.words import about_rows, pattern_words, patterns_in
 
 QUESTION = "[a]ccept [r]eject [c]omment [e]dit [x]plain wh[y] [w]ithdraw [n]ext [p]revious [q]uit? "
 

@@ -16,17 +16,6 @@ SIGN = {"accepted": "✓", "rejected": "✗", "stale": "~", "open": "·", "hole"
 CHECK_SIGN = {Status.PASS: "✓", Status.FAIL: "✗", Status.ERROR: "!", Status.SKIP: "–"}
 
 
-# A file is no program for the terminal: control characters, and those that turn the direction of text around.
-SEEN = {c: 0x2400 + c for c in range(32) if chr(c) not in "\t\n"} | dict.fromkeys(
-    (*range(0x7F, 0xA0), 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A)), 0xFFFD
-)
-
-
-def visible(text: str) -> str:
-    """Text of a file as it may be shown: nothing in it is obeyed."""
-    return text.translate(SEEN)
-
-
 def region_place(loaded: Loaded, region: Region) -> str:
     """`rms_norm_kernel/3  port 62-70 <- CUDA 71-78`"""
     cuda = lines_words(loaded.cuda_now(region))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,11 +13,12 @@ from porter.model import Diagnostic, Instance, Severity, Status, Verdict
 from porter.model.facts import DeterminismFacts, NumericsFacts, OutputErrors, SanitizerFacts
 from porter.source import Span
 from porter.verify.backends.interface import Violation
-from porter.verify.execute import TrialResult
+from porter.verify.execute import TrialResult, is_endless
 from porter.verify.numerics.comparison import Finding, Ledger
 from porter.verify.numerics.tolerance import derive, is_loosened
 from porter.verify.original_faults import at_fault, faulty_kinds, own_violations
 from porter.verify.repeat import Repeated
+from porter.verify.violation_help import ORIGINAL_DOES, PORT_DOES
 
 OTHER_ORDER = " under another order of blocks and warps"
 OPEN_ORDER = 'say in the case what is open: compare = "sum" for sums of floats, "set-per-segment" for places, or "none"'
@@ -59,6 +61,7 @@ def numerics_verdict(
     buffers: dict[str, dict[str, OutputErrors]] = {}
     answers: list[str] = []
     launches = 0
+    endless = any(is_endless(side) for run in runs for r in run.results for side in (r.original, r.port))
     for run in runs:
         label = str(run.instance)
         rows: dict[str, OutputErrors] = {}
@@ -80,19 +83,24 @@ def numerics_verdict(
             (diagnostics if f.is_port else undecided).append(_diagnostic(case, f, label, seed))
         errors = [r for r in run.results if r.error]
         for r in errors[:1]:
-            message = f"{label}: {r.error} (at {r.trial}; {len(errors)} of {len(run.results)} launches)"
+            message = about(label, f"{r.error} (at {r.trial}; {len(errors)} of {len(run.results)} launches)")
             (diagnostics if r.error_in_port else undecided).append(Diagnostic("PRT842", message, _case_span(case)))
+        if endless:
+            continue
         if run.planned > len(run.results):
-            message = f"{label}: {len(run.results)} of {run.planned} launches were run before the time was over"
+            message = f"{len(run.results)} of {run.planned} launches were run before the time was over"
+            message = about(label, message)
             undecided.append(Diagnostic("PRT808", message, help="allow more time, or fewer and smaller sizes"))
         if not run.results or not any(r.comparisons for r in run.results):
-            undecided.append(Diagnostic("PRT808", f"{label}: no launch wrote anything that could be compared"))
+            undecided.append(Diagnostic("PRT808", about(label, "no launch wrote anything that could be compared")))
     notes = loosened(case)
     inputs = zlib.crc32(" ".join(f"{r.trial} {r.inputs:08x}" for run in runs for r in run.results).encode())
     facts = NumericsFacts(seed, launches, tuple(scenarios), buffers, f"{inputs:08x}", backend=backend)
     if diagnostics:
         detail = f"{len(diagnostics)} differences ({_worst(answers)}); seed {seed}"
         return Verdict("numerics", Status.FAIL, detail, (*_most(diagnostics), *notes), facts)
+    if endless and not undecided:
+        return Verdict("numerics", Status.SKIP, "a launch did not end: see sanitizer", tuple(notes), facts)
     if undecided:
         return Verdict("numerics", Status.ERROR, undecided[0].message, (*_most(undecided), *notes), facts)
     detail = f"{_worst(answers)} in {launches} launches of {len(runs)} instances; seed {seed}"
@@ -175,7 +183,7 @@ def determinism_verdict(repeats: Sequence[Repeated]) -> Verdict:
         found = [f for r in repeats for f in r.findings if f.is_port is of_port]
         help_ = "" if of_port else OPEN_ORDER
         return [
-            Diagnostic(f.code, f"{f.buffer}: ".lstrip(": ") + f"{f.message} (at {f.launch})", help=help_) for f in found
+            Diagnostic(f.code, about(f.buffer, f"{f.message} (at {f.launch})"), help=help_) for f in found
         ]
 
     schedules = max((r.schedules for r in repeats), default=0)
@@ -189,15 +197,33 @@ def determinism_verdict(repeats: Sequence[Repeated]) -> Verdict:
     return Verdict("determinism", Status.PASS, f"{len(repeats)} launches alike under {schedules} schedules", (), facts)
 
 
+def about(label: str, text: str) -> str:
+    """What a text is about, where there is a name for it, and the text."""
+    return f"{label}: {text}" if label else text
+
+
 def _violation(v: Violation, code: str, who: str, run: InstanceRun, result: TrialResult, when: str = "") -> Diagnostic:
     message = f"{who}{when}: {v.kind}: {v.message}"
-    help = "the case gives this kernel a launch that it does not support" if code == "PRT841" else ""
+    help = ORIGINAL_DOES.get(v.kind, "") if code == "PRT841" else PORT_DOES.get(v.kind, "")
     notes = (f"{run.instance} at {result.trial}".strip(),)
     return Diagnostic(code, message, Span(v.file, v.line) if v.file else Span("", 0), help=help, notes=notes)
 
 
 def _distinct(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    return list({(d.span, d.message.split(" at ")[0]): d for d in reversed(diagnostics)}.values())[::-1]
+    """One diagnostic a place and kind, the first one; it says how many more there were like it."""
+    groups: dict[tuple[object, ...], list[Diagnostic]] = {}
+    for d in diagnostics:
+        kind = ":".join(d.message.split(":")[:2])
+        place = d.span if d.span.line else re.split(" at |; block", d.message)[0]
+        groups.setdefault((d.code, kind, place), []).append(d)
+    return [_with_more(same) for same in groups.values()]
+
+
+def _with_more(same: Sequence[Diagnostic]) -> Diagnostic:
+    more = len({(d.message, d.notes) for d in same}) - 1
+    if not more:
+        return same[0]
+    return replace(same[0], notes=(*same[0].notes, f"and {more} more like it, in other launches or of the same line"))
 
 
 def _first_of_each(findings: list[Finding]) -> list[Finding]:
@@ -206,8 +232,8 @@ def _first_of_each(findings: list[Finding]) -> list[Finding]:
 
 
 def _diagnostic(case: Case, f: Finding, label: str, seed: int) -> Diagnostic:
-    where = f"{label} " if label else ""
-    message = f"{where}{f.buffer}: {f.message}"
+    where = " ".join(n for n in (label, f.buffer) if n)
+    message = about(where, f.message)
     notes = (f"at {f.launch}",) if f.launch else ()
     line = next((b.line for b in case.buffers if b.name == f.buffer), 0)
     help = _HELP.get(f.code, "").format(seed=seed)

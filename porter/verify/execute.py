@@ -86,8 +86,18 @@ class TrialResult:
     error: str = ""
     error_in_port: bool = True
     skipped: str = ""
+    endless: bool = False  # a side was ended before it was done: other launches of it would take as long
     contraction: list[Finding] = field(default_factory=list)  # where ptxas may fuse what it may not on the other side
     inputs: int = 0  # CRC-32 of what both sides were given
+
+
+MORE_WORK = 512  # times the original's instructions are the port's: a step that few threads take counts as 256
+LEAST_WORK = 50_000_000
+
+
+def is_endless(result: RunResult) -> bool:
+    """Was the launch ended for too much work, or time?"""
+    return any(v.kind == "budget" for v in result.violations)
 
 
 @dataclass(frozen=True)
@@ -144,6 +154,7 @@ def run_trial(
         result.skipped = f"no address space for rows that far apart ({error})"
         return result
     result.original = subject.launch(backend, trial, shapes[0], original, checks=checks)
+    result.endless = is_endless(result.original)
     if (trial.far or trial.derived) and (result.original.error or result.original.violations):
         what = "rows that far apart" if trial.far else f"{trial.point}, which the case does not list"
         result.original = RunResult()
@@ -157,9 +168,14 @@ def run_trial(
     if result.original.error:
         result.error, result.error_in_port = f"the original: {result.original.error}", False
         return result
-    result.port = subject.launch(backend, trial, shapes[1], port, port=True, checks=checks)
+    work = MORE_WORK * result.original.instructions + LEAST_WORK
+    bounded = replace(subject, port=replace(subject.port, work=work)) if result.original.instructions else subject
+    result.port = bounded.launch(backend, trial, shapes[1], port, port=True, checks=checks)
     if result.port.error:
         result.error = f"the port: {result.port.error}"
+        return result
+    result.endless = is_endless(result.port)
+    if result.endless:
         return result
     result.port = _without_idle_reads(subject, trial, backend, shapes[1], True, before, port, result.port)
     compare(subject, trial, before, original, port, result)

@@ -10,10 +10,10 @@ from porter.verify.again import launch_again
 from porter.verify.backends.interface import Backend
 from porter.verify.checks import contraction
 from porter.verify.conclude import InstanceRun
-from porter.verify.execute import Subject, run_trial
+from porter.verify.execute import Subject, is_endless, run_trial
 from porter.verify.launches.trials import Trial
 from porter.verify.original_faults import excuse_port
-from porter.verify.repeat import Pair, Repeats
+from porter.verify.repeat import SMALL, Pair, Repeats
 
 Launched = tuple[InstanceRun, Repeats]
 
@@ -30,17 +30,39 @@ def launch_instance(
     """Run every trial until `deadline` (time.perf_counter). What the original is to blame for, the port is not."""
     dtypes = {b.name: b.dtype_at(subject.values) for b in subject.case.buffers}
     run = InstanceRun(instance, dtypes, planned=len(trials))
+    taken: list[Pair] = []
+    listed_only = False  # the original does not end at a size of porter's: the others would take as long
     for trial, pair in zip(trials, pairs, strict=True):
-        if time.perf_counter() > deadline:
+        if time.perf_counter() > deadline or ends_here(run):
             break
-        run.results.append(run_trial(subject, trial, backend, pair))
         on_launch()
-    contraction.check(subject, run.results, pairs, backend)
+        if listed_only and (trial.derived or trial.far):
+            run.planned -= 1
+            continue
+        run.results.append(run_trial(subject, trial, backend, pair))
+        taken.append(pair)
+        listed_only |= run.results[-1].endless and not ends_here(run) and not trial.window
+    contraction.check(subject, run.results, taken, backend)
     excuse_port(run.results, subject.case.known_violations)
-    ready = [(r, pair) for r, pair in zip(run.results, pairs, strict=False) if r.comparisons]
+    ready = [(r, pair) for r, pair in zip(run.results, taken, strict=True) if r.comparisons]
     again = Repeats(subject, backend, ready)
     again.excuse_open_order()
     return run, again
+
+
+def ends_here(run: InstanceRun) -> bool:
+    """Whether a launch was ended before it was done: no other one is worth its time."""
+    return any(is_endless(side) for r in run.results[-1:] for side in (r.original, r.port))
+
+
+def small_launches(launched: Sequence[Launched]) -> list[tuple[Subject, Trial]]:
+    """The launches that were compared and did little work, which can be counted."""
+    return [
+        (again.subject, r.trial)
+        for run, again in launched
+        for r in run.results
+        if r.comparisons and r.port.instructions <= SMALL
+    ]
 
 
 def repeat_launches(

@@ -24,6 +24,7 @@ from porter.verify.numerics.segments import canonical_rows, groups
 Pair = tuple[LaunchShape, LaunchShape]
 ENOUGH = 20_000  # elements of a launch that is repeated
 REPEATED = 2  # launches an instance that are repeated under other schedules
+SMALL = 100_000_000  # thread instructions: of larger launches the least one is repeated, and none is counted
 FEW = (
     3  # launches in which the port differs at which the original is run again, to see whether it always gives the same
 )
@@ -84,6 +85,10 @@ class Repeats:
         """Launches worth repeating: several blocks, few elements; one with planted values, which show an order best."""
         near = sorted((r for r in self.ready if not r[0].trial.far), key=lambda r: r[0].trial.point.elements)
         blocks = [r for r in near if max(r[1][1].grid) > 1] or near
+        light = [r for r in blocks if r[0].port.instructions <= SMALL]
+        if blocks and not light:
+            return [min(blocks, key=lambda r: r[0].port.instructions)]
+        blocks = light
         chosen = [r for r in blocks if r[0].trial.point.elements < ENOUGH][-REPEATED:] or blocks[:REPEATED]
         planted = [r for r in blocks if r[0].trial.scenario in PLANTED]
         if planted and not any(r[0].trial.scenario in PLANTED for r in chosen):

@@ -30,7 +30,7 @@ from porter.verify.compile.worker import CompileRequest, CompileResult, compile_
 from porter.verify.conclude import InstanceRun, determinism_verdict, numerics_verdict, sanitizer_verdict
 from porter.verify.earlier_port import port_builds
 from porter.verify.execute import Reference, Subject, TrialResult
-from porter.verify.launched import launch_instance, repeat_launches
+from porter.verify.launched import ends_here, launch_instance, repeat_launches, small_launches
 from porter.verify.launches.constants import constant_trials, own_constants
 from porter.verify.launches.derived import constants_of
 from porter.verify.launches.far_rows import at_the_edges
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from porter.verify.original.compiled import OriginalBuild
 
 CHECKS = ("honesty", "names", "compile", "resources", "entry", "numerics", "sanitizer", "determinism", "performance")
+OF_BUDGET = 1 / 12  # of the time for all launches may go into one
 
 OnProgress = Callable[[str, int, int], None]  # check, done, total
 OnTime = Callable[[str, float], None]  # name, seconds
@@ -95,6 +96,7 @@ class _Verification:
     compiled: dict[tuple[int, str], CompileResult] = field(default_factory=dict)  # (instance number, arch)
     originals: list[OriginalBuild] = field(default_factory=list)
     runs: list[InstanceRun] = field(default_factory=list)
+    endless: bool = False  # a launch was ended before it was done
     repeats: int = 0
     original_seconds: float = 0.0
     unverified: list[Diagnostic] = field(default_factory=list)  # launches of the port that nothing can run
@@ -272,7 +274,7 @@ def _launch(state: _Verification) -> None:
     start = time.perf_counter()
     request = state.request
     try:
-        backend = request.backend or emulator()
+        backend = request.backend or emulator(request.budget * OF_BUDGET)
         plans = _plan(state, backend.sm_count)
     except PorterError as error:
         for check in ("numerics", "sanitizer", "determinism", "performance"):
@@ -290,9 +292,14 @@ def _launch(state: _Verification) -> None:
         )  # fmt: skip
         state.runs.append(made[0])
         launched.append(made)
+        state.endless = ends_here(made[0])
+        if state.endless:
+            break
     repeating = time.perf_counter()
-    repeat_launches(launched, partial(state.progress, "determinism"))
+    if not state.endless:
+        repeat_launches(launched, partial(state.progress, "determinism"))
     repeating -= time.perf_counter()
+    small = small_launches(launched)
     scenarios = sorted({t.scenario for _, _, trials, _ in plans for t in trials})
     numerics = numerics_verdict(request.case, state.runs, state.seed, scenarios, backend.name)
     sanitizer = sanitizer_verdict(request.case, state.runs, backend.checked, backend.name)
@@ -301,9 +308,12 @@ def _launch(state: _Verification) -> None:
         numerics, sanitizer = _explained(state, numerics, sanitizer, plans, backend, deadline)
     state.add(numerics, start)
     state.add(sanitizer, start)
+    if state.endless:
+        state.add(Verdict("determinism", Status.SKIP, "a launch did not end: see sanitizer"), start)
+        return
     state.add(determinism_verdict([r for run in state.runs for r in run.repeats]), time.perf_counter() + repeating)
     if "performance" in request.checks:
-        _performance(state, backend, plans)
+        _performance(state, backend, plans, small)
 
 
 def _with_launches(state: _Verification, numerics: Verdict) -> Verdict:
@@ -315,14 +325,15 @@ def _with_launches(state: _Verification, numerics: Verdict) -> Verdict:
     return numerics
 
 
-def _performance(state: _Verification, backend: Backend, plans: Sequence[_Plan]) -> None:
-    """Times on a GPU; elsewhere counts of a small launch."""
+def _performance(
+    state: _Verification, backend: Backend, plans: Sequence[_Plan], small: Sequence[tuple[Subject, Trial]]
+) -> None:
+    """Times on a GPU; elsewhere counts of a `small` launch."""
     from porter.verify.checks import perform
 
     start = time.perf_counter()
     request = state.request
     subjects = {n: subject for n, subject, _, _ in plans}
-    small = [(subject, trial) for _, subject, trials, _ in plans for trial in trials]
     job = perform.Performance(request.case, state.instances, subjects, request.port_path, request.arches[0], state.seed)
     try:
         verdict = job.check(backend, request.timing_sizes, request.timing_budget, small, request.on_progress)
@@ -364,7 +375,7 @@ def _explained(
     if sanitizer.status is Status.FAIL:
         known = request.case.known_violations
         kinds = [v.kind for run in state.runs for r in run.results for v in r.port.violations]
-        for kind in dict.fromkeys(kinds):
+        for kind in dict.fromkeys(kinds) if not state.endless else ():
             fails = fails_sanitizer(kind, known)
             bad = failure(fails)
             if bad is not None:

@@ -52,6 +52,12 @@ def report(verified: tuple[Path, Report], monkeypatch: pytest.MonkeyPatch) -> Re
     return verified[1]
 
 
+def wrong_line() -> int:
+    """The line of first.py that was made wrong."""
+    lines = Path("out/first.py").read_text().splitlines()
+    return next(n for n, line in enumerate(lines, 1) if "1.0000001" in line)
+
+
 def made_up() -> Report:
     """What the run above does not have: holes, notes, characters that XML and HTML must not see as they are, times."""
     source = Source(Path("a b/k.cu"), "")
@@ -79,7 +85,10 @@ def test_junit_has_a_suite_a_port_and_a_case_a_check(report: Report) -> None:
     assert (second.get("failures"), second.get("errors"), second.get("skipped")) == ("0", "0", "1")
     assert suites["porter"].get("errors") == "1"
     (failure,) = [c.find("failure") for c in first if c.get("name") == "numerics"]
-    assert failure is not None and failure.get("type") == "PRT801" and "first.case.toml" in (failure.text or "")
+    assert failure is not None and failure.get("type") == "PRT801"
+    assert (failure.text or "").startswith(f"out/first.py:{wrong_line()}: PRT801 out: ")
+    (worse,) = [c.find("failure") for c in first if c.get("name") == "regression"]
+    assert worse is not None and "the fault that numerics shows" in (worse.text or "")
     for key in ("tests", "failures", "errors", "skipped"):
         assert root.get(key) == str(sum(int(s.get(key) or 0) for s in root))
 
@@ -139,13 +148,16 @@ def checked_sarif(text: str) -> dict[str, Any]:
 def test_sarif(report: Report) -> None:
     run = checked_sarif(sarif(report))
     by_rule = {r["ruleId"]: r for r in run["results"]}
-    assert {"PRT801", "PRT881", "PRT882", "PRT955"} <= set(by_rule)
+    assert {"PRT801", "PRT955"} <= set(by_rule) and not {"PRT881", "PRT805", "PRT843"} & set(by_rule)
+    about_first = [r for r in run["results"] if r.get("properties", {}).get("kernel") == "first_kernel"]
+    assert [r["level"] for r in about_first].count("error") == 1
     place = by_rule["PRT801"]["locations"][0]["physicalLocation"]
     assert (
-        place["artifactLocation"] == {"uri": "first.case.toml", "uriBaseId": "%SRCROOT%"}
-        and place["region"]["startLine"] > 1
+        place["artifactLocation"] == {"uri": "out/first.py", "uriBaseId": "%SRCROOT%"}
+        and place["region"]["startLine"] == wrong_line()
     )
-    assert by_rule["PRT881"]["properties"]["check"] == "regression"
+    beside = by_rule["PRT801"]["relatedLocations"][0]
+    assert beside["message"]["text"] == "the case" and beside["physicalLocation"]["region"]["startLine"] > 1
     assert run["invocations"][0] == {"executionSuccessful": False, "exitCode": 2}
 
 
@@ -165,7 +177,8 @@ def test_github_annotations(report: Report) -> None:
     for line in lines:
         assert re.fullmatch(r"::(error|warning|notice) [^:]+::.+", line), line
     wrong = next(line for line in lines if "PRT801" in line)
-    assert wrong.startswith("::error file=first.case.toml,line=") and "title=PRT801 first_kernel numerics" in wrong
+    assert wrong.startswith(f"::error file=out/first.py,line={wrong_line()},")
+    assert "title=PRT801 first_kernel numerics" in wrong
     note = next(line for line in github(made_up()).splitlines() if "PRT882" in line)
     assert (
         note.startswith("::notice ")

@@ -14,6 +14,7 @@ from functools import cached_property, lru_cache
 from porter import ir
 from porter.emit.generic import Params
 from porter.emit.source.calls import Calls, Definition
+from porter.emit.spelling import parameter
 from porter.patterns.names import raw_name
 from porter.source import NO_SPAN, Source, Span
 
@@ -152,7 +153,7 @@ class FunctionNames:
             new -= out
             out |= new
             todo += new
-        return frozenset(w for w, scope in out if scope == OWN or w == "sizeof")
+        return frozenset(n for w, scope in out if scope == OWN or w == "sizeof" for n in (w, parameter(w)))
 
     def _given(self, file: SourceNames, word: str, function: Definition) -> set[Word] | None:
         """The words that calls give for a parameter or a template parameter of an inlined function."""

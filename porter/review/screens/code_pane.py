@@ -15,8 +15,8 @@ from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from porter.report.terminal import visible
 from porter.review.screens.bindings import bindings
-from porter.review.words import visible
 from porter.source import lines_of
 
 MARKED = Style(bold=True)

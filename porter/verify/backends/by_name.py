@@ -27,11 +27,12 @@ def choose(name: str = "auto", arch: str = "") -> Backend:
     return emulator()
 
 
-def emulator() -> Backend:
-    """The emulator, imported here: numpy is not there for everyone who names a backend."""
-    from porter.verify.backends.emulator import EmulatorBackend
+def emulator(seconds: float = 0.0) -> Backend:
+    """The emulator, imported here: numpy is not there for everyone who names a backend. `seconds` of CPU time a launch;
+    0: as many as it has by itself."""
+    from porter.verify.backends.emulator import SECONDS, EmulatorBackend
 
-    return EmulatorBackend()
+    return EmulatorBackend(seconds=seconds or SECONDS)
 
 
 def _gpu(index: int, arch: str) -> tuple[Backend | None, str]:

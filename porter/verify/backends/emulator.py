@@ -15,6 +15,7 @@ from porter.verify.emulator.decode import contraction
 from porter.verify.launches.buffers import GUARD_BYTES, HostBuffer
 
 BUDGET = 2_000_000_000  # thread instructions a launch, about; a launch of a verification takes a few million
+SECONDS = 10.0  # of CPU time a launch
 
 
 ALL = 1 << 60  # strong writes: more than any launch makes
@@ -36,9 +37,10 @@ class EmulatorBackend:
     schedules: tuple[int, ...] = (0, 1, 2)
     more_schedules: tuple[int, ...] = tuple(range(3, 19))  # to find out whether an order is open at all
 
-    def __init__(self, budget: int = BUDGET, stop_after: int = -1) -> None:
+    def __init__(self, budget: int = BUDGET, stop_after: int = -1, seconds: float = SECONDS) -> None:
         self.budget = budget  # thread-instructions of a launch, about
         self.stop_after = stop_after  # strong writes after which a launch is ended; below zero: none is
+        self.seconds = seconds  # CPU time of a launch
 
     def run(
         self,
@@ -105,7 +107,8 @@ class EmulatorBackend:
             checks=switches,
             seed=max(schedule, 0),
             directed=ptx.DIRECTED[-schedule - 1] if schedule < 0 else "",
-            budget=self.budget,
+            budget=min(build.work or self.budget, self.budget),
+            seconds=self.seconds,
             variables=as_variables(variables),
             overlapped=shape.use_pdl,
             blocks=shape.only,
@@ -171,7 +174,8 @@ def as_variables(given: Mapping[str, HostBuffer] | None) -> dict[str, ptx.Buffer
 
 def _violation(v: ptx.Violation) -> Violation:
     times = f" ({v.count} times)" if v.count > 1 else ""
-    message = f"{v.message}{times}; block {v.block}, thread {v.thread}"
+    where = "" if v.kind == "budget" else f"; block {v.block}, thread {v.thread}"
+    message = f"{v.message}{times}{where}"
     file, line = own_place([v.loc, *v.callers] if v.loc else [])
     return Violation(v.kind, message, file, line, v.ptx_line, v.space)
 

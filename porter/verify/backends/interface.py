@@ -19,7 +19,7 @@ class Build:
     """A compiled kernel: PTX and, where one was made, a cubin.
 
     `fused`: how the emulator fuses products and sums before it runs the PTX (emulator/decode/contraction.py); "": not
-    at all.
+    at all. `work`: thread instructions, about, after which an emulated launch is ended; 0: what the backend allows.
     """
 
     label: str  # "original" or "port", for messages
@@ -28,6 +28,7 @@ class Build:
     arch: str
     cubin: bytes = field(default=b"", repr=False)
     fused: Literal["", "first", "second"] = ""
+    work: int = 0
 
 
 @dataclass(frozen=True)

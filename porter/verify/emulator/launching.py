@@ -11,6 +11,7 @@ import numpy as np
 
 from porter.verify.emulator.checks import counting
 from porter.verify.emulator.checks.ordering import level_of
+from porter.verify.emulator.checks.origins import named_after_arguments
 from porter.verify.emulator.checks.overlap import EarlyAccess
 from porter.verify.emulator.checks.stopping import Stopper
 from porter.verify.emulator.checks.sums import ROUNDING, FloatSums, Sums
@@ -19,6 +20,7 @@ from porter.verify.emulator.checks.traffic import TrafficCounter
 from porter.verify.emulator.checks.violations import Checks, Recorder, Violation
 from porter.verify.emulator.decode.ir import Module
 from porter.verify.emulator.decode.lower import lower
+from porter.verify.emulator.decode.parse import function
 from porter.verify.emulator.decode.program import Atomic, Load, Program, Store
 from porter.verify.emulator.errors import LaunchError
 from porter.verify.emulator.machine import interpret
@@ -37,6 +39,7 @@ from porter.verify.emulator.memory.tensors import tensors_as_buffers
 DEFAULT_BUDGET = 20_000_000_000
 # CPU time of a launch without and with a budget given: a few threads do little work in much time
 DEFAULT_SECONDS, MOST_SECONDS = 15.0, 120.0
+OVER_BUDGET = "the launch was ended: it did more work than its budget allows"
 Dim3 = tuple[int, int, int]
 
 
@@ -125,6 +128,7 @@ def launch(
     directed: str = "",
     blocks: Sequence[int] = (),
     stop_after: int = -1,
+    seconds: float = 0.0,
 ) -> Result:
     """Runs one kernel of a module on the CPU.
 
@@ -132,10 +136,11 @@ def launch(
     number, bytes of a struct, or a tuple of buffers (a struct of pointers). smem_bytes: dynamic shared memory.
     resident: blocks that run at once (0: all of a cooperative launch, else what 132 SMs hold or fewer). seed: 0 runs
     in the natural order, any other number draws the order of blocks, of warps and of atomics that meet. budget: an
-    upper bound on work, about thread-instructions; exceeding it is a `budget` violation, as is too much CPU time. taps:
-    records what threads do; the numpy interpreter runs then. variables: the memory of module variables by their names,
-    of their sizes; others start afresh at each launch. overlapped: by programmatic dependent launch, so that accesses
-    to global memory before griddepcontrol.wait are `early-access` violations. directed: the order of blocks is
+    upper bound on work, about thread-instructions; exceeding it is a `budget` violation, as is more CPU time than
+    `seconds` (0: 15, or 120 with a budget). taps: records what threads do; the numpy interpreter runs then. variables:
+    the memory of module variables by their names, of their sizes; others start afresh at each launch. overlapped: by
+    programmatic dependent launch, so that accesses to global memory before griddepcontrol.wait are `early-access`
+    violations. directed: the order of blocks is
     not drawn but one of machine/directed.py ("ahead", "behind", "turns"). blocks: linear numbers of those that run,
     of a grid without clusters; (): all. stop_after: ends the launch before it would make more strong writes to global
     memory (Result.strong_writes); below zero it does not count them.
@@ -143,7 +148,7 @@ def launch(
     """
     return _launch(
         module, entry, grid, block, [args], smem_bytes, cooperative, cluster, checks, seed, backend, budget, resident,
-        perturb, taps, variables, overlapped, directed, blocks, stop_after,
+        perturb, taps, variables, overlapped, directed, blocks, stop_after, seconds,
     )  # fmt: skip
 
 
@@ -208,6 +213,7 @@ def _launch(
     directed: str = "",
     blocks: Sequence[int] = (),
     stop_after: int = -1,
+    seconds: float = 0.0,
 ) -> Result:
     started = time.perf_counter()
     checks = checks or Checks()
@@ -263,7 +269,7 @@ def _launch(
     try:
         spent, crossed, result.deadlock = interpret.run(
             program, geometry, params, space, checks, recorder, envregs, resident, seed,
-            budget or DEFAULT_BUDGET, MOST_SECONDS if budget else DEFAULT_SECONDS,
+            budget or DEFAULT_BUDGET, seconds or (MOST_SECONDS if budget else DEFAULT_SECONDS),
             perturb, output, accelerator, traffic, taps, early, directed, blocks, stopper,
         )  # fmt: skip
         if accelerator is not None:
@@ -276,15 +282,27 @@ def _launch(
     except OutOfBudget:
         recorder.add(
             "budget", None, np.zeros(1, np.int64), lambda lane: ((0, 0, 0), (0, 0, 0), None),
-            "the launch was ended: it did more work than its budget allows",
+            OVER_BUDGET,
         )  # fmt: skip
     space.finish()
     result.strong_writes = stopper.seen if stopper is not None else 0
     result.violations = recorder.violations
+    if ranks == 1 and result.violations:
+        placed = {p.name: _placed(a, addresses) for p, a in zip(parameters, rank_args[0], strict=True)}
+        known = {n: b for n, b in placed.items() if b is not None}
+        result.violations = [named_after_arguments(v, function(module, name), known) for v in result.violations]
     result.sums = space.sums.found if space.sums is not None else {}
     result.stdout = "".join(output)
     result.seconds = time.perf_counter() - started
     return result
+
+
+def _placed(value: object, addresses: dict[int, int]) -> tuple[str, int, int] | None:
+    """Name, address and bytes of a buffer that was given as an argument."""
+    buffer = getattr(value, "buffer", value)
+    if not isinstance(buffer, Buffer) or id(buffer) not in addresses:
+        return None
+    return buffer.name, addresses[id(buffer)], int(buffer.array.nbytes)
 
 
 def _geometry(

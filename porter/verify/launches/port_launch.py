@@ -12,6 +12,7 @@ from porter.case.expressions import Value
 from porter.case.reader import Case, LaunchShape, Point
 from porter.corpus.runtime import ArtifactCache, digest
 from porter.corpus.runtime.sources import source_closure
+from porter.emit.spelling import parameter
 from porter.model import Diagnostic, PorterError
 from porter.source import Span
 from porter.syntax import module_tree
@@ -56,6 +57,7 @@ def answered(
     calls = []
     for values, point in wanted:
         names = {**point.names(values), "sm_count": sm_count}
+        names = {**{parameter(k): v for k, v in names.items()}, **names}
         calls.append({k: v for k, v in names.items() if takes_all or k in parameters})
     sources = [f"{file.name} {sha}" for file, sha in source_closure(port_path)]
     cache = ArtifactCache("port-launches")

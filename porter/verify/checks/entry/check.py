@@ -17,7 +17,13 @@ from porter.model.facts import EntryFacts
 from porter.source import Span
 from porter.verify.checks.entry import judge
 from porter.verify.checks.entry.expected import Call, call_in
-from porter.verify.checks.entry.functions import TorchFacing, is_given, launches_somewhere, torch_facing
+from porter.verify.checks.entry.functions import (
+    TorchFacing,
+    is_given,
+    launches_somewhere,
+    launching_nothing,
+    torch_facing,
+)
 from porter.verify.checks.entry.judge import Fault
 from porter.verify.checks.entry.situations import shaping, situations
 from porter.verify.compile.worker import entry_answers
@@ -47,6 +53,11 @@ def check_entry(
         if launches_somewhere(text):
             message = "KERNEL is launched, but not by a function that can be called: write one at the top of the module"
             return _failed([Diagnostic(judge.TAKES, message, Span(str(port_path), 1))], 0)
+        if idle := launching_nothing(text):
+            names = ", ".join(f.name for f in idle)
+            message = f"{names} launches nothing: KERNEL is not launched anywhere in the port"
+            at = Span(str(port_path), idle[0].lineno)
+            return _failed([Diagnostic(judge.LAUNCHES, message, at, help=_HELP[judge.LAUNCHES])], 0)
         return Verdict(NAME, Status.SKIP, "the port has no function that launches its kernel")
     found = [f for function in functions for f in _unbound(function, case)]
     if found:

@@ -12,6 +12,7 @@ from porter.case import expressions
 from porter.case.expressions import ExprError, Value
 from porter.case.reader import Case, Point
 from porter.cxx.types import pointee, scalar_name
+from porter.emit.spelling import parameter
 from porter.ir import SCALAR_BYTES
 from porter.model import KernelInfo
 from porter.verify.checks.entry import views
@@ -67,7 +68,8 @@ class Call:
         ]  # fmt: skip
         config = None
         if self.wanted is not None:
-            config = {**self.wanted.point.names(self.wanted.values), "sm_count": self.sm_count}
+            names = {**self.wanted.point.names(self.wanted.values), "sm_count": self.sm_count}
+            config = {**{parameter(k): v for k, v in names.items()}, **names}
         return {
             "function": self.function.name, "arguments": self.arguments, "tensors": tensors, "device": self.device,
             "sm_count": self.sm_count, "config": config,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from porter.case import expressions
 from porter.case.expressions import ExprError
 from porter.case.reader import Case
+from porter.emit.spelling import parameter
 from porter.model import KernelInfo
 from porter.syntax import module_tree
 from porter.verify.checks.honesty.finding import dotted, host_functions, walk
@@ -42,6 +43,14 @@ class TorchFacing:
 def launches_somewhere(text: str) -> bool:
     """Whether anything in the port launches KERNEL."""
     return any(isinstance(n, ast.Attribute) and dotted(n) == "KERNEL.launch" for n in walk(module_tree(text)))
+
+
+def launching_nothing(text: str) -> list[ast.FunctionDef]:
+    """The public functions of the host of a port that launches KERNEL nowhere: who calls one gets no result."""
+    tree = module_tree(text)
+    host = {id(f) for f in host_functions(tree)}
+    top = [n for n in tree.body if isinstance(n, ast.FunctionDef) and id(n) in host]
+    return [] if launches_somewhere(text) else [f for f in top if f.name != "launch_config" and f.name[0] != "_"]
 
 
 def torch_facing(text: str, case: Case, info: KernelInfo) -> list[TorchFacing]:
@@ -123,7 +132,8 @@ def _kinds(case: Case, info: KernelInfo) -> dict[str, Kind]:
 
 def _operand(name: str, kinds: Mapping[str, Kind]) -> tuple[str, Kind] | None:
     """The operand that a parameter's name says; with an underscore, where Python or a port needs one."""
-    for candidate in (name, name.rstrip("_"), name.lstrip("_")):
+    own = next((k for k in kinds if parameter(k) == name), name)
+    for candidate in (name, own, name.rstrip("_"), name.lstrip("_")):
         if candidate in kinds:
             return candidate, kinds[candidate]
     return None

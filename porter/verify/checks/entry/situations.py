@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -87,6 +88,8 @@ def situations(
     found += _beyond(case, instance, values, function, listed, rng)
     found += _scalars(case, function, full, values, rng)
     found += _strides(case, instance, values, full, rng)
+    if any(i.when for i in case.instances):
+        found += _conditions(case, values, function, full[:PLACES])
     if any(i.when and expressions.uses_aligned(i.when) for i in case.instances):
         found += _misaligned(case, values, full[:PLACES])
     found += _wrong(case, values, function, full[:WRONG])
@@ -201,6 +204,35 @@ def stride_scalars(case: Case) -> list[str]:
     return list(dict.fromkeys(t for b in case.buffers for s in b.strides or () if (t := str(s).strip()) in scalars))
 
 
+def _conditions(
+    case: Case, values: Mapping[str, Value], function: TorchFacing, starts: Sequence[Situation]
+) -> Iterator[Situation]:
+    """One size or stride moved by itself, also to the numbers of the conditions, so that one no longer holds: another
+    instance is for it, or none."""
+    strides = stride_scalars(case)
+    numbers = {int(n) for i in case.instances for n in re.findall(r"\b\d+\b", i.when or "")} | function.constants
+    bounds = sorted({n + d for n in numbers if 1 < n < 1 << 24 for d in (-1, 0, 1)})
+    for start in starts:
+        point = start.point(case, values)
+        if point is None:
+            continue
+        moved = [
+            replace(start, sizes={**start.sizes, name: size}, listed=False)
+            for name, v in start.sizes.items()
+            for size in dict.fromkeys((v + 1, v - 1, v + 4, v // 2, 2 * v, *bounds))
+            if size > 0 and size != v
+        ]
+        moved += [
+            replace(start, scalars={**start.scalars, name: str(int(point.scalars[name]) + step)}, listed=False)
+            for name in strides
+            for step in (1, 2, 4, 8)
+        ]
+        for situation in moved:
+            at = situation.point(case, values)
+            if at is not None and at.elements < MOST_ELEMENTS and not any(n < 0 for n in at.sizes.values()):
+                yield situation
+
+
 def _misaligned(case: Case, values: Mapping[str, Value], starts: Sequence[Situation]) -> Iterator[Situation]:
     """Each buffer alone off its alignment, by one element and by more."""
     for start in starts:
@@ -210,13 +242,13 @@ def _misaligned(case: Case, values: Mapping[str, Value], starts: Sequence[Situat
                 yield replace(start, operands={buffer.name: Operand(offset=offset)})
 
 
-_OTHER = {"f64": "f32", "f32": "f16", "i64": "i32", "u64": "i32", "i32": "i64", "u32": "i64"}
+DTYPES = ("bool", "i8", "u8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "e4m3", "e5m2")  # that torch has
 
 
 def _wrong(
     case: Case, values: Mapping[str, Value], function: TorchFacing, starts: Sequence[Situation]
 ) -> Iterator[Situation]:
-    """One operand of another dtype, of strides the kernel does not know, one element too short."""
+    """One operand of another dtype, of strides the kernel does not know, one element short; all of another dtype."""
     for start in starts:
         point = start.point(case, values)
         if point is None:
@@ -225,7 +257,7 @@ def _wrong(
             shape, strides = point.shapes[buffer.name], point.strides[buffer.name]
             if not function.takes(buffer.name) or buffer.name in start.null or 0 in shape:
                 continue
-            wrong = [Operand(dtype=_OTHER.get(buffer.dtype_at(values), "f64"))]
+            wrong = [Operand(dtype=d) for d in DTYPES if d != buffer.dtype_at(values)]
             wrong += [Operand(strides=s) for s in _gaps(buffer, shape, strides)]
             for at in _dependent(case, function, buffer):
                 if shape[at] > 1:
@@ -233,6 +265,19 @@ def _wrong(
                     wrong.append(Operand(shape=short))
             for operand in wrong:
                 yield replace(start, operands={buffer.name: operand}, listed=False)
+        for together in _of_one_type(case, function, start):
+            for dtype in DTYPES:
+                if dtype != case.buffer(together[0]).dtype_at(values):
+                    yield replace(start, operands={n: Operand(dtype=dtype) for n in together}, listed=False)
+
+
+def _of_one_type(case: Case, function: TorchFacing, start: Situation) -> list[list[str]]:
+    """Operands whose dtype is the same template parameter: checked against each other, they may all be wrong."""
+    found: dict[str, list[str]] = {}
+    for buffer in case.buffers:
+        if buffer.dtype not in SCALAR_BYTES and function.takes(buffer.name) and buffer.name not in start.null:
+            found.setdefault(buffer.dtype, []).append(buffer.name)
+    return list(found.values())
 
 
 def _gaps(buffer: BufferSpec, shape: tuple[int, ...], strides: tuple[int, ...]) -> Iterator[tuple[int, ...]]:

@@ -341,3 +341,20 @@ def unchecked(port: Port, place: int, text: str) -> Port | None:
     parts = [variable, variable, dtype, shape]
     parts[place] = text.format(name=variable)
     return port.replaced(old, f'runtime.check("{name}", {variable}, {parts[2]}, {parts[3]}')
+
+
+@faulty("stride-unasked", "a stride need not fit the instance's vectors", "")
+def _(port: Port, case: Case) -> Port | None:
+    text = re.sub(r"\b(\w*stride\w*) % (\d+) == 0", r"\1 % \2 >= 0", port.text)
+    return Port(text) if text != port.text else None
+
+
+@faulty("dtype-by-order", "dtypes are compared by their names' order", "")
+def _(port: Port, case: Case) -> Port | None:
+    return port.replaced('scalar_t == "f16"', 'scalar_t <= "f16"')
+
+
+@faulty("nothing-launched", "the launch is left out", "")
+def _(port: Port, case: Case) -> Port | None:
+    text = re.sub(r"^(    +)KERNEL\.launch\(.*\)$", r"\1pass", port.text, flags=re.MULTILINE)
+    return Port(text) if text != port.text else None
