@@ -159,9 +159,10 @@ def test_without_a_key_the_translators_port_and_one_line(work, monkeypatch, capf
 
 
 def test_a_kernel_without_a_case_is_not_sent(work):
+    """What the model wrote would be judged by a case that nobody has confirmed."""
     Path("vadd4.case.toml").unlink()
     with serving(script(SOLVE)) as served:
-        assert main([*ARGS, "--agent", "--base-url", served.url]) == 2  # PRT910: a case was drafted
+        assert main([*ARGS, "--agent", "--base-url", served.url]) == 1
         assert served.contacts == 0 and not Path(".porter/runs").exists()
 
 

@@ -125,8 +125,9 @@ def improve_files(
 
 
 def needs_agent(kernel: KernelReport, optimise: bool) -> bool:
-    """Whether there is something for the agent to do on a port that the translator made and wrote."""
-    if not kernel.port_path:
+    """Whether there is something for the agent to do on a port that the translator made and wrote. A case that nobody
+    has confirmed is no judge of what a model writes."""
+    if not kernel.port_path or kernel.derived or kernel.unverified:
         return False
     if optimise:
         return is_verified(kernel)
@@ -304,7 +305,10 @@ def keep(task: Task, outcome: Outcome) -> KernelReport:
         start = task.folder.start
         translated, over = (start.translated, task.folder.base) if start else (made.module.text, None)
         write_port(target, outcome.text, record, force=config.force, translated=translated, over=over)
-    return KernelReport(made.info.name, made.unit.source, made.instances, str(target), (), verdicts, module.notes, {})
+    derived = made.case.derived if made.case is not None else ""
+    return KernelReport(
+        made.info.name, made.unit.source, made.instances, str(target), (), verdicts, module.notes, {}, derived
+    )
 
 
 def written_already(target: Path, outcome: Outcome) -> bool:

@@ -140,7 +140,7 @@ __global__ void fill(float* x) {
     Pattern(
         "long_stride",
         "a loop over signed 64-bit numbers with a constant step becomes a range over the number of its turns",
-        "emit/loops.py",
+        "emit/statements/for_loops.py",
         """\
 __global__ void fill(float* x, long n) {
   for (long i = threadIdx.x; i < n; i += 256) x[i] = 0.0f;

@@ -1,5 +1,10 @@
-// A byte of ones where a byte of a is greater than that of b.
+// A byte of ones where a byte of a is greater than that of b, a lane at a time by recursion.
+__device__ unsigned greater(unsigned a, unsigned b, int lane, unsigned done) {
+  const unsigned x = a >> (8 * lane) & 0xFFu, y = b >> (8 * lane) & 0xFFu;
+  const unsigned here = ((unsigned)(x > y ? 0xFFu : 0u) & 0xFFu) << (8 * lane);
+  return lane == 3 ? done | here : greater(a, b, lane + 1, done | here);
+}
 __global__ void packed_greater_u8(unsigned* out, const unsigned* a, const unsigned* b, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) out[i] = __vcmpgtu4(a[i], b[i]);
+  if (i < n) out[i] = greater(a[i], b[i], 0, 0u);
 }
