@@ -22,6 +22,7 @@ from porter.agents.settings import AgentSettings
 from porter.agents.shared_budget import SharedBudget, count, most_of
 from porter.model import Diagnostic, LineMapEntry, PorterError, Verdict
 from porter.provenance.hole_markers import open_holes
+from porter.wording import plural
 
 SAME = 3  # calls with the same input and the same answer that make a loop
 SILENT = 2  # replies without a tool call, after which the run ends
@@ -106,7 +107,7 @@ class Run:
         """The whole run. Raises PorterError PRT926 for a record that is not of this run, and what bench raises."""
         self.journal.add("start", kernel=self.subject.kernel, model=self.settings.model, port=_sha(self.subject.port))
         if not self.subject.has_case:
-            return self.finish(None, Stop("no-case", "there is no case to verify against, so nothing was asked"))
+            return self.finish(None, Stop("no-case", "there is no case to verify against, so the model was not asked"))
         desk = Desk(self.subject, self.bench, self.journal, on_kept=self.on_kept)
         desk.open_baseline()
         try:
@@ -140,7 +141,7 @@ class Run:
         if reply.stop == "refusal":
             raise Stop("refusal", "the model refused the task")
         if reply.stop == "model_context_window_exceeded":
-            raise Stop("context", "the conversation has become too long for the model")
+            raise Stop("context", "the conversation is too long for the model")
         calls = [b for b in reply.content if b["type"] == "tool_use"]
         cut = reply.stop == "max_tokens"
         self.cut = self.cut + 1 if cut else 0
@@ -160,14 +161,14 @@ class Run:
             raise Stop("done", "every check passes")
         self.stop_at_floor(desk)
         if self.settings.patience and desk.idle >= self.settings.patience:
-            raise Stop("no-improvement", f"{desk.idle} attempts in a row improved nothing")
+            raise Stop("no-improvement", f"{plural(desk.idle, 'attempt')} in a row improved nothing")
 
     def use(self, desk: Desk, block: Block, cut: bool) -> Block:
         """The result of one tool call. Raises Stop for a model that goes round in circles."""
         if cut:
-            text, wrong = "your reply was cut off inside this call, so it was not run: send less at once", True
+            text, wrong = "your reply was cut off inside this call, so it was not run: send less per call", True
         elif self.settings.attempts and desk.attempts >= self.settings.attempts and block.get("name") == "verify":
-            text, wrong = "no attempt is left", True
+            text, wrong = "no attempts are left", True
         else:
             text, wrong = tools.use(desk, block)
         text = str(self.journal.clean(text))
@@ -184,7 +185,7 @@ class Run:
     def stop_at_floor(self, desk: Desk) -> None:
         floor = at_floor(desk.best_verdicts) if self.subject.optimise else ""
         if floor:
-            raise Stop("done", f"nothing is to be gained: {floor}")
+            raise Stop("done", f"nothing to gain: {floor}")
 
     def need_harness(self, desk: Desk) -> None:
         fault = desk.no_harness()
@@ -197,7 +198,7 @@ class Run:
             raise Stop("silent", f"{SILENT} replies in a row called no tool")
         if self.subject.optimise and said_something and not cut:
             raise Stop("done", "the model has nothing more to try")
-        words = "Call a tool: verify when something is to be judged, give_up when it cannot be done."
+        words = "Call a tool: verify when the candidate is ready, give_up when it cannot be done."
         if cut:
             words = "Your reply was cut off. Be brief, and call a tool."
         if not said_something:  # a turn of the assistant cannot be empty, so the last turn is the user's already
@@ -223,7 +224,7 @@ class Run:
             if self.provider is None and not self.journal.replaying:
                 help_ = "set ANTHROPIC_API_KEY, or api_key_command in [tool.porter.agent]"
                 raise PorterError(
-                    Diagnostic("PRT924", "the record ends here, and there is no key to go on", help=help_)
+                    Diagnostic("PRT924", "the record ends here, and there is no key to continue with", help=help_)
                 )
             self.reserve(request)
             self.note_request(request)
@@ -289,7 +290,7 @@ class Run:
         if kind == "interrupted":
             return
         if kind == "context-too-long":
-            raise Stop("context", f"the conversation has become too long for the model: {message}")
+            raise Stop("context", f"the conversation is too long for the model: {message}")
         self.spent.seconds = self.journal.seconds
         over = self.spent.over(self.own_budget) if event.get("may_pass") else ""
         if over:  # before the last try is counted: a run that ends for want of an answer is taken up again
@@ -301,7 +302,7 @@ class Run:
         if seconds > LONGEST:
             raise Stop("provider", f"{WHY[kind]}: {message}; the server asks to wait {seconds:g} s")
         if not self.journal.replaying:
-            self.say(f"{WHY[kind]}: {message}; again in {seconds:g} s")
+            self.say(f"{WHY[kind]}: {message}; retrying in {seconds:g} s")
             self.sleep(seconds)
 
     # ------------------------------------------------------------ the end

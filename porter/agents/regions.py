@@ -94,13 +94,13 @@ def replace_code(draft: Draft, name: str, code: str) -> Draft:
         raise EditRefused(f"{len(code)} characters are too many for a region (at most {MOST})")
     odd = _ODD.search(code)
     if odd:
-        raise EditRefused(f"the code has the character U+{ord(odd[0]):04X}, which is not for a port")
+        raise EditRefused(f"the code has the character U+{ord(odd[0]):04X}, which a port may not contain")
     code = textwrap.dedent(re.sub(r"\r\n?", "\n", code).expandtabs(4)).strip("\n")
     try:
         tree = module_tree(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         at = f" at its line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
-        raise EditRefused(f"the code is not Python by itself{at}: {getattr(error, 'msg', error)}") from None
+        raise EditRefused(f"the code is not valid Python on its own{at}: {getattr(error, 'msg', error)}") from None
     if name == HELPERS:
         _check_helpers(draft, region, tree)
         fresh = [*lines_of(code), "", ""] if tree.body else []
@@ -108,7 +108,7 @@ def replace_code(draft: Draft, name: str, code: str) -> Draft:
         if not tree.body:
             raise EditRefused("the code has no statement; use `pass` where nothing is to be done")
         if any(isinstance(n, ast.Import | ast.ImportFrom) for n in ast.walk(tree)):
-            raise EditRefused("imports belong into the region `helpers`")
+            raise EditRefused("imports belong in the region `helpers`")
         fresh = [f"{region.indent}{line}".rstrip() for line in _indentable(code, tree)]
     lines = lines_of(draft.text)
     text = "\n".join([*lines[: region.first - 1], *fresh, *lines[region.last :]]) + "\n"
@@ -130,14 +130,14 @@ def _check_helpers(draft: Draft, region: Region, tree: ast.Module) -> None:
                 if not module or module.split(".")[0] not in _IMPORTS or far:
                     raise EditRefused(f"helpers may import from {' and '.join(_IMPORTS)}, not from {module}")
         elif any(isinstance(n, ast.Import | ast.ImportFrom) for n in ast.walk(node)):
-            raise EditRefused("an import stands by itself in helpers, not inside of a function")
+            raise EditRefused("an import in helpers stands at the top level, not inside a function")
         elif not isinstance(node, ast.FunctionDef | ast.Assign):
             raise EditRefused(f"helpers are functions, constants and imports, not {type(node).__name__}")
         if isinstance(node, ast.Assign) and not all(isinstance(t, ast.Name) for t in node.targets):
-            raise EditRefused(f"a constant of helpers is a new name, not `{ast.unparse(node.targets[0])}`")
+            raise EditRefused(f"a constant in helpers must be a new name, not `{ast.unparse(node.targets[0])}`")
         hidden = _BUILTINS & set(_bound(node))
         if hidden:
-            raise EditRefused(f"{', '.join(sorted(hidden))} is a name of Python's own, which the port uses")
+            raise EditRefused(f"{', '.join(sorted(hidden))} is a Python builtin that the port uses")
         clash = taken & set(_bound(node))
         if clash and not isinstance(node, ast.Import | ast.ImportFrom):
             raise EditRefused(f"the port has {', '.join(sorted(clash))} already, outside of your regions")
@@ -176,19 +176,19 @@ def _check_outside(before: str, after: str, name: str) -> None:
         kept = [ast.dump(n) for n in new]
         missing = [n for n in old if ast.dump(n) not in kept and not isinstance(n, ast.FunctionDef | ast.Assign)]
         if missing:
-            raise EditRefused("the edit reaches outside of its region")
+            raise EditRefused("the edit reaches outside its region")
         return
     if len(old) != len(new):
-        raise EditRefused("the edit reaches outside of its region")
+        raise EditRefused("the edit reaches outside its region")
     changed = [(a, b) for a, b in zip(old, new, strict=True) if ast.dump(a) != ast.dump(b)]
     for a, b in changed:
         if not (isinstance(a, ast.FunctionDef) and isinstance(b, ast.FunctionDef)):
-            raise EditRefused("the edit reaches outside of its region")
+            raise EditRefused("the edit reaches outside its region")
         head = (a.name, ast.dump(a.args), [ast.dump(d) for d in a.decorator_list])
         if head != (b.name, ast.dump(b.args), [ast.dump(d) for d in b.decorator_list]):
             raise EditRefused("the edit changes the signature of a function")
     if len(changed) > 1:
-        raise EditRefused("the edit reaches outside of its region")
+        raise EditRefused("the edit reaches outside its region")
 
 
 def _moved(draft: Draft, edited: Region, count: int, text: str) -> Iterator[Region]:

@@ -25,6 +25,7 @@ from porter.model import Status, Verdict, facts_of
 from porter.model.facts import PerformanceFacts
 from porter.provenance.json import plain, verdict_data
 from porter.source import lines_of
+from porter.wording import plural
 
 MOST = 12_000  # characters of an answer
 Tool = Callable[..., str]
@@ -96,7 +97,7 @@ def replace_region(desk: Desk, region: str, code: str) -> str:
         raise BadInput(f"refused: {error}") from None
     desk.edit(draft, region)
     left = len(draft.open_holes)
-    return f"replaced; {left} hole{'s' * (left != 1)} open. Call verify to have it judged."
+    return f"replaced; {plural(left, 'hole')} open. Call verify to check it."
 
 
 def replace_launch(desk: Desk, grid: str, block: str, shared_bytes: str) -> str:
@@ -117,7 +118,7 @@ def replace_launch(desk: Desk, grid: str, block: str, shared_bytes: str) -> str:
     except EditRefused as error:
         raise BadInput(f"refused: {error}") from None
     desk.edit(draft, LAUNCH)
-    return "replaced. Call verify to have it judged."
+    return "replaced. Call verify to check it."
 
 
 # ---------------------------------------------------------------- asking the verifier
@@ -139,23 +140,23 @@ def verify(desk: Desk) -> str:
     """Have the candidate judged: names, compilation, numbers against the original kernel, memory errors and races.
     It is kept when it ranks strictly higher than the best so far; otherwise the port goes back to the best."""
     if desk.draft.text in desk.judged:
-        return "this text was judged before: change something first"
+        return "this text was verified before: change something first"
     kept, check = desk.judge()
-    head = f"kept: it brings {check} forward" if kept else "not better than the best so far: rolled back to it"
+    head = f"kept: it brings {check} forward" if kept else "not better than the best so far: rolled back to the best"
     return f"{head}\n{_verdicts(desk.last_verdicts, desk)}"
 
 
 def first_divergence(desk: Desk) -> str:
     """Where the last judged candidate first parts from the original, and the smallest launch that shows it."""
     found = [d for v in desk.last_verdicts for d in v.diagnostics if d.code in ("PRT805", "PRT843")]
-    return said(found, desk.last_map) or "no divergence is known: numerics of the last judged candidate found none"
+    return said(found, desk.last_map) or "no divergence is known: numerics of the last verified candidate found none"
 
 
 def compare_resources(desk: Desk) -> str:
     """Registers, spills, shared memory, access widths and barriers of the last judged candidate and of the original."""
     found = next((v for v in desk.last_verdicts if v.check == "resources"), None)
     if found is None or not verdict_data(found):
-        return "not known: the last judged candidate did not get that far"
+        return "not known: the last verified candidate did not get that far"
     return json.dumps(plain(found.facts.to_json()), indent=1)
 
 
@@ -221,7 +222,7 @@ def use(desk: Desk, block: Block, tools: Sequence[Tool] = TOOLS) -> tuple[str, b
     """Run the tool that a tool_use block asks for: (text, is it an error?). Never raises for what a model can do."""
     tool = next((t for t in tools if t.__name__ == block.get("name")), None)
     if tool is None:
-        return f"there is no tool {block.get('name')!r}; tools are {', '.join(t.__name__ for t in tools)}", True
+        return f"there is no tool {block.get('name')!r}; the tools are {', '.join(t.__name__ for t in tools)}", True
     if "unreadable_input" in block:
         return f"the input of {tool.__name__} is not a JSON object: {block['unreadable_input'][:200]!r}", True
     try:

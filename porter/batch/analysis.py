@@ -23,6 +23,7 @@ from porter.files.folders import files_below
 from porter.model import Diagnostic, PorterError
 from porter.source import Span
 from porter.verify.run_outcome import DIFFERS, EQUAL, FAULTS, NOT_RUN
+from porter.wording import plural
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -137,7 +138,7 @@ def analyze_paths(
                 problems.extend(messages)
                 clean = sum(k.clean for k in kernels)
                 told = f", {sum(k.outcome == EQUAL for k in kernels)} equal to their original" if run_too else ""
-                say(f"{file}: {len(kernels)} kernels, {clean} without a hole{told}")
+                say(f"{file}: {plural(len(kernels), 'kernel')}, {clean} without a hole{told}")
         finally:
             child.close()
 

@@ -122,6 +122,7 @@ from porter.cxx.types import pointee, scalar_name
 from porter.model import Diagnostic, KernelInfo, PorterError
 from porter.plain_files import is_plain, read_plain_text
 from porter.source import Span
+from porter.wording import plural
 
 __all__ = [
     "BufferSpec", "Case", "CaseInstance", "LaunchShape", "LaunchSpec", "Point", "ToleranceSpec", "case_path_for",
@@ -211,7 +212,7 @@ class _Reader:
 
     def path_of(self, value: str, *where: str) -> str:
         if "\0" in value:
-            self.fail("PRT903", "a NUL character cannot stand in a path", *where)
+            self.fail("PRT903", "a path cannot contain a NUL character", *where)
         return value
 
     def expression(self, value: Any, *where: str) -> str:
@@ -351,13 +352,14 @@ class _Reader:
                 self.fail("PRT902", f"the key `{key}` is missing", *where)
         shape = tuple(self.expression(e, *where, "shape") for e in self.typed(value, "shape", list, [], *where))
         if len(shape) > MOST_DIMENSIONS:
-            self.fail("PRT903", f"{len(shape)} dimensions, of at most {MOST_DIMENSIONS}", *where, "shape")
+            self.fail("PRT903", f"{plural(len(shape), 'dimension')}, of at most {MOST_DIMENSIONS}", *where, "shape")
         strides = None
         if "strides" in value:
             given = self.typed(value, "strides", list, [], *where)
             strides = tuple(self.expression(e, *where, "strides") for e in given)
             if len(strides) != len(shape):
-                self.fail("PRT903", f"{len(strides)} strides for {len(shape)} dimensions", *where, "strides")
+                text = f"{plural(len(strides), 'stride')} for {plural(len(shape), 'dimension')}"
+                self.fail("PRT903", text, *where, "strides")
         role = self.one_of(self.typed(value, "role", str, "in", *where), ROLES, *where, "role")
         compare = self.typed(value, "compare", str, "", *where)
         if compare:
@@ -495,8 +497,8 @@ def check_case(case: Case, info: KernelInfo) -> None:
     templates = [t.name for t in info.template_params]
     for i, inst in enumerate(case.instances):
         if len(inst.args) > len(templates):
-            case.fail("PRT906", f"{len(inst.args)} template arguments for {len(templates)} parameters",
-                      "instances", str(i), "args")  # fmt: skip
+            text = f"{plural(len(inst.args), 'template argument')} for {plural(len(templates), 'parameter')}"
+            case.fail("PRT906", text, "instances", str(i), "args")
     if templates and case.instances == (CaseInstance(()),) and not all(t.default for t in info.template_params):
         case.fail("PRT906", f"{info.name} is a template: give [[instances]]",
                   help="at least two, so that the port is verified as a template")  # fmt: skip

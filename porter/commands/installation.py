@@ -155,7 +155,7 @@ def cache_folder() -> Finding:
         root = cache_root()
     if caught:
         return Finding(
-            "cache", False, first_line(caught[0].message), need, False, "set PORTER_CACHE to a folder you may write"
+            "cache", False, first_line(caught[0].message), need, False, "set PORTER_CACHE to a writable folder"
         )
     size = sum(p.stat().st_size for p in root.rglob("*") if p.is_file() and not p.is_symlink())
     free = shutil.disk_usage(root).free
@@ -169,9 +169,9 @@ def output_folder() -> Finding:
     need, here = "writing ports with the default -o", Path.cwd()
     try:
         with tempfile.TemporaryFile(dir=here):
-            return Finding("folder", True, f"{here} can be written", need, False)
+            return Finding("folder", True, f"{here} is writable", need, False)
     except OSError as error:
-        return Finding("folder", False, f"{here}: {error.strerror}", need, False, "give -o a folder you may write")
+        return Finding("folder", False, f"{here}: {error.strerror}", need, False, "give -o a writable folder")
 
 
 def version_of(package: str) -> str | None:

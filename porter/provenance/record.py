@@ -166,7 +166,7 @@ def _unreadable(path: Path, why: str, line: int = 0, col: int = 0) -> PorterErro
             "PRT955",
             f"cannot read the provenance of the port: {why}",
             Span(str(path), line, col),
-            help="restore the file from version control, or write the port anew with `porter port --force`",
+            help="restore the file from version control, or write the port again with `porter port --force`",
         )
     )
 

@@ -17,6 +17,7 @@ from porter.verify.numerics.comparison import Finding, Ledger
 from porter.verify.numerics.tolerance import derive, is_loosened
 from porter.verify.original_faults import at_fault, faulty_kinds, own_violations
 from porter.verify.repeat import Repeated
+from porter.wording import plural
 
 OTHER_ORDER = " under another order of blocks and warps"
 OPEN_ORDER = 'say in the case what is open: compare = "sum" for sums of floats, "set-per-segment" for places, or "none"'
@@ -83,7 +84,7 @@ def numerics_verdict(
             message = f"{label}: {r.error} (at {r.trial}; {len(errors)} of {len(run.results)} launches)"
             (diagnostics if r.error_in_port else undecided).append(Diagnostic("PRT842", message, _case_span(case)))
         if run.planned > len(run.results):
-            message = f"{label}: {len(run.results)} of {run.planned} launches were run before the time was over"
+            message = f"{label}: {len(run.results)} of {plural(run.planned, 'launch')} finished before time ran out"
             undecided.append(Diagnostic("PRT808", message, help="allow more time, or fewer and smaller sizes"))
         if not run.results or not any(r.comparisons for r in run.results):
             undecided.append(Diagnostic("PRT808", f"{label}: no launch wrote anything that could be compared"))
@@ -91,11 +92,11 @@ def numerics_verdict(
     inputs = zlib.crc32(" ".join(f"{r.trial} {r.inputs:08x}" for run in runs for r in run.results).encode())
     facts = NumericsFacts(seed, launches, tuple(scenarios), buffers, f"{inputs:08x}", backend=backend)
     if diagnostics:
-        detail = f"{len(diagnostics)} differences ({_worst(answers)}); seed {seed}"
+        detail = f"{plural(len(diagnostics), 'difference')} ({_worst(answers)}); seed {seed}"
         return Verdict("numerics", Status.FAIL, detail, (*_most(diagnostics), *notes), facts)
     if undecided:
         return Verdict("numerics", Status.ERROR, undecided[0].message, (*_most(undecided), *notes), facts)
-    detail = f"{_worst(answers)} in {launches} launches of {len(runs)} instances; seed {seed}"
+    detail = f"{_worst(answers)} in {plural(launches, 'launch')} of {plural(len(runs), 'instance')}; seed {seed}"
     return Verdict("numerics", Status.PASS, detail, tuple(notes), facts)
 
 
@@ -146,7 +147,7 @@ def sanitizer_verdict(
     port, original = _distinct(port), _distinct(original)
     notes = tuple(
         Diagnostic(
-            "PRT809", f"{kind} of the original is let pass: {case.known_reason}", _case_span(case), Severity.WARNING
+            "PRT809", f"{kind} of the original is tolerated: {case.known_reason}", _case_span(case), Severity.WARNING
         )
         for kind in sorted(known)
     )
@@ -159,9 +160,9 @@ def sanitizer_verdict(
     if not launches:
         return Verdict("sanitizer", Status.ERROR, "nothing was run", (), facts)
     if not checked:
-        detail = f"not checked here: {launches} launches on {backend} ended without a fault, which shows no more"
+        detail = f"not checked here: {plural(launches, 'launch')} on {backend} finished without a fault"
         return Verdict("sanitizer", Status.SKIP, f"{detail}; --backend emulator looks", notes, facts)
-    detail = f"{launches} launches without {', '.join(c for c in checked if c not in known)}"
+    detail = f"{plural(launches, 'launch')} without {', '.join(c for c in checked if c not in known)}"
     if known:
         detail += f"; {', '.join(sorted(known))} as in the original: {case.known_reason}"
         facts = replace(facts, known=tuple(sorted(known)))
@@ -186,7 +187,8 @@ def determinism_verdict(repeats: Sequence[Repeated]) -> Verdict:
         return Verdict("determinism", Status.ERROR, original[0].message, _most(original), facts)
     if not repeats:
         return Verdict("determinism", Status.ERROR, "nothing was run", (), facts)
-    return Verdict("determinism", Status.PASS, f"{len(repeats)} launches alike under {schedules} schedules", (), facts)
+    detail = f"{plural(len(repeats), 'launch')} with equal results under {plural(schedules, 'schedule')}"
+    return Verdict("determinism", Status.PASS, detail, (), facts)
 
 
 def _violation(v: Violation, code: str, who: str, run: InstanceRun, result: TrialResult, when: str = "") -> Diagnostic:

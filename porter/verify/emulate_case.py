@@ -22,6 +22,7 @@ from porter.verify.backends.emulator import as_argument, as_variables
 from porter.verify.launches.buffers import Buffers, HostBuffer
 from porter.verify.launches.inputs import make_inputs, read_buffer, scenarios
 from porter.verify.launches.symbols import symbols_of, with_declared_values
+from porter.wording import plural
 
 REFUSED = "PRT860"
 UNNAMED = "PRT861"
@@ -72,7 +73,7 @@ def choose_entry(module: ptx.Module, case: Case, wanted: str, file: str) -> str:
     if not found and not wanted and len(module.entries) == 1:
         found = list(module.entries)
     if len(found) != 1:
-        what = "no entry" if not found else f"{len(found)} entries"
+        what = "no entry" if not found else plural(len(found), "entry")
         choice = ", ".join((found or module.entries)[:6]) or "none"
         help_ = f"--entry NAME, or a part of it that one entry has: {choice}"
         raise PorterError(Diagnostic(REFUSED, f"{file} has {what} like `{name}`", Span(file, 0), help=help_))
@@ -105,7 +106,7 @@ def make_subject(
     if not names or (templated and types):
         info = _signature(case)
         if info is None and not names:
-            help_ = f"--args with the case's names in the order of its {len(own)} parameters, or the case's source"
+            help_ = f"--args with the case's names for its {plural(len(own), 'parameter')}, or the case's source"
             message = f"nothing says what the parameters of {entry} are called"
             raise PorterError(Diagnostic(UNNAMED, message, Span(str(case.path), 0), help=help_))
         if info is not None:
@@ -117,7 +118,7 @@ def make_subject(
                 values = dict(instance_values(info, chosen.instance))
     unknown = [n for n in names if n not in known]
     if unknown or len(names) != len(own):
-        message = f"{entry} has {len(own)} parameters, the names given are {', '.join(names) or 'none'}"
+        message = f"{entry} has {plural(len(own), 'parameter')}, the names given are {', '.join(names) or 'none'}"
         if unknown:
             message = f"the case gives no buffer or scalar `{unknown[0]}`"
         raise PorterError(Diagnostic(UNNAMED, message, Span(str(case.path), 0), help="--args NAME,NAME,..."))

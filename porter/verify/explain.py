@@ -66,7 +66,7 @@ def diverging(
     port = failure.shrinker.port_path
     theirs, ours = source_line(cuda_file, found.cuda_line), source_line(port, found.port_line)
     place = f"line {found.cuda_line} of {cuda_file.rsplit('/', 1)[-1]}" if found.cuda_line else "the original"
-    message = f"{failure.label} original and port first part at {place}: {found.message}"
+    message = f"{failure.label} original and port first diverge at {place}: {found.message}"
     message += f" (block {found.block}, thread {found.thread})"
     notes = tuple(f"{who}: {text}" for who, text in (("original", theirs), ("port", ours)) if text)
     note = Diagnostic("PRT805", message.strip(), Span(str(port), found.port_line), Severity.NOTE, notes=notes)

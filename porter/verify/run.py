@@ -43,6 +43,7 @@ from porter.verify.launches.symbols import declared_in_source, require_values, s
 from porter.verify.launches.trials import LAUNCHES, Trial
 from porter.verify.numerics.reference import load_reference
 from porter.verify.numerics.tolerance import adds_products, approximations, has_reduction
+from porter.wording import plural
 
 if TYPE_CHECKING:
     from porter.frontend.parse.source import ParsedUnit, ParseOptions
@@ -162,7 +163,7 @@ def _honesty(state: _Verification) -> Verdict:
     state.text = path.read_text(encoding="utf-8")
     found = check_honesty(state.text, path, [values for _, values in state.instances])
     if found:
-        detail = found[0].message if len(found) == 1 else f"{len(found)} objections; first: {found[0].message}"
+        detail = found[0].message if len(found) == 1 else f"{plural(len(found), 'finding')}; first: {found[0].message}"
         return state.add(Verdict("honesty", Status.FAIL, detail, tuple(found)), start)
     return state.add(Verdict("honesty", Status.PASS, "a launched CuTeDSL kernel, and nothing else computes"), start)
 
@@ -176,7 +177,7 @@ def _names(state: _Verification) -> Verdict:
         return state.add(Verdict("names", Status.ERROR, f"names could not be looked up: {error}"), start)
     if found:
         return state.add(Verdict("names", Status.FAIL, found[0].message, tuple(found)), start)
-    return state.add(Verdict("names", Status.PASS, f"{uses} library names exist"), start)
+    return state.add(Verdict("names", Status.PASS, f"{plural(uses, 'library name')} found"), start)
 
 
 def _compile(state: _Verification) -> Verdict:
@@ -203,9 +204,10 @@ def _compile(state: _Verification) -> Verdict:
             diagnostics.append(Diagnostic("PRT811", text, Span(str(request.port_path), 1)))
     facts = CompileFacts(request.arches, sum(r.cached for r in results))
     if diagnostics:
-        detail = f"{len(diagnostics)} of {len(results)} compilations failed: {diagnostics[0].message.splitlines()[0]}"
+        first = diagnostics[0].message.splitlines()[0]
+        detail = f"{len(diagnostics)} of {plural(len(results), 'compilation')} failed: {first}"
         return state.add(Verdict("compile", Status.FAIL, detail, tuple(diagnostics[:4]), facts), start)
-    detail = f"{len(state.instances)} instances for {', '.join(request.arches)}"
+    detail = f"{plural(len(state.instances), 'instance')} for {', '.join(request.arches)}"
     return state.add(Verdict("compile", Status.PASS, detail, (), facts), start)
 
 

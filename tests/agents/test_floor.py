@@ -52,7 +52,7 @@ def test_at_the_floor_nothing_is_asked(optimise):
     outcome, served, bench = optimise("embedding", Say([call("give_up", reason="x")]))
     assert (outcome.state, outcome.ended, served.requests) == ("unchanged", "done", [])
     floor = "0.959 times the time of a copy of the same bytes, at most, over 3 points on NVIDIA H200"
-    assert outcome.message == f"nothing is to be gained: {floor}"
+    assert outcome.message == f"nothing to gain: {floor}"
     assert outcome.cost == "$0.00" and bench.asked == ["full"]
 
 
@@ -81,7 +81,7 @@ def test_the_run_ends_when_what_was_kept_is_at_the_floor(optimise):
     """0.978 times the original's time (embedding's record) is more than 2 % better than 1.024 (moe_unpermute's)."""
     outcome, served, bench = optimise("moe_unpermute", attempt("out[0] = n"), candidates={"out[0] = n": "embedding"})
     assert (outcome.state, outcome.ended, len(served.requests)) == ("improved", "done", 1)
-    assert outcome.message.startswith("nothing is to be gained: 0.959 times")
+    assert outcome.message.startswith("nothing to gain: 0.959 times")
     assert [k.check for k in outcome.kept] == ["performance"] and bench.asked == ["full", "small", "full", "unseen"]
 
 

@@ -303,7 +303,7 @@ def test_budgets_of_tokens_attempts_and_time(agent, tmp_path):
         return Say([FILL[0], call("replace_region", region="hole-2", code=f"nope({n})"), call("verify")])
 
     outcome, served, _ = agent(wrong, attempts=2, path=tmp_path / "a.jsonl")
-    assert outcome.message == "all 2 attempts are used up" and outcome.spent.attempts == 2
+    assert outcome.message == "the budget of 2 attempts is used up" and outcome.spent.attempts == 2
     outcome, served, _ = agent(busy, seconds=0.001, path=tmp_path / "b.jsonl")
     assert outcome.message == "the time of 0.001 s is used up" and len(served.requests) <= 1
 

@@ -73,7 +73,7 @@ def test_profile_and_a_launch_that_is_right_and_slow(gpu_bundle: Bundle, gpu, tm
     print(f"rms_norm: {measured.geomean:.3f} times the original; floor: {floor}")
 
     before = desk.best.text
-    assert use(desk, call("replace_launch", **ONE_WARP)) == ("replaced. Call verify to have it judged.", False)
+    assert use(desk, call("replace_launch", **ONE_WARP)) == ("replaced. Call verify to check it.", False)
     answer, wrong = use(desk, call("verify"))
     assert not wrong and answer.startswith("not better than the best so far"), answer
     assert status_of(desk, "numerics") is Status.PASS and status_of(desk, "performance") is Status.FAIL
@@ -100,7 +100,7 @@ def test_at_the_measured_floor_the_run_ends_before_anything_is_asked(gpu_bundle:
     desk = desk_of(bench)
     outcome = Run(desk.subject, bench, None, AgentSettings(), desk.journal).go()
     assert (outcome.state, outcome.ended, bench.asked) == ("unchanged", "done", ["full"]), outcome.message
-    assert outcome.message.startswith("nothing is to be gained: ") and gpu.facts.name in outcome.message
+    assert outcome.message.startswith("nothing to gain: ") and gpu.facts.name in outcome.message
     print(f"embedding: {outcome.message}")
 
 

@@ -41,6 +41,7 @@ from porter.provenance.record import read_record, sha256_text, write_port
 from porter.report.console import Progress, is_verified, silent
 from porter.report.internal_errors import internal_error
 from porter.source import Span
+from porter.wording import plural
 
 Say = Callable[[str], None]
 GRACE = 10.0  # seconds that candidates have to clean up after Ctrl-C
@@ -117,7 +118,7 @@ def improve_files(
     if len(tasks) > 1:
         batch = settings.runs / new_id("batch")
         write_batch(batch, [t.folder for t in tasks])
-        session.say(f"{len(tasks)} runs; after an interruption: porter agent resume {batch.name}")
+        session.say(f"{plural(len(tasks), 'run')}; after an interruption: porter agent resume {batch.name}")
     results = run_tasks(tasks, session, config.jobs or 1)
     return merged(report, results), results
 

@@ -249,7 +249,7 @@ def compile_port(
         except Died as death:
             answer = _dead(death)
         except (ValueError, KeyError, TypeError) as error:
-            answer = _dead(Died("CRASH", f"the compiler process answered nonsense: {error}"))
+            answer = _dead(Died("CRASH", f"the compiler process gave an invalid answer: {error}"))
         return CompileResult(
             request,
             False,

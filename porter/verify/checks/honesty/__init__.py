@@ -46,7 +46,8 @@ def check_honesty(text: str, path: Path, verified: Sequence[Mapping[str, object]
         except SyntaxError as error:
             found.append(Finding(error.lineno or 1, f"the port is not Python: {error.msg}", ""))
         except (RecursionError, MemoryError, ValueError) as error:
-            found.append(Finding(1, f"the port cannot be read ({type(error).__name__}): it nests too deep", PLAIN))
+            text = f"the port cannot be read ({type(error).__name__}): it is nested too deeply"
+            found.append(Finding(1, text, PLAIN))
     unique = sorted(dict.fromkeys(found), key=lambda f: (f.line, f.message))
     return [Diagnostic(CODE, f.message, Span(str(path), f.line), help=f.help) for f in unique]
 

@@ -56,7 +56,7 @@ def _name(module: str, name: str, line: int, verb: str) -> Iterator[Finding]:
     elif module == "porter.corpus.lib":
         yield Finding(line, f"{verb} {text}, which lib does not define", "see porter/corpus/lib")
     else:
-        yield Finding(line, f"{verb} {text}", f"{name} of {module} is not for ports")
+        yield Finding(line, f"{verb} {text}", f"{name} of {module} is not allowed in ports")
 
 
 def _standard(module: str, name: str) -> bool:

@@ -135,11 +135,11 @@ def _kernel_objects(tree: ast.Module) -> Iterator[Finding]:
     device = device_nodes(tree)
     for node in walk(tree):
         if isinstance(node, ast.Call) and dotted(node.func) in ("runtime.Kernel", "Kernel") and id(node) not in named:
-            yield Finding(node.lineno, "makes another Kernel than KERNEL, which nobody verifies", _ONLY_FIRST)
+            yield Finding(node.lineno, "makes another Kernel than KERNEL, which is not verified", _ONLY_FIRST)
         if not isinstance(node, ast.Attribute) or id(node) in device or dotted(node) == f"KERNEL.{node.attr}":
             continue
         if node.attr in ("launch", "prepare", "compile"):
-            yield Finding(node.lineno, f"launches `{ast.unparse(node.value)}`, which nobody verifies", _ONLY_FIRST)
+            yield Finding(node.lineno, f"launches `{ast.unparse(node.value)}`, which is not verified", _ONLY_FIRST)
     stores = [n for n in walk(tree) if isinstance(n, ast.Name) and n.id == "KERNEL" and isinstance(n.ctx, ast.Store)]
     for again in sorted(stores, key=lambda n: n.lineno)[1:]:
         yield Finding(again.lineno, "gives KERNEL another value", _ONLY_FIRST)
