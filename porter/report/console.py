@@ -167,7 +167,7 @@ def totals(report: Report) -> str:
     parts = [plural(n, "kernel"), f"{ported} ported", f"{verified} verified"]
     agree = sum(agrees(k) for k in report.kernels)
     if agree:
-        parts.append(f"{agree} agree{'s' * (agree == 1)}")
+        parts.append(f"{agree} {'agrees' if agree == 1 else 'agree'}")
     parts.append(plural(holes, "hole"))
     if failed:
         parts.append(f"{plural(failed, 'check')} failed")
