@@ -31,7 +31,7 @@ class EditRefused(ValueError):
 
 
 @dataclass(frozen=True)
-class Region:
+class EditableRegion:
     """Lines first..last (from 1; empty when last < first) of the port, indented by `indent`."""
 
     name: str
@@ -39,7 +39,7 @@ class Region:
     last: int
     indent: str
 
-    def contains(self, other: Region) -> bool:
+    def contains(self, other: EditableRegion) -> bool:
         return self.first <= other.first and other.last <= self.last
 
 
@@ -48,9 +48,9 @@ class Draft:
     """A port's text and its regions."""
 
     text: str
-    regions: tuple[Region, ...]
+    regions: tuple[EditableRegion, ...]
 
-    def region(self, name: str) -> Region:
+    def region(self, name: str) -> EditableRegion:
         """Raises EditRefused for a name that is none."""
         for region in self.regions:
             if region.name == name:
@@ -70,20 +70,20 @@ def draft_of(text: str, every_body: bool) -> Draft:
     """The regions of a port: its holes, the bodies of the functions around them (of all with `every_body`), helpers."""
     tree = module_tree(text)
     lines = lines_of(text)
-    regions: list[Region] = []
+    regions: list[EditableRegion] = []
     for function in _device_functions(tree):
         marks = list(_hole_statements(function))
         first, last = _body_lines(function)
         if marks or every_body:
-            regions.append(Region(f"body:{function.name}", first, last, _indent(lines[first - 1])))
+            regions.append(EditableRegion(f"body:{function.name}", first, last, _indent(lines[first - 1])))
         for number, statement in marks:
             above = statement.lineno - 1
             while above > first and lines[above - 1].strip().startswith("# CUDA"):
                 above -= 1
             end = statement.end_lineno or statement.lineno
-            regions.append(Region(f"hole-{number}", above + 1, end, _indent(lines[statement.lineno - 1])))
+            regions.append(EditableRegion(f"hole-{number}", above + 1, end, _indent(lines[statement.lineno - 1])))
     start = min((_first_line(n) for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef)), default=1)
-    regions.append(Region(HELPERS, start, start - 1, ""))
+    regions.append(EditableRegion(HELPERS, start, start - 1, ""))
     return Draft(text, tuple(regions))
 
 
@@ -117,7 +117,7 @@ def replace_code(draft: Draft, name: str, code: str) -> Draft:
     return made
 
 
-def _check_helpers(draft: Draft, region: Region, tree: ast.Module) -> None:
+def _check_helpers(draft: Draft, region: EditableRegion, tree: ast.Module) -> None:
     """Helpers are functions, constants and imports of the DSL under names that the port does not have."""
     lines = lines_of(draft.text)
     outside = module_tree("\n".join([*lines[: region.first - 1], *lines[region.last :]]))
@@ -191,7 +191,7 @@ def _check_outside(before: str, after: str, name: str) -> None:
         raise EditRefused("the edit reaches outside its region")
 
 
-def _moved(draft: Draft, edited: Region, count: int, text: str) -> Iterator[Region]:
+def _moved(draft: Draft, edited: EditableRegion, count: int, text: str) -> Iterator[EditableRegion]:
     """The regions after `edited` got `count` lines. Holes in a rewritten body are regions while their mark stands."""
     grown = count - (edited.last - edited.first + 1)
     again = {r.name: r for r in draft_of(text, every_body=True).regions}

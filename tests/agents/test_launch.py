@@ -14,7 +14,7 @@ from porter.cli import main
 from porter.config import PortConfig
 from porter.provenance.record import read_record
 from tests.agents.messages_server import Say, call, script, serving
-from tests.agents.stub_bench import SUBJECT
+from tests.agents.stub_verifier import SUBJECT
 
 DATA = Path(__file__).parent / "data" / "wide_block"
 SIZES = ("tokens", "hidden")

@@ -125,12 +125,12 @@ def test_a_run_is_worked_on_by_one_process_at_a_time(work, capsys):
 
 
 def test_a_defect_of_porter_in_a_run_is_a_message(work, monkeypatch, capsys):
-    from porter.agents.runs.verifier import PortBench
+    from porter.agents.runs.verifier import PortVerifier
 
     def broken(*args):
         raise RuntimeError("boom")
 
-    monkeypatch.setattr(PortBench, "verify", broken)
+    monkeypatch.setattr(PortVerifier, "verify", broken)
     with serving(script(Say(fill(RIGHT)))) as served:
         assert port(served.url) == 2
     assert "boom" in "".join(capsys.readouterr())

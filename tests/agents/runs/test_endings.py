@@ -12,7 +12,7 @@ from porter.agents.loop import Run
 from porter.agents.record import Journal
 from tests.agents.conftest import KEY
 from tests.agents.messages_server import Fail, Say, Step, call, script, text
-from tests.agents.stub_bench import FILLED, PORT, SUBJECT, StubBench
+from tests.agents.stub_verifier import FILLED, PORT, SUBJECT, StubVerifier
 
 FILL = [
     call("replace_region", region="hole-1", code="pass"),
@@ -370,7 +370,7 @@ def test_state_message_and_cost(agent, tmp_path, ending):
     else:
         assert outcome.text == PORT
     journal = Journal(path, [KEY])
-    again = Run(SUBJECT, StubBench(), None, outcome.settings, journal, sleep=None).go()
+    again = Run(SUBJECT, StubVerifier(), None, outcome.settings, journal, sleep=None).go()
     journal.close()
     for name in ("state", "ended", "message", "cost", "text", "kept", "candidate", "line_map"):
         assert getattr(again, name) == getattr(outcome, name), name

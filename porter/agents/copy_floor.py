@@ -11,7 +11,7 @@ from porter.wording import plural
 CLOSE = 1.02  # times the copy's time: less is noise
 
 
-def at_floor(verdicts: Sequence[Verdict]) -> str:
+def at_copy_floor(verdicts: Sequence[Verdict]) -> str:
     """What was measured, when every point that was timed (cold L2) is as fast as the copy of its bytes; else "".
 
     Counts of the emulator are no times: they never say that a floor is reached.
