@@ -301,11 +301,11 @@ def verify(made: Translation, target: Path, config: PortConfig, run: Run) -> tup
     with Scratch() as folder:
         draft = Path(folder) / target.name
         draft.write_text(made.module.text, encoding="utf-8")
-        verdicts = judge(draft, made.unit, made.info, made.case, config, run, line_map=made.module.line_map)
-    return tuple(placed(v, draft, target, made.module.line_map) for v in verdicts)
+        verdicts = run_checks(draft, made.unit, made.info, made.case, config, run, line_map=made.module.line_map)
+    return tuple(located_in_source(v, draft, target, made.module.line_map) for v in verdicts)
 
 
-def judge(
+def run_checks(
     port: Path,
     unit: ParsedUnit,
     info: KernelInfo,
@@ -368,7 +368,7 @@ def _is_draft(file: Path, draft: Path) -> bool:
     return earlier or os.path.realpath(file) == os.path.realpath(draft)
 
 
-def placed(verdict: Verdict, draft: Path, target: Path, line_map: tuple[LineMapEntry, ...]) -> Verdict:
+def located_in_source(verdict: Verdict, draft: Path, target: Path, line_map: tuple[LineMapEntry, ...]) -> Verdict:
     """A verdict whose places in the draft are places in the CUDA source, with the line of the port in a note; what
     `entry` says is about lines of the port."""
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from porter.batch.pool import MOST, Child, ChildPool
+from porter.batch.pool import MOST, ChildPool, PoolChild
 from porter.config import PortConfig, worker_count
 from porter.model import Diagnostic, KernelReport, PorterError, Report, Severity, Status, Verdict
 from porter.pipeline.outputs import find_ports
@@ -91,10 +91,10 @@ class _Run(ChildPool):
         super().__init__(ports, jobs, known)
         self.child_config = replace(config, jobs=max(1, jobs // max(1, self.workers)))
 
-    def start(self) -> Child:
-        return Child((self.child_config, self.settings), "porter.regression.child")
+    def start(self) -> PoolChild:
+        return PoolChild((self.child_config, self.settings), "porter.regression.child")
 
-    def report(self, child: Child, number: int) -> Report:
+    def report(self, child: PoolChild, number: int) -> Report:
         """One port in a child, which is ended when the port takes too long. Events are passed on."""
         port = self.tasks[number]
         late = threading.Event()

@@ -10,7 +10,7 @@ from porter.source import Span
 
 
 @dataclass(frozen=True)
-class Finding:
+class ReportedDiagnostic:
     """A diagnostic with the kernel and the check that it belongs to; `check` is "" for stages before the checks."""
 
     diagnostic: Diagnostic
@@ -25,7 +25,7 @@ class Finding:
         return "\n".join(lines)
 
 
-def findings(report: Report) -> Iterator[Finding]:
+def findings(report: Report) -> Iterator[ReportedDiagnostic]:
     """Each finding once. A check that failed without a diagnostic, and a hole, are findings at the port."""
     seen: set[tuple[Diagnostic, str, str]] = set()
     for finding in _all(report):
@@ -35,21 +35,21 @@ def findings(report: Report) -> Iterator[Finding]:
             yield finding
 
 
-def _all(report: Report) -> Iterator[Finding]:
+def _all(report: Report) -> Iterator[ReportedDiagnostic]:
     for d in report.diagnostics:
-        yield Finding(d)
+        yield ReportedDiagnostic(d)
     for kernel in report.kernels:
         for d in kernel.diagnostics:
-            yield Finding(d, kernel)
+            yield ReportedDiagnostic(d, kernel)
         for number, hole in enumerate(kernel.holes, 1):
             message = f"hole {number} is open: {hole.reason or hole.cuda}"
-            yield Finding(Diagnostic(hole.code, message, hole.span), kernel)
+            yield ReportedDiagnostic(Diagnostic(hole.code, message, hole.span), kernel)
         for verdict in kernel.verdicts:
             for d in verdict.diagnostics:
-                yield Finding(d, kernel, verdict.check)
+                yield ReportedDiagnostic(d, kernel, verdict.check)
             if is_bad(verdict) and not any(d.severity is Severity.ERROR for d in verdict.diagnostics):
                 message = f"{verdict.check} {verdict.status.value}: {verdict.detail}"
-                yield Finding(Diagnostic("", message, Span(kernel.port_path, 0)), kernel, verdict.check)
+                yield ReportedDiagnostic(Diagnostic("", message, Span(kernel.port_path, 0)), kernel, verdict.check)
 
 
 def is_bad(verdict: Verdict) -> bool:

@@ -6,7 +6,7 @@ import re
 from xml.etree import ElementTree
 
 from porter.model import KernelReport, Report, Severity, Status, Verdict
-from porter.regression.findings import Finding
+from porter.regression.findings import ReportedDiagnostic
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -21,7 +21,7 @@ def junit(report: Report) -> str:
         suite = ElementTree.SubElement(root, "testsuite", name="porter")
         for d in errors:
             case = ElementTree.SubElement(suite, "testcase", classname="porter", name=clean(d.span.file or d.code))
-            _tell(case, "error", d.message, Finding(d).text, d.code)
+            _tell(case, "error", d.message, ReportedDiagnostic(d).text, d.code)
         _count(suite)
     for key in ("tests", "failures", "errors", "skipped"):
         root.set(key, str(sum(int(suite.get(key, "0")) for suite in root)))
@@ -41,7 +41,7 @@ def _suite(kernel: KernelReport) -> ElementTree.Element:
             _tell(case, tag, verdict.detail, _texts(kernel, verdict), _code(verdict))
     for d in kernel.diagnostics:
         if d.severity is Severity.ERROR:
-            _tell(_case(suite, kernel, "porter"), "error", d.message, Finding(d).text, d.code)
+            _tell(_case(suite, kernel, "porter"), "error", d.message, ReportedDiagnostic(d).text, d.code)
     for number, hole in enumerate(kernel.holes, 1):
         case = _case(suite, kernel, f"hole {number}")
         _tell(case, "failure", f"hole {number} is open: {hole.reason}", f"{hole.span}\n{hole.cuda}", hole.code)
@@ -64,7 +64,7 @@ def _texts(kernel: KernelReport, verdict: Verdict) -> str:
     texts = []
     for d in verdict.diagnostics:
         place = f"{d.span.file}:{d.span.line}: " if d.span.file else ""
-        texts.append(f"{place}{d.code} {Finding(d, kernel, verdict.check).text}")
+        texts.append(f"{place}{d.code} {ReportedDiagnostic(d, kernel, verdict.check).text}")
     return "\n\n".join(texts) or verdict.detail
 
 

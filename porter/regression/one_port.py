@@ -16,7 +16,7 @@ from porter.model.facts import NumericsFacts
 from porter.pipeline.compile_commands import with_build_flags
 from porter.pipeline.inputs import choose_kernels, find_case, parse, with_instances
 from porter.pipeline.outputs import changed_since, claim_in, moved_map, now, port_paths, recorded, recorded_config
-from porter.pipeline.stages import Run, judge, placed
+from porter.pipeline.stages import Run, located_in_source, run_checks
 from porter.plain_files import read_plain_text
 from porter.provenance.baseline import (
     BaselineRun,
@@ -161,8 +161,8 @@ def doubts_about(port: OpenPort) -> tuple[Verdict, ...]:
 def answers(port: OpenPort, config: PortConfig, run: Run) -> tuple[Verdict, ...]:
     """The verifier's verdicts about the port, with places in the CUDA source."""
     line_map = moved_map(current_line_map(port.path), port.path.parent)
-    found = judge(port.path, port.unit, port.info, port.case, config, run, line_map=line_map)
-    return tuple(placed(v, port.path, port.path, line_map) for v in found)
+    found = run_checks(port.path, port.unit, port.info, port.case, config, run, line_map=line_map)
+    return tuple(located_in_source(v, port.path, port.path, line_map) for v in found)
 
 
 def backend_of(verdicts: Sequence[Verdict], config: PortConfig) -> str:

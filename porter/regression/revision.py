@@ -11,7 +11,7 @@ from porter.corpus.runtime.scratch import Scratch
 from porter.files.git import git
 from porter.model import Diagnostic, PorterError, Status, Verdict
 from porter.model.facts import Worse
-from porter.pipeline.stages import Run, judge
+from porter.pipeline.stages import Run, run_checks
 from porter.provenance.baseline import BaselineRun, compare, regression_verdict
 from porter.provenance.record import PortRecord, is_same_file, parse_record, record_path
 from porter.regression.contract import recorded_flags
@@ -78,8 +78,8 @@ def against_revision(port: OpenPort, achieved: BaselineRun, revision: str, run: 
         earlier = Path(folder) / port.path.name
         earlier.write_text(text, encoding="utf-8")
         with run.stage("revision"):
-            then = judge(earlier, port.unit, port.info, port.case, config, quiet)
-            direct = judge(port.path, port.unit, port.info, port.case, config, quiet, oracle=earlier)
+            then = run_checks(earlier, port.unit, port.info, port.case, config, quiet)
+            direct = run_checks(port.path, port.unit, port.info, port.case, config, quiet, oracle=earlier)
     old = replace(port, text=text).baseline_run(then, achieved.backend)
     worse = compare(old, achieved)
     notes: list[Diagnostic] = []

@@ -29,7 +29,7 @@ UNNAMED = "PRT861"
 
 
 @dataclass(frozen=True)
-class Subject:
+class EmulatedEntry:
     """An entry, the case that says what to give it, the names of its parameters in order, its template values."""
 
     module: ptx.Module
@@ -87,7 +87,7 @@ def make_subject(
     instance: int | None = None,
     order: Sequence[str] = (),
     given: Mapping[str, Value] | None = None,
-) -> Subject:
+) -> EmulatedEntry:
     """What an entry's parameters are called, and its template values.
 
     The names come from `order`, else from the PTX where it calls them as the case does, else from the signature in the
@@ -123,7 +123,7 @@ def make_subject(
             message = f"the case gives no buffer or scalar `{unknown[0]}`"
         raise PorterError(Diagnostic(UNNAMED, message, Span(str(case.path), 0), help="--args NAME,NAME,..."))
     variables = {n: v for n, v in symbols_of(case, module.text, entry).items() if n not in names}
-    return Subject(module, entry, case, names, values, chosen, variables)
+    return EmulatedEntry(module, entry, case, names, values, chosen, variables)
 
 
 def _with_symbols(case: Case, module: ptx.Module, entry: str) -> Case:
@@ -187,7 +187,7 @@ def _signature(case: Case) -> KernelInfo | None:
     return parse_source(Source.read(case.source_path)).kernel(case.kernel)
 
 
-def choose_points(subject: Subject, wanted: Mapping[str, str], limit: int | None, seed: int) -> list[Point]:
+def choose_points(subject: EmulatedEntry, wanted: Mapping[str, str], limit: int | None, seed: int) -> list[Point]:
     """The points of the case, `limit` of them by `seed`. `wanted` fixes base sizes, listed in the case or not.
 
     Raises PorterError PRT861 for a name that is no base size.
@@ -205,7 +205,7 @@ def choose_points(subject: Subject, wanted: Mapping[str, str], limit: int | None
 
 
 def emulate(
-    subject: Subject,
+    subject: EmulatedEntry,
     point: Point,
     scenario: str = "normal",
     seed: int = 0,
@@ -248,7 +248,7 @@ def refusal(error: ptx.PtxError, name: str) -> PorterError:
     return PorterError(Diagnostic(REFUSED, str(error), Span(name, line), help=help_))
 
 
-def _value(subject: Subject, name: str, point: Point, buffers: Buffers) -> object:
+def _value(subject: EmulatedEntry, name: str, point: Point, buffers: Buffers) -> object:
     if name in buffers:
         return None if name in point.null else as_argument(buffers[name])
     return point.scalars[name]

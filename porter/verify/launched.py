@@ -9,17 +9,17 @@ from porter.model import Instance
 from porter.verify.again import launch_again
 from porter.verify.backends.interface import Backend
 from porter.verify.checks import contraction
-from porter.verify.conclude import InstanceRun
-from porter.verify.execute import Subject, run_trial
+from porter.verify.execute import InstanceUnderTest, run_trial
 from porter.verify.launches.trials import Trial
 from porter.verify.original_faults import excuse_port
 from porter.verify.repeat import Pair, Repeats
+from porter.verify.verdicts import InstanceRun
 
 Launched = tuple[InstanceRun, Repeats]
 
 
 def launch_instance(
-    subject: Subject,
+    subject: InstanceUnderTest,
     instance: Instance,
     trials: Sequence[Trial],
     pairs: Sequence[Pair],

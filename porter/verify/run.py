@@ -27,14 +27,13 @@ from porter.verify.checks.machine_reads import NO_QUESTIONS, own_reads
 from porter.verify.checks.ptx_stats import function_texts, ptx_stats
 from porter.verify.checks.resources import Usage, compare_resources, summary
 from porter.verify.compile.worker import CompileRequest, CompileResult, compile_port
-from porter.verify.conclude import InstanceRun, determinism_verdict, numerics_verdict, sanitizer_verdict
 from porter.verify.earlier_port import port_builds
-from porter.verify.execute import Reference, Subject, TrialResult
+from porter.verify.execute import InstanceUnderTest, Reference, TrialResult
 from porter.verify.launched import launch_instance, repeat_launches
 from porter.verify.launches.constants import constant_trials, own_constants
 from porter.verify.launches.derived import constants_of
 from porter.verify.launches.far_rows import at_the_edges
-from porter.verify.launches.limits import Kernel
+from porter.verify.launches.limits import KernelResources
 from porter.verify.launches.own import Pair, PortLaunches
 from porter.verify.launches.planned import planned_trials
 from porter.verify.launches.port_launch import port_launches
@@ -43,6 +42,7 @@ from porter.verify.launches.symbols import declared_in_source, require_values, s
 from porter.verify.launches.trials import LAUNCHES, Trial
 from porter.verify.numerics.reference import load_reference
 from porter.verify.numerics.tolerance import adds_products, approximations, has_reduction
+from porter.verify.verdicts import InstanceRun, determinism_verdict, numerics_verdict, sanitizer_verdict
 from porter.wording import plural
 
 if TYPE_CHECKING:
@@ -319,13 +319,15 @@ def _with_launches(state: _Verification, numerics: Verdict) -> Verdict:
 
 def _performance(state: _Verification, backend: Backend, plans: Sequence[_Plan]) -> None:
     """Times on a GPU; elsewhere counts of a small launch."""
-    from porter.verify.checks import perform
+    from porter.verify.checks import performance_run
 
     start = time.perf_counter()
     request = state.request
     subjects = {n: subject for n, subject, _, _ in plans}
     small = [(subject, trial) for _, subject, trials, _ in plans for trial in trials]
-    job = perform.Performance(request.case, state.instances, subjects, request.port_path, request.arches[0], state.seed)
+    job = performance_run.Performance(
+        request.case, state.instances, subjects, request.port_path, request.arches[0], state.seed
+    )
     try:
         verdict = job.check(backend, request.timing_sizes, request.timing_budget, small, request.on_progress)
     except PorterError as error:
@@ -377,7 +379,7 @@ def _explained(
     return numerics, sanitizer
 
 
-_Plan = tuple[int, Subject, list[Trial], list[Pair]]
+_Plan = tuple[int, InstanceUnderTest, list[Trial], list[Pair]]
 
 
 def _plan(state: _Verification, sm_count: int) -> list[_Plan]:
@@ -447,8 +449,8 @@ def _with_own_launch(
     request = state.request
     instance, original, arches = state.instances[n][0], state.originals[n], request.arches
     made = {arch: state.compiled[n, arch] for arch in arches if state.compiled[n, arch].ok}
-    sides = {a: Kernel(original.registers if a == arches[0] else 0, original.static_smem) for a in arches}
-    mine = {a: Kernel(m.registers, m.static_smem) for a, m in made.items()}
+    sides = {a: KernelResources(original.registers if a == arches[0] else 0, original.static_smem) for a in arches}
+    mine = {a: KernelResources(m.registers, m.static_smem) for a, m in made.items()}
     own = PortLaunches(request.port_path, state.text, request.case, instance, values, sm_count, sides, mine)
     port = made[arches[0]]
     texts = [_functions(b.ptx).get(b.entry, b.ptx) for b in (original, port)]
@@ -458,7 +460,9 @@ def _with_own_launch(
     return plan.trials, plan.pairs
 
 
-def _subject(state: _Verification, n: int, values: Mapping[str, Value], reference: Reference | None) -> Subject:
+def _subject(
+    state: _Verification, n: int, values: Mapping[str, Value], reference: Reference | None
+) -> InstanceUnderTest:
     request = state.request
     arch = request.arches[0]
     made, build = state.compiled[n, arch], state.originals[n]
@@ -476,7 +480,7 @@ def _subject(state: _Verification, n: int, values: Mapping[str, Value], referenc
     elif any(b.declared for b in case.buffers):
         unit, instance = _unit(state), state.instances[n][0].instance
         case = declared_in_source(case, unit, request.info, instance) if unit is not None else case
-    return Subject(
+    return InstanceUnderTest(
         case, request.info, values, original, port, used, reduces, reference, contracts, products, variables,
         request.oracle is not None,
     )  # fmt: skip

@@ -56,6 +56,9 @@ SLOW = {
     "--set scalar_t=bf16": (2,),
 }
 
+# Commands of SLOW before which there is no port yet: the sources have a kernel of the same name.
+FRESH = [c for c in SLOW if c.startswith("porter port ") and "--analyze" not in c and "reference_kernels" not in c]
+
 KEY = "needs a key and sends requests"
 GPU = "needs a GPU, or a bundle made for one"
 NETWORK = "installs packages"
@@ -214,6 +217,8 @@ def test_slow_commands(tmp_path: Path):
     (tmp_path / "rms_norm.ptx").write_text(rms_norm_ptx(tmp_path / "rms_norm.cu"))
     wrong = []
     for command, codes in SLOW.items():
+        if command in FRESH:
+            shutil.rmtree(tmp_path / "ported", ignore_errors=True)
         if "--against main" in command:  # the ports are on main
             who = ["-c", "user.name=reader", "-c", "user.email=reader@example.org"]
             subprocess.run(["git", "add", "-A"], cwd=tmp_path, check=True)
@@ -225,10 +230,8 @@ def test_slow_commands(tmp_path: Path):
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=1200,
         )  # fmt: skip
         if done.returncode not in codes:
-            wrong.append((command, done.returncode, done.stdout[-1500:], done.stderr[-1500:]))
-        if "USE_BF16 -I csrc" in command:
-            shutil.rmtree(tmp_path / "ported")
-    assert wrong == []
+            wrong.append(f"{command}: exit code {done.returncode}\n{done.stdout[-800:]}\n{done.stderr[-800:]}")
+    assert not wrong, "\n\n".join(wrong)
 
 
 def rms_norm_ptx(source: Path) -> str:

@@ -12,7 +12,7 @@ from porter.config import PortConfig
 from porter.frontend.case.draft import draft_case
 from porter.model import PorterError, Status
 from porter.pipeline.inputs import case_if_any, find_case, parse
-from porter.pipeline.stages import Run, judge, port, show_stage, translate
+from porter.pipeline.stages import Run, port, run_checks, show_stage, translate
 from porter.provenance.record import read_record
 from porter.verify import emulator as ptx
 from porter.verify.emulate_case import choose_points, emulate, make_subject
@@ -153,9 +153,9 @@ def test_a_port_stands_in_for_the_original(tmp_path):
     text = translate(unit, info, case, config, Run("k")).module.text
     (tmp_path / "then.py").write_text(text)
     (tmp_path / "now.py").write_text(text.replace("calls[0] + 2", "calls[0] + 3"))
-    same = judge(tmp_path / "then.py", unit, info, case, config, Run("k"), oracle=tmp_path / "then.py", launches=4)
+    same = run_checks(tmp_path / "then.py", unit, info, case, config, Run("k"), oracle=tmp_path / "then.py", launches=4)
     assert next(v for v in same if v.check == "numerics").status is Status.PASS
-    other = judge(tmp_path / "now.py", unit, info, case, config, Run("k"), oracle=tmp_path / "then.py", launches=4)
+    other = run_checks(tmp_path / "now.py", unit, info, case, config, Run("k"), oracle=tmp_path / "then.py", launches=4)
     assert next(v for v in other if v.check == "numerics").status is Status.FAIL
 
 

@@ -35,7 +35,7 @@ from porter.model import Diagnostic, KernelReport, PorterError, Report, Status
 from porter.pipeline.compile_commands import with_build_flags
 from porter.pipeline.inputs import choose_kernels, find_case, parse
 from porter.pipeline.outputs import Translation, claim_in, make_record, port_paths
-from porter.pipeline.stages import Run, placed, translate
+from porter.pipeline.stages import Run, located_in_source, translate
 from porter.provenance.json import verdict_to_json
 from porter.provenance.record import read_record, sha256_text, write_port
 from porter.report.console import Progress, is_verified, silent
@@ -296,7 +296,7 @@ def write_outcome(task: Task, outcome: Outcome) -> KernelReport:
     made, target, config = task.made, task.folder.target, task.folder.config
     # No text with an open hole is kept: a hole that is filled wrong cannot be told from one that is not.
     module = replace(made.module, text=outcome.text, line_map=outcome.line_map, holes=())
-    verdicts = tuple(placed(v, target, target, outcome.line_map) for v in outcome.verdicts)
+    verdicts = tuple(located_in_source(v, target, target, outcome.line_map) for v in outcome.verdicts)
     if not written_already(target, outcome):
         done = replace(made, module=module)
         record = replace(make_record(done, target, verdicts, config), extra={"agent": result_json(outcome)})

@@ -16,7 +16,7 @@ from porter.case.reader import Case
 from porter.config import PortConfig, worker_count
 from porter.model import Diagnostic, LineMapEntry, Verdict
 from porter.pipeline.outputs import Translation
-from porter.pipeline.stages import Run, judge
+from porter.pipeline.stages import Run, run_checks
 from porter.source import Span
 
 SMALL = 2  # launches an instance, to find out cheaply that something is wrong
@@ -77,7 +77,7 @@ class PortVerifier:
         unseen = effort == "unseen"
         config = replace(self.config, seed=None, thorough=True) if unseen else self.config
         with _one_at_a_time, self.draft(text) as path:
-            verdicts = judge(
+            verdicts = run_checks(
                 path,
                 self.made.unit,
                 self.made.info,

@@ -61,9 +61,9 @@ class ForkServer:
     def alive(self) -> bool:
         return self.process.poll() is None
 
-    def child(self, files: Sequence[Path] = ()) -> Child:
+    def child(self, files: Sequence[Path] = ()) -> ForkedChild:
         """A new child that may read these files beside what is installed. Raises Died when the server is gone."""
-        return Child(self, files)
+        return ForkedChild(self, files)
 
     def send(self, message: Mapping[str, Any], files: Sequence[int] = ()) -> int:
         """Ask for something; returns the number given to a started child. Raises Died."""
@@ -90,7 +90,7 @@ class ForkServer:
         self.log.close()
 
 
-class Child:
+class ForkedChild:
     """A forked child: its folder, which is all that it can write, and the pipes to it."""
 
     def __init__(self, server: ForkServer, files: Sequence[Path]):

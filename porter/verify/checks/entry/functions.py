@@ -11,7 +11,7 @@ from porter.case.expressions import ExprError
 from porter.case.reader import Case
 from porter.model import KernelInfo
 from porter.syntax import module_tree
-from porter.verify.checks.honesty.finding import dotted, host_functions, walk
+from porter.verify.checks.honesty.objection import dotted, host_functions, walk
 
 Kind = str  # buffer, scalar, size, template
 
