@@ -268,7 +268,7 @@ class RaceChecker:
         who: np.ndarray,
         steps: np.ndarray,
         offsets: np.ndarray,
-        region: Region,
+        region: MemoryRegion,
     ) -> None:
         """Reports volatile accesses by two lanes of a warp of which nothing but the warp's step tells the order."""
         if getattr(step, "order", "") != "volatile" or not strongly.any():
@@ -289,7 +289,7 @@ class RaceChecker:
         self,
         step: Step,
         shadow: Shadow,
-        region: Region,
+        region: MemoryRegion,
         ids: np.ndarray,
         index: np.ndarray,
         offsets: np.ndarray,
