@@ -311,7 +311,7 @@ class JudgeOptions:
     without: tuple[str, ...] = ()  # checks that are left out
 
 
-def judge(
+def run_checks(
     port: Path,
     unit: ParsedUnit,
     info: KernelInfo,

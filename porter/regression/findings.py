@@ -41,7 +41,7 @@ class Finding:
         return "\n".join(lines)
 
 
-def findings(report: Report) -> Iterator[Finding]:
+def findings(report: Report) -> Iterator[ReportedDiagnostic]:
     """Each finding once. A check that failed without a diagnostic, and a hole, are findings at the port."""
     seen: set[tuple[Diagnostic, str, str]] = set()
     for finding in _all(report):
@@ -51,12 +51,12 @@ def findings(report: Report) -> Iterator[Finding]:
             yield finding
 
 
-def _all(report: Report) -> Iterator[Finding]:
+def _all(report: Report) -> Iterator[ReportedDiagnostic]:
     for d in report.diagnostics:
-        yield Finding(d)
+        yield ReportedDiagnostic(d)
     for kernel in report.kernels:
         for d in kernel.diagnostics:
-            yield Finding(d, kernel)
+            yield ReportedDiagnostic(d, kernel)
         for number, hole in enumerate(kernel.holes, 1):
             message = f"hole {number} is open: {hole.reason or hole.cuda}"
             yield Finding(Diagnostic(hole.code, message, hole.span), kernel)
@@ -68,7 +68,7 @@ def _all(report: Report) -> Iterator[Finding]:
                 yield at_port(Finding(d, kernel, verdict.check))
             if is_bad(verdict) and not any(d.severity is Severity.ERROR for d in verdict.diagnostics):
                 message = f"{verdict.check} {verdict.status.value}: {verdict.detail}"
-                yield Finding(Diagnostic("", message, Span(kernel.port_path, 0)), kernel, verdict.check)
+                yield ReportedDiagnostic(Diagnostic("", message, Span(kernel.port_path, 0)), kernel, verdict.check)
 
 
 def _is_told(d: Diagnostic, verdict: Verdict, failed: set[str]) -> bool:

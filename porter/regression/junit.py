@@ -22,7 +22,7 @@ def junit(report: Report) -> str:
         suite = ElementTree.SubElement(root, "testsuite", name="porter")
         for d in errors:
             case = ElementTree.SubElement(suite, "testcase", classname="porter", name=clean(d.span.file or d.code))
-            _tell(case, "error", d.message, Finding(d).text, d.code)
+            _tell(case, "error", d.message, ReportedDiagnostic(d).text, d.code)
         _count(suite)
     for key in ("tests", "failures", "errors", "skipped"):
         root.set(key, str(sum(int(suite.get(key, "0")) for suite in root)))
@@ -43,7 +43,7 @@ def _suite(kernel: KernelReport) -> ElementTree.Element:
             _tell(case, tag, verdict.detail, _texts(found, verdict), _code(found, verdict))
     for d in kernel.diagnostics:
         if d.severity is Severity.ERROR:
-            _tell(_case(suite, kernel, "porter"), "error", d.message, Finding(d).text, d.code)
+            _tell(_case(suite, kernel, "porter"), "error", d.message, ReportedDiagnostic(d).text, d.code)
     for number, hole in enumerate(kernel.holes, 1):
         case = _case(suite, kernel, f"hole {number}")
         _tell(case, "failure", f"hole {number} is open: {hole.reason}", f"{hole.span}\n{hole.cuda}", hole.code)

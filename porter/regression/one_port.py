@@ -221,7 +221,7 @@ def _compared(
         again = answers(port, replace(port.config, seed=was.seed, thorough=was.thorough), Run(run.kernel))
     repeated = port.baseline_run(again, achieved.backend)
     if not same_inputs(was, repeated):
-        text = f"{grown[0]}; but porter makes other inputs now than for {was.name}, so that cannot be compared"
+        text = f"{grown[0]}; but porter now generates other inputs than for {was.name}, so that cannot be compared"
         return rest, [_note(port, text, Severity.WARNING)]
     confirmed = [*worse_errors(was, repeated), *worse_counts(was, repeated)]
     if not confirmed:

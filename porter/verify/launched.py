@@ -19,7 +19,7 @@ Launched = tuple[InstanceRun, Repeats]
 
 
 def launch_instance(
-    subject: Subject,
+    subject: InstanceUnderTest,
     instance: Instance,
     trials: Sequence[Trial],
     pairs: Sequence[Pair],
