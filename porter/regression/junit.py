@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from porter.model import KernelReport, Report, Severity, Status, Verdict
-from porter.regression.findings import Finding, findings
+from porter.regression.findings import ReportedDiagnostic, findings
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -62,7 +62,7 @@ def _case(suite: ElementTree.Element, kernel: KernelReport, name: str, seconds: 
     )
 
 
-def _texts(found: Sequence[Finding], verdict: Verdict) -> str:
+def _texts(found: Sequence[ReportedDiagnostic], verdict: Verdict) -> str:
     """The findings of a check; of one whose fault another check has told, which one that is."""
     texts = []
     for f in found:
@@ -76,7 +76,7 @@ def _texts(found: Sequence[Finding], verdict: Verdict) -> str:
     return "\n\n".join(texts) or verdict.detail
 
 
-def _code(found: Sequence[Finding], verdict: Verdict) -> str:
+def _code(found: Sequence[ReportedDiagnostic], verdict: Verdict) -> str:
     errors = [f for f in found if f.diagnostic.severity is Severity.ERROR]
     own = [f.diagnostic.code for f in errors if f.check == verdict.check] or [f.diagnostic.code for f in errors]
     return next((code for code in own if code), verdict.check)

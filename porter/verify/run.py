@@ -28,7 +28,7 @@ from porter.verify.checks.ptx_stats import function_texts, ptx_stats
 from porter.verify.checks.resources import Usage, compare_resources, summary
 from porter.verify.compile.worker import CompileRequest, CompileResult, compile_port
 from porter.verify.earlier_port import port_builds
-from porter.verify.execute import Reference, Subject, TrialResult
+from porter.verify.execute import InstanceUnderTest, Reference, TrialResult
 from porter.verify.launched import ends_here, launch_instance, repeat_launches, small_launches
 from porter.verify.launches.constants import constant_trials, own_constants
 from porter.verify.launches.derived import constants_of
@@ -328,15 +328,17 @@ def _with_launches(state: _Verification, numerics: Verdict) -> Verdict:
 
 
 def _performance(
-    state: _Verification, backend: Backend, plans: Sequence[_Plan], small: Sequence[tuple[Subject, Trial]]
+    state: _Verification, backend: Backend, plans: Sequence[_Plan], small: Sequence[tuple[InstanceUnderTest, Trial]]
 ) -> None:
     """Times on a GPU; elsewhere counts of a `small` launch."""
-    from porter.verify.checks import perform
+    from porter.verify.checks import performance_run
 
     start = time.perf_counter()
     request = state.request
     subjects = {n: subject for n, subject, _, _ in plans}
-    job = perform.Performance(request.case, state.instances, subjects, request.port_path, request.arches[0], state.seed)
+    job = performance_run.Performance(
+        request.case, state.instances, subjects, request.port_path, request.arches[0], state.seed
+    )
     try:
         verdict = job.check(backend, request.timing_sizes, request.timing_budget, small, request.on_progress)
     except PorterError as error:

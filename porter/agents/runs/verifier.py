@@ -14,7 +14,7 @@ from porter.config import PortConfig, worker_count
 from porter.model import Diagnostic, LineMapEntry, Verdict
 from porter.pipeline.drafts import Draft, compiled, drafted
 from porter.pipeline.outputs import Translation
-from porter.pipeline.stages import JudgeOptions, Run, judge
+from porter.pipeline.stages import JudgeOptions, Run, run_checks
 from porter.source import Span
 
 SMALL = 2  # launches an instance, to find out cheaply that something is wrong
@@ -78,7 +78,7 @@ class PortVerifier:
         )
         with _one_at_a_time, self.draft(text) as draft:
             run = Run(self.made.info.name)
-            verdicts = judge(draft.path, self.made.unit, self.made.info, self.case, config, run, options)
+            verdicts = run_checks(draft.path, self.made.unit, self.made.info, self.case, config, run, options)
             return tuple(draft.verdict(v) for v in verdicts)
 
     def draft(self, text: str) -> AbstractContextManager[Draft]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from porter.verify.emulator.decode.ir import Instr
-from porter.verify.emulator.decode.program import Const, Load, Place, Store
+from porter.verify.emulator.decode.program import Const, Load, MemoryOperand, Store
 from porter.verify.emulator.decode.types import B64, TYPES, U32, PtxType
 from porter.verify.emulator.machine.environment import Env
 from porter.verify.emulator.machine.evaluate import Runner, getter, putter
