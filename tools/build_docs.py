@@ -131,7 +131,7 @@ that very one. Parts of one packed tensor are apart where their rows, and heads,
 interleave at different distances are refused, even if no element of theirs is the same.
 
 A kernel is compiled for its static choices (types, row length, alignment, threads) when it is first needed, in about
-half a second, and kept in porter's cache. `porter build` fills the cache ahead of time, for an image of a service, say:
+half a second, and kept in porter's cache. `porter build` fills the cache ahead of time, for the image of a service:
 there the folder that `PORTER_CACHE` names may be read-only. `porter.corpus.warm_up(list)` takes the same list,
 compiles what is missing and loads it into the process. `porter build --model config.json` compiles exactly what an
 engine calls for a model, and `porter tune --model config.json` tunes that: Llama (Mistral, Qwen2), Qwen3, Qwen3-MoE,

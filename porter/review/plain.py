@@ -17,6 +17,7 @@ from porter.review.port.loaded import Loaded, load, load_all
 from porter.review.port.regions import Region
 from porter.review.port.verifying import verify
 from porter.review.words import about_rows, pattern_words, patterns_in
+from porter.wording import plural
 
 QUESTION = "[a]ccept [r]eject [c]omment [e]dit [x]plain wh[y] [w]ithdraw [n]ext [p]revious [q]uit? "
 

@@ -19,6 +19,7 @@ from porter.verify.numerics.tolerance import derive, is_loosened
 from porter.verify.original_faults import at_fault, faulty_kinds, own_violations
 from porter.verify.repeat import Repeated
 from porter.verify.violation_help import ORIGINAL_DOES, PORT_DOES
+from porter.wording import plural
 
 OTHER_ORDER = " under another order of blocks and warps"
 OPEN_ORDER = 'say in the case what is open: compare = "sum" for sums of floats, "set-per-segment" for places, or "none"'
@@ -88,7 +89,7 @@ def numerics_verdict(
         if endless:
             continue
         if run.planned > len(run.results):
-            message = f"{len(run.results)} of {run.planned} launches were run before the time was over"
+            message = f"{len(run.results)} of {plural(run.planned, 'launch')} finished before time ran out"
             message = about(label, message)
             undecided.append(Diagnostic("PRT808", message, help="allow more time, or fewer and smaller sizes"))
         if not run.results or not any(r.comparisons for r in run.results):

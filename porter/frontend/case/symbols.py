@@ -14,6 +14,7 @@ from porter.cxx.types import scalar_name
 from porter.emit.symbols import dimensions, members
 from porter.frontend.lower.symbols import same_name
 from porter.model import KernelInfo
+from porter.wording import plural
 
 if TYPE_CHECKING:
     from porter.frontend.parse.source import ParsedUnit
