@@ -331,14 +331,12 @@ def _performance(
     state: _Verification, backend: Backend, plans: Sequence[_Plan], small: Sequence[tuple[InstanceUnderTest, Trial]]
 ) -> None:
     """Times on a GPU; elsewhere counts of a `small` launch."""
-    from porter.verify.checks import performance_run
+    from porter.verify.checks.performance_run import Performance
 
     start = time.perf_counter()
     request = state.request
     subjects = {n: subject for n, subject, _, _ in plans}
-    job = performance_run.Performance(
-        request.case, state.instances, subjects, request.port_path, request.arches[0], state.seed
-    )
+    job = Performance(request.case, state.instances, subjects, request.port_path, request.arches[0], state.seed)
     try:
         verdict = job.check(backend, request.timing_sizes, request.timing_budget, small, request.on_progress)
     except PorterError as error:
@@ -471,11 +469,8 @@ def _with_own_launch(
     return plan.trials, plan.pairs
 
 
-def _subject(
-    state: _Verification, n: int, values: Mapping[str, Value], reference: Reference | None
-) -> InstanceUnderTest:
-    request = state.request
-    arch = request.arches[0]
+def _subject(state: _Verification, n: int, values: Mapping[str, Value], ref: Reference | None) -> InstanceUnderTest:
+    request, arch = state.request, state.request.arches[0]
     made, build = state.compiled[n, arch], state.originals[n]
     original = Build("original", build.ptx, build.entry, arch, build.cubin)
     port = Build("port", made.ptx, made.entry, arch, made.cubin)
@@ -492,7 +487,7 @@ def _subject(
         unit, instance = _unit(state), state.instances[n][0].instance
         case = declared_in_source(case, unit, request.info, instance) if unit is not None else case
     return InstanceUnderTest(
-        case, request.info, values, original, port, used, reduces, reference, contracts, products, variables,
+        case, request.info, values, original, port, used, reduces, ref, contracts, products, variables,
         request.oracle is not None,
     )  # fmt: skip
 
@@ -502,6 +497,4 @@ def _kernel_text(build: Build) -> str:
     return _functions(build.ptx).get(build.entry, build.ptx)
 
 
-@lru_cache(maxsize=16)
-def _functions(ptx: str) -> dict[str, str]:
-    return function_texts(ptx)
+_functions = lru_cache(maxsize=16)(function_texts)
