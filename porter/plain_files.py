@@ -34,7 +34,7 @@ def read_plain(path: str | Path, most: int = MOST_BYTES) -> bytes:
         if kind == stat.S_IFDIR:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         if kind != stat.S_IFREG:
-            raise NotPlain(errno.EINVAL, f"it is {_KINDS.get(kind, 'no plain file')}", str(path))
+            raise NotPlain(errno.EINVAL, f"it is {_KINDS.get(kind, 'not a regular file')}", str(path))
         with os.fdopen(file, "rb", closefd=False) as opened:
             data = opened.read(most + 1)  # not by its size, which /proc gives as 0
     finally:

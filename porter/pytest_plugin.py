@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from porter.wording import plural
+
 if TYPE_CHECKING:
     from porter.model import KernelReport, Report, Verdict
 
@@ -28,7 +30,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--porter-seed", type=int, default=None, metavar="N", help="seed of the inputs (default: fresh)")
     group.addoption("--porter-against", default="", metavar="WHAT", help="as `porter verify --against`")
     group.addoption("--porter-backend", default=None, metavar="NAME", help="as `porter verify --backend`")
-    group.addoption("--porter-timeout", type=float, default=None, metavar="S", help="seconds a port (default: 300)")
+    group.addoption("--porter-timeout", type=float, default=None, metavar="S", help="seconds per port (default: 300)")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -106,7 +108,7 @@ class CheckItem(pytest.Item):
             raise CheckFailed(_text(errors))
         (kernel,) = report.kernels
         if kernel.holes:
-            raise CheckFailed(f"{len(kernel.holes)} holes are open: " + ", ".join(h.code for h in kernel.holes))
+            raise CheckFailed(f"{plural(len(kernel.holes), 'open hole')}: " + ", ".join(h.code for h in kernel.holes))
         contract = next((v for v in kernel.verdicts if v.check == "contract"), None)
         verdict = self.verdict(kernel)
         if contract is not None and contract.status is Status.FAIL:

@@ -55,10 +55,10 @@ stdout is the product, stderr the progress and the messages. Exit codes:
 | 0 | every requested check passed, no hole is left |
 | 1 | a port was made, but has holes or failed a check |
 | 2 | porter could not do its work: usage, configuration, parsing, a missing tool |
-| 130 | interrupted; the previous output is as it was |
+| 130 | interrupted; the previous output is unchanged |
 
 `[tool.porter]` in the nearest `pyproject.toml` gives defaults; flags win. Keys: `output`, `include`, `define`, `std`,
-`arch`, `standalone`, `verify`, `thorough`, `jobs`; paths there are relative to that file. Limits, 0 being none:
+`arch`, `standalone`, `verify`, `thorough`, `jobs`; paths there are relative to that file. Limits, where 0 means none:
 `cpu_limit` (seconds of CPU time to parse a file, and to translate a kernel: 15), `verify_cpu_limit` (to verify a
 kernel: 600), `memory_limit` (GiB that parsing or translating may map: 8). The table `agent`: [agent.md](agent.md).
 `NO_COLOR` is honoured.
@@ -67,34 +67,34 @@ kernel: 600), `memory_limit` (GiB that parsing or translating may map: 8). The t
 A message looks like this; `porter explain CODE` prints the page of its code, [codes.md](codes.md) lists them all:
 
 ```text
-PRT204 size of the dynamic shared array is unknown
-  --> kernels/softmax.cu:31:5
+PRT503 no CuTeDSL equivalent of nvcuda::wmma::mma_sync is known
+  --> kernels/gemm.cu:31:5
    |
-31 |     extern __shared__ float buf[];
+31 |     wmma::mma_sync(acc, a, b, acc);
    |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-   = port: ported/softmax.py:44 (hole 2)
-   = help: give `smem_bytes` in softmax.case.toml, or port with a launch in the file
+   = port: ported/gemm.py:44 (hole 2)
+   = help: write that part by hand, or see `porter explain PRT503`
 ```
 
 `--output-format json` prints one object: `schema` (1), `exit_code`, `diagnostics`, and `kernels`, each with `kernel`,
 `source`, `port`, `ok`, `verified`, `instances`, `holes`, `verdicts` (`check`, `status`, `detail`, `data`),
 `diagnostics` and `seconds` by stage. `porter verify`, its formats and what they hold: [verify.md](verify.md).
 
-`porter port --analyze` prints a row a kernel and writes nothing. With `--run` it also launches original and port of
+`porter port --analyze` prints a row per kernel and writes nothing. With `--run` it also launches original and port of
 every instance that compiles on the emulator, under its sanitizer, with arguments that are made up from the signature:
 buffers of 1 MiB, sizes such as 64, small numbers where the kernel reads indices. Several are tried until the original
-runs clean and writes something; then the port gets the same bytes, and both again numbers below zero where the original
-takes them.
+runs clean and writes something; then the port gets the same bytes, and both run again with negative numbers where the
+original accepts them.
 
 | `outcome` | original and port |
 |---|---|
 | `equal` | both ran clean, and what they wrote is equal within the bounds that `porter verify` derives |
 | `differs` | the port wrote something else, or did what the sanitizer reports |
-| `original faults` | the original ran clean on none of the arguments, or it reads what has no value (PRT852) |
+| `original faults` | the original ran clean with none of the arguments, or it reads what has no value (PRT852) |
 | `not run` | `detail` says why: NVRTC rejects the original, it writes nothing, its memory holds pointers, ... |
 
-An instance has one of them (`runs`), a kernel the worst that could be judged. This finds ports that are plainly wrong;
-it is no verification, which takes a case. With `--analyze`, exit code 0 means that kernels were found, 1 that a port
+Each instance has one outcome (`runs`); a kernel has the worst of them. This finds ports that are plainly wrong;
+it is not a verification, which needs a case. With `--analyze`, exit code 0 means that kernels were found, 1 that a port
 differs, 2 that there was nothing to analyse.
 """
 
@@ -123,7 +123,7 @@ OPERATIONS = """## Operations
 
 `porter.corpus.NAME` and `torch.ops.porter.NAME`: out variants that launch on the current stream, allocate nothing and
 never synchronise, so that they can be captured in CUDA graphs; fake and CPU implementations for `torch.compile` and
-tests. Rows may be any distance apart, and there may be none. On sm_90 and later they are launched with programmatic
+tests. Rows may have any stride, and there may be no rows. On sm_90 and later they are launched with programmatic
 dependent launch; `PORTER_PDL=0` turns that off, `PORTER_DISABLE=NAME` (or `all`) runs torch's operators instead.
 
 A tensor that is written may share no memory with another one (ValueError), unless the operation says that it may be
@@ -131,7 +131,7 @@ that very one. Parts of one packed tensor are apart where their rows, and heads,
 interleave at different distances are refused, even if no element of theirs is the same.
 
 A kernel is compiled for its static choices (types, row length, alignment, threads) when it is first needed, in about
-half a second, and kept in porter's cache. `porter build` fills the cache ahead of time, for an image of a service, say:
+half a second, and kept in porter's cache. `porter build` fills the cache ahead of time, for the image of a service:
 there the folder that `PORTER_CACHE` names may be read-only. `porter.corpus.warm_up(list)` takes the same list,
 compiles what is missing and loads it into the process. `porter build --model config.json` compiles exactly what an
 engine calls for a model, and `porter tune --model config.json` tunes that: Llama (Mistral, Qwen2), Qwen3, Qwen3-MoE,
@@ -143,11 +143,11 @@ number of SMs decide. After a change of these variables or tables in a running p
 
 Call an operation once for every size before it is captured in a CUDA graph: the first call compiles or loads.
 
-Tensors without memory (`FakeTensorMode`) are for `torch.ops.porter.NAME`; torch.compile and torch.export see to that.
+Tensors without memory (`FakeTensorMode`) need `torch.ops.porter.NAME`, which torch.compile and torch.export call.
 
 With programmatic dependent launch a kernel may start before the previous one has finished. It waits for it before it
-reads or writes what it works on; only `prefetch` instructions, which fetch no value, stand before. To know what to ask
-for, `embedding` and the rotary operations look at indices and positions there (`ld.relaxed.gpu`), and read them again
+reads or writes its operands; only `prefetch` instructions, which fetch no value, come before the wait. To know what to
+prefetch, `embedding` and the rotary operations read indices and positions there (`ld.relaxed.gpu`), and read them again
 after the wait.
 """
 

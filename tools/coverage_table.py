@@ -238,11 +238,12 @@ def page(results: dict[str, Any]) -> str:
         "",
         "*Equal*: original and port of each instance were run on the emulator under its sanitizer, a small launch or "
         "two with arguments that were made up from the signature; both ran clean, and all that they wrote is equal "
-        "within the verifier's bounds. Nobody says that these arguments make sense to the kernel: *clean* counts the "
-        "kernels whose original took some of them. It is no verification, but a wrong port seldom passes it.",
+        "within the verifier's bounds. These arguments need not make sense to the kernel: *clean* counts the "
+        "kernels whose original took some of them. It is not a verification, but a wrong port seldom passes it.",
         "",
         "FasterTransformer and lmdeploy were tried for the first time when the others were measured already. Of the 46 "
-        "kernels in the files of lmdeploy that were tried then, 17 had no hole; what stopped the others was mended.",
+        "kernels in the files of lmdeploy that were tried then, 17 had no hole; what stopped the others has been "
+        "fixed.",
         "",
         "| repository | kernels | parsed | lowered | without a hole | compiled | share | clean | equal | share |",
         "|---|---|---|---|---|---|---|---|---|---|",

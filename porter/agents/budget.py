@@ -8,6 +8,7 @@ from decimal import Decimal
 from porter.agents.messages import Usage
 from porter.agents.prices import dollars
 from porter.agents.settings import AgentSettings
+from porter.wording import plural
 
 
 @dataclass
@@ -49,9 +50,9 @@ class Spent:
         if settings.usd is not None and self.usd + self.maybe >= settings.usd:
             return f"the budget of {dollars(settings.usd)} is used up"
         if settings.tokens and self.usage.total + self.maybe_tokens >= settings.tokens:
-            return f"the budget of {settings.tokens} tokens is used up"
+            return f"the budget of {plural(settings.tokens, 'token')} is used up"
         if settings.attempts and self.attempts >= settings.attempts:
-            return f"all {settings.attempts} attempts are used up"
+            return f"the budget of {plural(settings.attempts, 'attempt')} is used up"
         if settings.seconds and self.seconds >= settings.seconds:
             return f"the time of {settings.seconds:g} s is used up"
         return ""
@@ -60,8 +61,7 @@ class Spent:
         """`$0.12` for a person; says when the price is unknown, or when more may have been charged."""
         text = dollars(self.usd) if settings.price else f"price of {settings.model} unknown"
         if self.maybe_requests:
-            plural = "s" if self.maybe_requests > 1 else ""
-            text += f", and {self.maybe_requests} unanswered request{plural} possibly charged"
+            text += f", and {plural(self.maybe_requests, 'unanswered request')} possibly charged"
             text += f" ({dollars(self.maybe)} known)" if self.maybe else ""
         return text
 

@@ -40,7 +40,7 @@ def stale(found: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     Of another version only the words of a refusal may differ.
     """
     old, new = found["seen"], now["seen"]
-    lines = [f"{digest}: recorded, but of no rule" for digest in old if digest not in new]
+    lines = [f"{digest}: recorded, but not for any rule" for digest in old if digest not in new]
     for rule in RULES:
         for snippet in rule.snippets:
             was, is_ = old.get(snippet.digest), new[snippet.digest]

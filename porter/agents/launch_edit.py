@@ -48,7 +48,7 @@ def launch_of(text: str, sizes: Sequence[str], template: Sequence[str] = ()) -> 
 
     Raises EditRefused when it is not written as porter writes it.
     """
-    odd = EditRefused("the launch of this port is not written as porter writes it, so it stays as it is")
+    odd = EditRefused("the launch of this port is not in the form that porter writes, so it cannot be changed")
     tree = module_tree(text)
     functions = [n for n in tree.body if isinstance(n, ast.FunctionDef)]
     config = next((f for f in functions if f.name == FUNCTION), None)
@@ -114,7 +114,7 @@ def with_launch(
     try:
         module_tree(text)
     except SyntaxError as error:
-        raise EditRefused(f"the launch cannot be written so: {error.msg}") from None
+        raise EditRefused(f"the launch cannot be written like this: {error.msg}") from None
     return Draft(text, draft.regions)  # no line was added
 
 
@@ -123,7 +123,7 @@ def _parts(what: str, text: str) -> list[str]:
     try:
         tree = expression_tree(text.strip())
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise EditRefused(f"the {what} `{text[:MOST_CHARACTERS]}` is no expression") from None
+        raise EditRefused(f"the {what} `{text[:MOST_CHARACTERS]}` is not an expression") from None
     parts = [ast.unparse(e) for e in tree.elts] if isinstance(tree, ast.Tuple) else [text.strip()]
     if not 1 <= len(parts) <= 3:
         raise EditRefused(f"a {what} has one to three parts, not {len(parts)}")
@@ -143,7 +143,8 @@ def _checked(what: str, text: str, launch: Launch) -> frozenset[str]:
             if isinstance(node.value, bool) or not isinstance(node.value, int) or node.value > MOST_NUMBER:
                 raise EditRefused(f"{what}: {node.value!r} is not a whole number up to {MOST_NUMBER}")
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id not in _FUNCTIONS:
-            raise EditRefused(f"{what}: {node.func.id}() is not for launches; functions are {', '.join(_FUNCTIONS)}")
+            text = f"{node.func.id}() is not allowed in a launch; functions are {', '.join(_FUNCTIONS)}"
+            raise EditRefused(f"{what}: {text}")
         elif not isinstance(node, _NODES):
             kind = "equality singles out sizes; compare with < or >=" if isinstance(node, ast.Eq | ast.NotEq) else (
                 f"{type(node).__name__} is not arithmetic of a launch")  # fmt: skip

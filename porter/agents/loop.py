@@ -11,8 +11,8 @@ from typing import Any
 
 from porter.agents import prompts, tools
 from porter.agents.budget import Spent
-from porter.agents.desk import Bench, Desk, Kept, Subject, failing
-from porter.agents.floor import at_floor
+from porter.agents.copy_floor import at_copy_floor
+from porter.agents.edit_session import EditSession, KeptEdit, StartingPort, Verifier, failing
 from porter.agents.limiter import Limiter
 from porter.agents.messages import Block, Message, ModelReply, ModelRequest, ProviderError, reply_from_json
 from porter.agents.providers import Provider
@@ -22,6 +22,7 @@ from porter.agents.settings import AgentSettings
 from porter.agents.shared_budget import SharedBudget, count, most_of
 from porter.model import Diagnostic, LineMapEntry, PorterError, Verdict
 from porter.provenance.hole_markers import open_holes
+from porter.wording import plural
 
 SAME = 3  # calls with the same input and the same answer that make a loop
 SILENT = 2  # replies without a tool call, after which the run ends
@@ -45,7 +46,7 @@ class Outcome:
     line_map: tuple[LineMapEntry, ...]
     verdicts: tuple[Verdict, ...]  # about `text`
     unseen: tuple[Verdict, ...]
-    kept: tuple[Kept, ...]
+    kept: tuple[KeptEdit, ...]
     candidate: str  # the best text, also where it is not to be kept
     spent: Spent
     settings: AgentSettings
@@ -79,8 +80,8 @@ class Stop(Exception):
 class Run:
     """What a run needs. `say` is told lines for a person; `sleep` waits between tries."""
 
-    subject: Subject
-    bench: Bench
+    subject: StartingPort
+    verifier: Verifier
     provider: Provider | None  # None: the record must have every reply
     settings: AgentSettings
     journal: Journal
@@ -103,44 +104,45 @@ class Run:
         return replace(self.settings, usd=None, tokens=0) if self.shared else self.settings
 
     def go(self) -> Outcome:
-        """The whole run. Raises PorterError PRT926 for a record that is not of this run, and what bench raises."""
+        """The whole run. Raises PorterError PRT926 for a record that is not of this run, and what the verifier
+        raises."""
         self.journal.add("start", kernel=self.subject.kernel, model=self.settings.model, port=_sha(self.subject.port))
         if not self.subject.has_case:
-            return self.finish(None, Stop("no-case", "there is no case to verify against, so nothing was asked"))
-        desk = Desk(self.subject, self.bench, self.journal, on_kept=self.on_kept)
-        desk.open_baseline()
+            return self.finish(None, Stop("no-case", "there is no case to verify against, so the model was not asked"))
+        session = EditSession(self.subject, self.verifier, self.journal, on_kept=self.on_kept)
+        session.open_baseline()
         try:
-            self.begin(desk)
+            self.begin(session)
             while True:
-                self.turn(desk)
+                self.turn(session)
         except Stop as stop:
-            return self.finish(desk, stop)
+            return self.finish(session, stop)
         finally:
             if self.shared is not None:  # whatever happened, nobody waits for this one
                 self.shared.settle(self.ticket, None)
 
-    def begin(self, desk: Desk) -> None:
+    def begin(self, session: EditSession) -> None:
         """The first message. Raises Stop where nothing is to be asked."""
-        if self.subject.optimise and not desk.done:
+        if self.subject.optimise and not session.done:
             raise Stop("not-verified", "only a verified port is optimised; fill or repair it first")
-        if desk.done and not self.subject.optimise:
+        if session.done and not self.subject.optimise:
             raise Stop("done", "the port is verified already")
-        self.need_harness(desk)
-        self.stop_at_floor(desk)
-        regions = [r.name for r in desk.draft.regions]
-        self.messages = [prompts.first_message(self.subject, desk.best_verdicts, regions)]
+        self.need_harness(session)
+        self.stop_at_floor(session)
+        regions = [r.name for r in session.draft.regions]
+        self.messages = [prompts.first_message(self.subject, session.best_verdicts, regions)]
 
-    def turn(self, desk: Desk) -> None:
+    def turn(self, session: EditSession) -> None:
         """One reply and what it asks for. Raises Stop."""
-        self.check_budget(desk)
-        reply = self.ask(prompts.request_of(desk, self.settings, self.messages))
+        self.check_budget(session)
+        reply = self.ask(prompts.request_of(session, self.settings, self.messages))
         shown = [{k: v for k, v in block.items() if k != "unreadable_input"} for block in reply.content]
         if shown:
             self.messages.append({"role": "assistant", "content": shown})
         if reply.stop == "refusal":
             raise Stop("refusal", "the model refused the task")
         if reply.stop == "model_context_window_exceeded":
-            raise Stop("context", "the conversation has become too long for the model")
+            raise Stop("context", "the conversation is too long for the model")
         calls = [b for b in reply.content if b["type"] == "tool_use"]
         cut = reply.stop == "max_tokens"
         self.cut = self.cut + 1 if cut else 0
@@ -150,44 +152,44 @@ class Run:
             self.no_call(bool(shown), cut)
             return
         self.silent = 0
-        results = [self.use(desk, b, cut and b is reply.content[-1]) for b in calls]
+        results = [self.use(session, b, cut and b is reply.content[-1]) for b in calls]
         self.messages.append({"role": "user", "content": results})
-        if desk.attempts:
-            self.need_harness(desk)
-        if desk.gave_up:
-            raise Stop("gave-up", f"the model gave up: {desk.gave_up}")
-        if desk.done and not self.subject.optimise:
+        if session.attempts:
+            self.need_harness(session)
+        if session.gave_up:
+            raise Stop("gave-up", f"the model gave up: {session.gave_up}")
+        if session.done and not self.subject.optimise:
             raise Stop("done", "every check passes")
-        self.stop_at_floor(desk)
-        if self.settings.patience and desk.idle >= self.settings.patience:
-            raise Stop("no-improvement", f"{desk.idle} attempts in a row improved nothing")
+        self.stop_at_floor(session)
+        if self.settings.patience and session.idle >= self.settings.patience:
+            raise Stop("no-improvement", f"{plural(session.idle, 'attempt')} in a row improved nothing")
 
-    def use(self, desk: Desk, block: Block, cut: bool) -> Block:
+    def use(self, session: EditSession, block: Block, cut: bool) -> Block:
         """The result of one tool call. Raises Stop for a model that goes round in circles."""
         if cut:
-            text, wrong = "your reply was cut off inside this call, so it was not run: send less at once", True
-        elif self.settings.attempts and desk.attempts >= self.settings.attempts and block.get("name") == "verify":
-            text, wrong = "no attempt is left", True
+            text, wrong = "your reply was cut off inside this call, so it was not run: send less per call", True
+        elif self.settings.attempts and session.attempts >= self.settings.attempts and block.get("name") == "verify":
+            text, wrong = "no attempts are left", True
         else:
-            text, wrong = tools.use(desk, block)
+            text, wrong = tools.use(session, block)
         text = str(self.journal.clean(text))
         called = {k: block.get(k) for k in ("name", "input")}
         self.journal.add("tool", **called, answer=text, error=wrong)
         self.say(f"{block.get('name')}: {text.splitlines()[0] if text else ''}")
-        key = _sha(json.dumps([desk.attempts, called, text], sort_keys=True))
+        key = _sha(json.dumps([session.attempts, called, text], sort_keys=True))
         self.seen[key] = self.seen.get(key, 0) + 1
         if self.seen[key] >= SAME:
             raise Stop("loop", f"the model called {block.get('name')} {SAME} times with the same input and result")
         result: Block = {"type": "tool_result", "tool_use_id": block["id"], "content": text}
         return {**result, "is_error": True} if wrong else result
 
-    def stop_at_floor(self, desk: Desk) -> None:
-        floor = at_floor(desk.best_verdicts) if self.subject.optimise else ""
+    def stop_at_floor(self, session: EditSession) -> None:
+        floor = at_copy_floor(session.best_verdicts) if self.subject.optimise else ""
         if floor:
-            raise Stop("done", f"nothing is to be gained: {floor}")
+            raise Stop("done", f"nothing to gain: {floor}")
 
-    def need_harness(self, desk: Desk) -> None:
-        fault = desk.no_harness()
+    def need_harness(self, session: EditSession) -> None:
+        fault = session.why_unavailable()
         if fault:
             raise Stop("no-harness", f"the kernel cannot be verified here: {fault}")
 
@@ -197,7 +199,7 @@ class Run:
             raise Stop("silent", f"{SILENT} replies in a row called no tool")
         if self.subject.optimise and said_something and not cut:
             raise Stop("done", "the model has nothing more to try")
-        words = "Call a tool: verify when something is to be judged, give_up when it cannot be done."
+        words = "Call a tool: verify when the candidate is ready, give_up when it cannot be done."
         if cut:
             words = "Your reply was cut off. Be brief, and call a tool."
         if not said_something:  # a turn of the assistant cannot be empty, so the last turn is the user's already
@@ -206,8 +208,8 @@ class Run:
         else:
             self.messages.append({"role": "user", "content": [_text(words)]})
 
-    def check_budget(self, desk: Desk) -> None:
-        self.spent.attempts = desk.attempts
+    def check_budget(self, session: EditSession) -> None:
+        self.spent.attempts = session.attempts
         self.spent.seconds = self.journal.seconds
         over = self.spent.over(self.own_budget)
         if over:
@@ -223,7 +225,7 @@ class Run:
             if self.provider is None and not self.journal.replaying:
                 help_ = "set ANTHROPIC_API_KEY, or api_key_command in [tool.porter.agent]"
                 raise PorterError(
-                    Diagnostic("PRT924", "the record ends here, and there is no key to go on", help=help_)
+                    Diagnostic("PRT924", "the record ends here, and there is no key to continue with", help=help_)
                 )
             self.reserve(request)
             self.note_request(request)
@@ -289,7 +291,7 @@ class Run:
         if kind == "interrupted":
             return
         if kind == "context-too-long":
-            raise Stop("context", f"the conversation has become too long for the model: {message}")
+            raise Stop("context", f"the conversation is too long for the model: {message}")
         self.spent.seconds = self.journal.seconds
         over = self.spent.over(self.own_budget) if event.get("may_pass") else ""
         if over:  # before the last try is counted: a run that ends for want of an answer is taken up again
@@ -301,48 +303,52 @@ class Run:
         if seconds > LONGEST:
             raise Stop("provider", f"{WHY[kind]}: {message}; the server asks to wait {seconds:g} s")
         if not self.journal.replaying:
-            self.say(f"{WHY[kind]}: {message}; again in {seconds:g} s")
+            self.say(f"{WHY[kind]}: {message}; retrying in {seconds:g} s")
             self.sleep(seconds)
 
     # ------------------------------------------------------------ the end
 
-    def finish(self, desk: Desk | None, stop: Stop) -> Outcome:
+    def finish(self, session: EditSession | None, stop: Stop) -> Outcome:
         """Decide what is kept, after a last verification with seeds and shapes that the model has not seen."""
-        self.spent.attempts = desk.attempts if desk else 0
+        self.spent.attempts = session.attempts if session else 0
         base, state = self.subject, "unchanged"
         unseen: tuple[Verdict, ...] = ()
         message = stop.message
-        verdicts: tuple[Verdict, ...] = desk.best_verdicts if desk else ()
+        verdicts: tuple[Verdict, ...] = session.best_verdicts if session else ()
         text, line_map = base.port, base.line_map
-        if desk and desk.kept:
-            if desk.done:
-                unseen = desk.verify(desk.best, "unseen")
+        if session and session.kept:
+            if session.done:
+                unseen = session.verify(session.best, "unseen")
                 if all_good(unseen, 0):
-                    state, text, line_map = ("improved" if base.optimise else "verified"), desk.best.text, desk.line_map
+                    state, text, line_map = (
+                        ("improved" if base.optimise else "verified"),
+                        session.best.text,
+                        session.line_map,
+                    )
                 else:
                     state = "refused-unseen"
                     bad = failing(unseen)
                     what = f"{bad[0].check}: {bad[0].detail}" if bad else "not everything was run"
                     message += f"; with unseen seeds and shapes it fails {what}"
             elif not base.holes and not base.optimise:
-                unseen = desk.verify(desk.best, "unseen")
-                if desk.baseline and rank(unseen, 0).steps > desk.baseline.steps:
-                    state, text, line_map = "improved", desk.best.text, desk.line_map
+                unseen = session.verify(session.best, "unseen")
+                if session.baseline and rank(unseen, 0).steps > session.baseline.steps:
+                    state, text, line_map = "improved", session.best.text, session.line_map
                 else:
                     state = "refused-unseen"
                     message += "; with unseen seeds and shapes it is no better than it was"
             else:
                 state = "unverified"
                 message += "; what was filled in is not verified and is left out of the port"
-        if state not in ("verified", "improved") and desk:
-            verdicts = desk.baseline_verdicts
+        if state not in ("verified", "improved") and session:
+            verdicts = session.baseline_verdicts
         self.spent.seconds = self.journal.seconds
         self.journal.add("end", state=state, ended=stop.ended, message=message, port=_sha(text))
-        candidate = desk.best.text if desk else base.port
-        kept = tuple(desk.kept) if desk else ()
+        candidate = session.best.text if session else base.port
+        kept = tuple(session.kept) if session else ()
         return Outcome(
             state, stop.ended, message, text, line_map, verdicts, unseen, kept, candidate, replace(self.spent),
-            self.settings, desk.best_rank if desk else None,
+            self.settings, session.best_rank if session else None,
         )  # fmt: skip
 
 

@@ -64,7 +64,7 @@ def _price(row: Mapping[str, Any]) -> Price:
     except (KeyError, InvalidOperation) as error:
         raise ValueError(f"a price needs {', '.join(FIELDS)} in USD per million tokens") from error
     if any(not value.is_finite() or value < 0 for value in (given, output, cache_write, cache_read)):
-        raise ValueError("a price is not negative")
+        raise ValueError("a price must not be negative")
     above = row.get("above")
     base = Price(given, output, cache_write, cache_read)
     return replace(base, above=int(above["prompt"]), long=_price(above)) if above else base

@@ -6,12 +6,12 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from porter.agents.desk import Desk, Subject
+from porter.agents.edit_session import EditSession, StartingPort
 from porter.agents.exemplars import exemplars, kernel_query, ranker
 from porter.agents.knowledge import page
 from porter.agents.launch_edit import launch_of
+from porter.agents.located_messages import located_messages
 from porter.agents.messages import Message, ModelRequest
-from porter.agents.places import said
 from porter.agents.regions import EditRefused
 from porter.agents.settings import AgentSettings
 from porter.agents.tools import schemas
@@ -62,7 +62,7 @@ def system_prompt() -> tuple[str, ...]:
     return (SYSTEM, page(), "\n".join(["# Exemplars\n", *shown]))
 
 
-def first_message(subject: Subject, verdicts: Sequence[Verdict], regions: Sequence[str]) -> Message:
+def first_message(subject: StartingPort, verdicts: Sequence[Verdict], regions: Sequence[str]) -> Message:
     """The task: CUDA text, IR, port, holes, what the verifier said, exemplars."""
     parts = [f"# Kernel `{subject.kernel}`"]
     if subject.optimise:
@@ -81,7 +81,7 @@ def first_message(subject: Subject, verdicts: Sequence[Verdict], regions: Sequen
         parts.append("## Holes\n\n" + "\n".join(rows))
     notes = [f"- {d.code} line {d.span.line}: {d.message}" for d in subject.diagnostics]
     failed = [f"- {v.check} {v.status.value}: {v.detail}" for v in verdicts if v.status is not Status.PASS]
-    failed += [said(v.diagnostics[:3], subject.line_map) for v in verdicts if v.status is Status.FAIL]
+    failed += [located_messages(v.diagnostics[:3], subject.line_map) for v in verdicts if v.status is Status.FAIL]
     if notes or failed:
         parts.append("## What porter says\n\n" + "\n".join([*notes, *filter(None, failed)]))
     parts.append(f"## Regions that you may replace\n\n{', '.join(regions)}")
@@ -96,7 +96,7 @@ def first_message(subject: Subject, verdicts: Sequence[Verdict], regions: Sequen
     return {"role": "user", "content": [{"type": "text", "text": "\n\n".join(parts) + "\n"}]}
 
 
-def _launch(subject: Subject) -> list[str]:
+def _launch(subject: StartingPort) -> list[str]:
     """What replace_launch would replace, and the names that it may use; nothing where it cannot."""
     try:
         launch = launch_of(subject.port, subject.sizes, subject.template)
@@ -106,7 +106,7 @@ def _launch(subject: Subject) -> list[str]:
     return [f"## Launch\n\n(grid, block, shared memory in bytes) is `{launch.text}`. Names: {names}."]
 
 
-def request_of(desk: Desk, settings: AgentSettings, messages: Sequence[Message]) -> ModelRequest:
+def request_of(session: EditSession, settings: AgentSettings, messages: Sequence[Message]) -> ModelRequest:
     return ModelRequest(settings.model, settings.max_tokens, system_prompt(), schemas(), tuple(messages))
 
 

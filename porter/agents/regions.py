@@ -31,7 +31,7 @@ class EditRefused(ValueError):
 
 
 @dataclass(frozen=True)
-class Region:
+class EditableRegion:
     """Lines first..last (from 1; empty when last < first) of the port, indented by `indent`."""
 
     name: str
@@ -39,7 +39,7 @@ class Region:
     last: int
     indent: str
 
-    def contains(self, other: Region) -> bool:
+    def contains(self, other: EditableRegion) -> bool:
         return self.first <= other.first and other.last <= self.last
 
 
@@ -48,9 +48,9 @@ class Draft:
     """A port's text and its regions."""
 
     text: str
-    regions: tuple[Region, ...]
+    regions: tuple[EditableRegion, ...]
 
-    def region(self, name: str) -> Region:
+    def region(self, name: str) -> EditableRegion:
         """Raises EditRefused for a name that is none."""
         for region in self.regions:
             if region.name == name:
@@ -70,20 +70,20 @@ def draft_of(text: str, every_body: bool) -> Draft:
     """The regions of a port: its holes, the bodies of the functions around them (of all with `every_body`), helpers."""
     tree = module_tree(text)
     lines = lines_of(text)
-    regions: list[Region] = []
+    regions: list[EditableRegion] = []
     for function in _device_functions(tree):
         marks = list(_hole_statements(function))
         first, last = _body_lines(function)
         if marks or every_body:
-            regions.append(Region(f"body:{function.name}", first, last, _indent(lines[first - 1])))
+            regions.append(EditableRegion(f"body:{function.name}", first, last, _indent(lines[first - 1])))
         for number, statement in marks:
             above = statement.lineno - 1
             while above > first and lines[above - 1].strip().startswith("# CUDA"):
                 above -= 1
             end = statement.end_lineno or statement.lineno
-            regions.append(Region(f"hole-{number}", above + 1, end, _indent(lines[statement.lineno - 1])))
+            regions.append(EditableRegion(f"hole-{number}", above + 1, end, _indent(lines[statement.lineno - 1])))
     start = min((_first_line(n) for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef)), default=1)
-    regions.append(Region(HELPERS, start, start - 1, ""))
+    regions.append(EditableRegion(HELPERS, start, start - 1, ""))
     return Draft(text, tuple(regions))
 
 
@@ -94,13 +94,13 @@ def replace_code(draft: Draft, name: str, code: str) -> Draft:
         raise EditRefused(f"{len(code)} characters are too many for a region (at most {MOST})")
     odd = _ODD.search(code)
     if odd:
-        raise EditRefused(f"the code has the character U+{ord(odd[0]):04X}, which is not for a port")
+        raise EditRefused(f"the code has the character U+{ord(odd[0]):04X}, which a port may not contain")
     code = textwrap.dedent(re.sub(r"\r\n?", "\n", code).expandtabs(4)).strip("\n")
     try:
         tree = module_tree(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         at = f" at its line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
-        raise EditRefused(f"the code is not Python by itself{at}: {getattr(error, 'msg', error)}") from None
+        raise EditRefused(f"the code is not valid Python on its own{at}: {getattr(error, 'msg', error)}") from None
     if name == HELPERS:
         _check_helpers(draft, region, tree)
         fresh = [*lines_of(code), "", ""] if tree.body else []
@@ -108,7 +108,7 @@ def replace_code(draft: Draft, name: str, code: str) -> Draft:
         if not tree.body:
             raise EditRefused("the code has no statement; use `pass` where nothing is to be done")
         if any(isinstance(n, ast.Import | ast.ImportFrom) for n in ast.walk(tree)):
-            raise EditRefused("imports belong into the region `helpers`")
+            raise EditRefused("imports belong in the region `helpers`")
         fresh = [f"{region.indent}{line}".rstrip() for line in _indentable(code, tree)]
     lines = lines_of(draft.text)
     text = "\n".join([*lines[: region.first - 1], *fresh, *lines[region.last :]]) + "\n"
@@ -117,7 +117,7 @@ def replace_code(draft: Draft, name: str, code: str) -> Draft:
     return made
 
 
-def _check_helpers(draft: Draft, region: Region, tree: ast.Module) -> None:
+def _check_helpers(draft: Draft, region: EditableRegion, tree: ast.Module) -> None:
     """Helpers are functions, constants and imports of the DSL under names that the port does not have."""
     lines = lines_of(draft.text)
     outside = module_tree("\n".join([*lines[: region.first - 1], *lines[region.last :]]))
@@ -130,14 +130,14 @@ def _check_helpers(draft: Draft, region: Region, tree: ast.Module) -> None:
                 if not module or module.split(".")[0] not in _IMPORTS or far:
                     raise EditRefused(f"helpers may import from {' and '.join(_IMPORTS)}, not from {module}")
         elif any(isinstance(n, ast.Import | ast.ImportFrom) for n in ast.walk(node)):
-            raise EditRefused("an import stands by itself in helpers, not inside of a function")
+            raise EditRefused("an import in helpers stands at the top level, not inside a function")
         elif not isinstance(node, ast.FunctionDef | ast.Assign):
             raise EditRefused(f"helpers are functions, constants and imports, not {type(node).__name__}")
         if isinstance(node, ast.Assign) and not all(isinstance(t, ast.Name) for t in node.targets):
-            raise EditRefused(f"a constant of helpers is a new name, not `{ast.unparse(node.targets[0])}`")
+            raise EditRefused(f"a constant in helpers must be a new name, not `{ast.unparse(node.targets[0])}`")
         hidden = _BUILTINS & set(_bound(node))
         if hidden:
-            raise EditRefused(f"{', '.join(sorted(hidden))} is a name of Python's own, which the port uses")
+            raise EditRefused(f"{', '.join(sorted(hidden))} is a Python builtin that the port uses")
         clash = taken & set(_bound(node))
         if clash and not isinstance(node, ast.Import | ast.ImportFrom):
             raise EditRefused(f"the port has {', '.join(sorted(clash))} already, outside of your regions")
@@ -176,22 +176,22 @@ def _check_outside(before: str, after: str, name: str) -> None:
         kept = [ast.dump(n) for n in new]
         missing = [n for n in old if ast.dump(n) not in kept and not isinstance(n, ast.FunctionDef | ast.Assign)]
         if missing:
-            raise EditRefused("the edit reaches outside of its region")
+            raise EditRefused("the edit reaches outside its region")
         return
     if len(old) != len(new):
-        raise EditRefused("the edit reaches outside of its region")
+        raise EditRefused("the edit reaches outside its region")
     changed = [(a, b) for a, b in zip(old, new, strict=True) if ast.dump(a) != ast.dump(b)]
     for a, b in changed:
         if not (isinstance(a, ast.FunctionDef) and isinstance(b, ast.FunctionDef)):
-            raise EditRefused("the edit reaches outside of its region")
+            raise EditRefused("the edit reaches outside its region")
         head = (a.name, ast.dump(a.args), [ast.dump(d) for d in a.decorator_list])
         if head != (b.name, ast.dump(b.args), [ast.dump(d) for d in b.decorator_list]):
             raise EditRefused("the edit changes the signature of a function")
     if len(changed) > 1:
-        raise EditRefused("the edit reaches outside of its region")
+        raise EditRefused("the edit reaches outside its region")
 
 
-def _moved(draft: Draft, edited: Region, count: int, text: str) -> Iterator[Region]:
+def _moved(draft: Draft, edited: EditableRegion, count: int, text: str) -> Iterator[EditableRegion]:
     """The regions after `edited` got `count` lines. Holes in a rewritten body are regions while their mark stands."""
     grown = count - (edited.last - edited.first + 1)
     again = {r.name: r for r in draft_of(text, every_body=True).regions}

@@ -89,7 +89,7 @@ RULES = (
     ),
     Rule(
         "and, or",
-        "`and` and `or` on run-time values evaluate both sides, so a guard does not protect what is behind it. A "
+        "`and` and `or` on run-time values evaluate both sides, so a guard does not protect what follows it. A "
         "nested if, or `x if c else y`, evaluates one side only. `&` and `|` of comparisons need parentheses.",
         (
             yes("x = Int32(5)\nif n > 0:\n    if a[1] > 0:\n        x = a[1]\nout[0] = x"),
@@ -99,7 +99,7 @@ RULES = (
     ),
     Rule(
         "names born in a branch",
-        "A name that is first given a value inside a run-time branch or loop does not exist behind it. Give it a value "
+        "A name that is first given a value inside a run-time branch or loop does not exist after it. Give it a value "
         "of its final type before.",
         (
             no("if n > 0:\n    x = Int32(1)\nelse:\n    x = Int32(2)\nout[0] = x"),

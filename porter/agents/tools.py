@@ -1,7 +1,7 @@
 """The tools of the agent: plain functions, whose schemas come from their signatures and docstrings.
 
-Each takes the desk and what the model gave, and gives text. None of them reads or writes a file that the model names;
-what may be changed is a region of the port, and what decides is the verifier. A new tool is a function in TOOLS.
+Each takes the edit session and what the model gave, and gives text. None of them reads or writes a file that the model
+names; what may be changed is a region of the port, and what decides is the verifier. A new tool is a function in TOOLS.
 """
 
 from __future__ import annotations
@@ -12,19 +12,20 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from porter.agents.desk import Desk
+from porter.agents.copy_floor import at_copy_floor, times_of
+from porter.agents.edit_session import EditSession
 from porter.agents.exemplars import exemplars, ranker
-from porter.agents.floor import at_floor, times_of
 from porter.agents.launch_edit import REGION as LAUNCH
 from porter.agents.launch_edit import launch_of, with_launch
+from porter.agents.located_messages import located_messages
 from porter.agents.messages import Block
-from porter.agents.places import said
 from porter.agents.ranking import speed_of
 from porter.agents.regions import EditRefused, replace_code
 from porter.model import Status, Verdict, facts_of
 from porter.model.facts import PerformanceFacts
 from porter.provenance.json import plain, verdict_data
 from porter.source import lines_of
+from porter.wording import plural
 
 MOST = 12_000  # characters of an answer
 Tool = Callable[..., str]
@@ -37,7 +38,7 @@ class BadInput(ValueError):
 # ---------------------------------------------------------------- looking things up
 
 
-def search_corpus(desk: Desk, query: str) -> str:
+def search_corpus(session: EditSession, query: str) -> str:
     """Search curated CuTeDSL kernels, library functions and rewrite patterns. Gives names for read_exemplar.
 
     query: words, CUDA names, or a piece of CUDA code
@@ -46,7 +47,7 @@ def search_corpus(desk: Desk, query: str) -> str:
     return "\n".join(f"{e.name}: {e.summary}" for e in found) or "nothing was found"
 
 
-def read_exemplar(desk: Desk, name: str) -> str:
+def read_exemplar(session: EditSession, name: str) -> str:
     """Read an exemplar whole.
 
     name: as search_corpus gives it, or `intrinsics` for the table of CUDA functions
@@ -58,22 +59,22 @@ def read_exemplar(desk: Desk, name: str) -> str:
     return known[name].text
 
 
-def read_region(desk: Desk, region: str) -> str:
+def read_region(session: EditSession, region: str) -> str:
     """Read a region of the port as it is now, with its line numbers; `port` reads the whole port.
 
     region: a name such as hole-1, body:my_kernel, helpers or launch
     """
-    lines = lines_of(desk.draft.text)
+    lines = lines_of(session.draft.text)
     first, last = 1, len(lines)
     if region == LAUNCH:
         try:
-            launch = launch_of(desk.draft.text, desk.subject.sizes, desk.subject.template)
+            launch = launch_of(session.draft.text, session.subject.sizes, session.subject.template)
         except EditRefused as error:
             raise BadInput(str(error)) from None
         first, last = launch.head, launch.body
     elif region != "port":
         try:
-            at = desk.draft.region(region)
+            at = session.draft.region(region)
         except EditRefused as error:
             raise BadInput(str(error)) from None
         first, last = at.first, at.last
@@ -83,7 +84,7 @@ def read_region(desk: Desk, region: str) -> str:
 # ---------------------------------------------------------------- changing the port
 
 
-def replace_region(desk: Desk, region: str, code: str) -> str:
+def replace_region(session: EditSession, region: str, code: str) -> str:
     """Replace a region of the port by other code. Whole statements, indented from column 0; the region's own
     indentation is added. Functions, constants and imports from cutlass go into the region `helpers`.
 
@@ -91,15 +92,15 @@ def replace_region(desk: Desk, region: str, code: str) -> str:
     code: the new code
     """
     try:
-        draft = replace_code(desk.draft, region, code)
+        draft = replace_code(session.draft, region, code)
     except EditRefused as error:
         raise BadInput(f"refused: {error}") from None
-    desk.edit(draft, region)
+    session.edit(draft, region)
     left = len(draft.open_holes)
-    return f"replaced; {left} hole{'s' * (left != 1)} open. Call verify to have it judged."
+    return f"replaced; {plural(left, 'hole')} open. Call verify to check it."
 
 
-def replace_launch(desk: Desk, grid: str, block: str, shared_bytes: str) -> str:
+def replace_launch(session: EditSession, grid: str, block: str, shared_bytes: str) -> str:
     """Change how many blocks and threads a port that is being optimised is launched with. Expressions over sizes, with
     + - * // % < <= > >= if-else min max ceil_div round_up. Every way that they can take is verified, also beyond the
     sizes of the case: a grid must cover all of the work at any size.
@@ -108,79 +109,87 @@ def replace_launch(desk: Desk, grid: str, block: str, shared_bytes: str) -> str:
     block: x, or x, y, z; such as `256`
     shared_bytes: of dynamic shared memory; 0 for none
     """
-    if not desk.subject.optimise:
+    if not session.subject.optimise:
         raise BadInput("the launch is changed only while a verified port is optimised")
     try:
         draft = with_launch(
-            desk.draft, grid, block, shared_bytes, desk.subject.sizes, desk.subject.template
+            session.draft, grid, block, shared_bytes, session.subject.sizes, session.subject.template
         )  # fmt: skip
     except EditRefused as error:
         raise BadInput(f"refused: {error}") from None
-    desk.edit(draft, LAUNCH)
-    return "replaced. Call verify to have it judged."
+    session.edit(draft, LAUNCH)
+    return "replaced. Call verify to check it."
 
 
 # ---------------------------------------------------------------- asking the verifier
 
 
-def check_names(desk: Desk) -> str:
+def check_names(session: EditSession) -> str:
     """Look up every cutlass and porter name of the candidate in what is installed, with suggestions. Cheap."""
-    found = desk.look_at("names")
-    return said(found, desk.last_map) or "every name exists"
+    found = session.look_at("names")
+    return located_messages(found, session.last_map) or "every name exists"
 
 
-def compile(desk: Desk) -> str:
+def compile(session: EditSession) -> str:
     """Compile the candidate. Open holes do not compile."""
-    found = desk.look_at("compile")
-    return said(found, desk.last_map) or "it compiles"
+    found = session.look_at("compile")
+    return located_messages(found, session.last_map) or "it compiles"
 
 
-def verify(desk: Desk) -> str:
-    """Have the candidate judged: names, compilation, numbers against the original kernel, memory errors and races.
+def verify(session: EditSession) -> str:
+    """Verify the candidate: names, compilation, numbers against the original kernel, memory errors and races.
     It is kept when it ranks strictly higher than the best so far; otherwise the port goes back to the best."""
-    if desk.draft.text in desk.judged:
-        return "this text was judged before: change something first"
-    kept, check = desk.judge()
-    head = f"kept: it brings {check} forward" if kept else "not better than the best so far: rolled back to it"
-    return f"{head}\n{_verdicts(desk.last_verdicts, desk)}"
+    if session.draft.text in session.verified_texts:
+        return "this text was verified before: change something first"
+    kept, check = session.verify_draft()
+    head = f"kept: it brings {check} forward" if kept else "not better than the best so far: rolled back to the best"
+    return f"{head}\n{_verdicts(session.last_verdicts, session)}"
 
 
-def first_divergence(desk: Desk) -> str:
-    """Where the last judged candidate first parts from the original, and the smallest launch that shows it."""
-    found = [d for v in desk.last_verdicts for d in v.diagnostics if d.code in ("PRT805", "PRT843")]
-    return said(found, desk.last_map) or "no divergence is known: numerics of the last judged candidate found none"
+def first_divergence(session: EditSession) -> str:
+    """Where the last verified candidate first diverges from the original, and the smallest launch that shows it."""
+    found = [d for v in session.last_verdicts for d in v.diagnostics if d.code in ("PRT805", "PRT843")]
+    return (
+        located_messages(found, session.last_map)
+        or "no divergence is known: numerics of the last verified candidate found none"
+    )
 
 
-def compare_resources(desk: Desk) -> str:
-    """Registers, spills, shared memory, access widths and barriers of the last judged candidate and of the original."""
-    found = next((v for v in desk.last_verdicts if v.check == "resources"), None)
+def compare_resources(session: EditSession) -> str:
+    """Registers, spills, shared memory, access widths and barriers of the last verified candidate and the original."""
+    found = next((v for v in session.last_verdicts if v.check == "resources"), None)
     if found is None or not verdict_data(found):
-        return "not known: the last judged candidate did not get that far"
+        return "not known: the last verified candidate did not get that far"
     return json.dumps(plain(found.facts.to_json()), indent=1)
 
 
-def profile(desk: Desk) -> str:
-    """Times of the last judged candidate against the original's; without a GPU counts of instructions and sectors."""
-    found = next((v for v in desk.last_verdicts if v.check == "performance"), None)
+def profile(session: EditSession) -> str:
+    """Times of the last verified candidate against the original's; without a GPU counts of instructions and sectors."""
+    found = next((v for v in session.last_verdicts if v.check == "performance"), None)
     if found is None or (not verdict_data(found) and found.status is Status.SKIP):
         return "not known: nothing could be run"
-    speed = speed_of(desk.last_verdicts)
+    speed = speed_of(session.last_verdicts)
     head = (
         f"{found.detail}\nthe port against the original: {1 / speed:.3f} (lower is better)" if speed else found.detail
     )
     rows = times_of(facts_of([found], PerformanceFacts) or PerformanceFacts())
     if not rows:
         return f"{head}\n{json.dumps(verdict_data(found), indent=1)}"
-    parts = [head, at_floor(desk.last_verdicts), "microseconds with a cold L2, where not said otherwise:", *rows]
+    parts = [
+        head,
+        at_copy_floor(session.last_verdicts),
+        "microseconds with a cold L2, where not said otherwise:",
+        *rows,
+    ]
     return "\n".join(filter(None, parts))
 
 
-def give_up(desk: Desk, reason: str) -> str:
+def give_up(session: EditSession, reason: str) -> str:
     """End the work when it cannot be done honestly. What was kept stays.
 
     reason: one or two sentences for the person who will look at it
     """
-    desk.gave_up = reason.strip() or "no reason was given"
+    session.gave_up = reason.strip() or "no reason was given"
     return "noted"
 
 
@@ -217,15 +226,15 @@ def schemas(tools: Sequence[Tool] = TOOLS) -> tuple[Block, ...]:
     return tuple(schema(t) for t in tools)
 
 
-def use(desk: Desk, block: Block, tools: Sequence[Tool] = TOOLS) -> tuple[str, bool]:
+def use(session: EditSession, block: Block, tools: Sequence[Tool] = TOOLS) -> tuple[str, bool]:
     """Run the tool that a tool_use block asks for: (text, is it an error?). Never raises for what a model can do."""
     tool = next((t for t in tools if t.__name__ == block.get("name")), None)
     if tool is None:
-        return f"there is no tool {block.get('name')!r}; tools are {', '.join(t.__name__ for t in tools)}", True
+        return f"there is no tool {block.get('name')!r}; the tools are {', '.join(t.__name__ for t in tools)}", True
     if "unreadable_input" in block:
         return f"the input of {tool.__name__} is not a JSON object: {block['unreadable_input'][:200]!r}", True
     try:
-        return _clip(tool(desk, **checked(tool, block.get("input")))), False
+        return _clip(tool(session, **checked(tool, block.get("input")))), False
     except BadInput as error:
         return _clip(str(error)), True
 
@@ -248,7 +257,7 @@ def checked(tool: Tool, given: Any) -> dict[str, Any]:
 
 
 def _parameters(tool: Tool) -> list[tuple[str, inspect.Parameter]]:
-    return list(inspect.signature(tool).parameters.items())[1:]  # the first is the desk
+    return list(inspect.signature(tool).parameters.items())[1:]  # the first is the edit session
 
 
 def _clip(text: str) -> str:
@@ -259,10 +268,10 @@ def _clip(text: str) -> str:
     )
 
 
-def _verdicts(verdicts: Sequence[Verdict], desk: Desk) -> str:
+def _verdicts(verdicts: Sequence[Verdict], session: EditSession) -> str:
     lines = []
     for v in verdicts:
         lines.append(f"{v.check:<12} {v.status.value:<5} {v.detail}")
         if v.status in (Status.FAIL, Status.ERROR):
-            lines.append(said(v.diagnostics[:4], desk.last_map))
+            lines.append(located_messages(v.diagnostics[:4], session.last_map))
     return "\n".join(line for line in lines if line)

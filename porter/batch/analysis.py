@@ -23,6 +23,7 @@ from porter.files.folders import files_below
 from porter.model import Diagnostic, PorterError
 from porter.source import Span
 from porter.verify.run_outcome import DIFFERS, EQUAL, FAULTS, NOT_RUN
+from porter.wording import plural
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -121,10 +122,10 @@ def analyze_paths(
     results: dict[Path, list[KernelAnalysis]] = {}
     problems: list[Diagnostic] = []
     stop = threading.Event()
-    children: list[Child] = []
+    children: list[AnalysisChild] = []
 
     def work() -> None:
-        child = Child(config, compile_too, run_too=run_too)
+        child = AnalysisChild(config, compile_too, run_too=run_too)
         children.append(child)
         try:
             while not stop.is_set():
@@ -137,7 +138,7 @@ def analyze_paths(
                 problems.extend(messages)
                 clean = sum(k.clean for k in kernels)
                 told = f", {sum(k.outcome == EQUAL for k in kernels)} equal to their original" if run_too else ""
-                say(f"{file}: {len(kernels)} kernels, {clean} without a hole{told}")
+                say(f"{file}: {plural(len(kernels), 'kernel')}, {clean} without a hole{told}")
         finally:
             child.close()
 
@@ -156,7 +157,7 @@ def analyze_paths(
 
 
 def analyze_file(
-    child: Child, file: Path, time_limit: float, say: Callable[[str], None] | None = None
+    child: AnalysisChild, file: Path, time_limit: float, say: Callable[[str], None] | None = None
 ) -> tuple[list[KernelAnalysis], list[Diagnostic]]:
     """The kernels of one file. A kernel that takes the child down or too long is reported, and the rest done anew."""
     done: dict[str, KernelAnalysis] = {}
@@ -199,7 +200,7 @@ def _analysis(event: dict[str, Any]) -> KernelAnalysis:
     return KernelAnalysis(**value)
 
 
-class Child:
+class AnalysisChild:
     """A warm porter.batch.analysis_child; started when first asked, replaced after a crash."""
 
     def __init__(

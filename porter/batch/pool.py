@@ -39,15 +39,15 @@ class ChildPool:
             if number not in self.reports:
                 self.todo.put(number)
         self.workers = min(workers, self.todo.qsize())
-        self.children: list[Child] = []
+        self.children: list[PoolChild] = []
         self.lock = threading.Lock()
         self.stopped = False
 
-    def start(self) -> Child:
+    def start(self) -> PoolChild:
         """A new child."""
         raise NotImplementedError
 
-    def report(self, child: Child, number: int) -> Report:
+    def report(self, child: PoolChild, number: int) -> Report:
         """The report of a task that `child` works on. What is raised is reported as a defect, and ends the child."""
         raise NotImplementedError
 
@@ -73,7 +73,7 @@ class ChildPool:
         return tuple(self.reports[number] for number in range(len(self.tasks)))
 
     def _work(self) -> None:
-        child: Child | None = None
+        child: PoolChild | None = None
         try:
             while True:
                 with self.lock:
@@ -103,7 +103,7 @@ class ChildPool:
             child.stop()
 
 
-class Child:
+class PoolChild:
     """A child process (`python -m module`) and the pipes to it: pickles both ways. `first` is sent at once."""
 
     def __init__(self, first: Any, module: str):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from porter.batch.pool import MOST, Child, ChildPool
+from porter.batch.pool import MOST, ChildPool, PoolChild
 from porter.config import PortConfig, worker_count
 from porter.model import Report
 from porter.pipeline.compile_commands import with_build_flags
@@ -55,10 +55,10 @@ class _Run(ChildPool):
         self.child_config = replace(config, jobs=max(1, jobs // workers))
         self.claims = Claims()
 
-    def start(self) -> Child:
-        return Child(self.child_config, "porter.batch.port_child")
+    def start(self) -> PoolChild:
+        return PoolChild(self.child_config, "porter.batch.port_child")
 
-    def report(self, child: Child, number: int) -> Report:
+    def report(self, child: PoolChild, number: int) -> Report:
         """One file in a child. Its claims are answered, its events passed on."""
         path = self.tasks[number]
         doing, span = f"porting {path}", Span(str(path), 0)

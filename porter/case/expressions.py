@@ -16,6 +16,7 @@ from typing import Any
 from porter.cxx.types import scalar_name
 from porter.ir import SCALAR_BYTES, SCALARS
 from porter.syntax import expression_tree
+from porter.wording import plural
 
 Value = int | float | bool | str
 Aligned = Callable[[str, int], bool]
@@ -147,7 +148,7 @@ def _check_call(name: str, args: list[ast.expr], text: str) -> None:
     if name in _FUNCTIONS:
         _, least, most = _FUNCTIONS[name]
         if not least <= len(args) <= most:
-            raise ExprError(f"{name}() takes {least} argument{'s' if least > 1 else ''} (in `{text}`)")
+            raise ExprError(f"{name}() takes {plural(least, 'argument')} (in `{text}`)")
         for a in args:
             _check(a, text)
     elif name == "sizeof":

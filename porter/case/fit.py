@@ -7,6 +7,7 @@ from porter.case.model import Case, CaseInstance
 from porter.case.toml_lines import suggestion
 from porter.cxx.types import pointee, scalar_name
 from porter.model import KernelInfo
+from porter.wording import plural
 
 
 def check_case(case: Case, info: KernelInfo) -> None:
@@ -28,8 +29,8 @@ def check_case(case: Case, info: KernelInfo) -> None:
     templates = [t.name for t in info.template_params]
     for i, inst in enumerate(case.instances):
         if len(inst.args) > len(templates):
-            case.fail("PRT906", f"{len(inst.args)} template arguments for {len(templates)} parameters",
-                      "instances", str(i), "args")  # fmt: skip
+            text = f"{plural(len(inst.args), 'template argument')} for {plural(len(templates), 'parameter')}"
+            case.fail("PRT906", text, "instances", str(i), "args")
     if templates and case.instances == (CaseInstance(()),) and not all(t.default for t in info.template_params):
         case.fail("PRT906", f"{info.name} is a template: give [[instances]]",
                   help="at least two, so that the port is verified as a template")  # fmt: skip

@@ -10,6 +10,7 @@ from porter.case.expressions import ExprError
 from porter.cxx.expressions import to_case_expression
 from porter.cxx.types import normalise, scalar_name
 from porter.model import Diagnostic, Instance, KernelInfo, PorterError, TemplateParam
+from porter.wording import plural
 
 TemplateValue = str | int | bool
 _ENUMERATOR = "an enumerator is given by its value: Mode(1)"
@@ -23,7 +24,7 @@ def instance_values(info: KernelInfo, instance: Instance) -> dict[str, TemplateV
     """
     params = info.template_params
     if len(instance.args) > len(params):
-        raise _error(info, f"{len(instance.args)} template arguments for {len(params)} parameters")
+        raise _error(info, f"{plural(len(instance.args), 'template argument')} for {plural(len(params), 'parameter')}")
     values: dict[str, TemplateValue] = {}
     for i, param in enumerate(params):
         text = instance.args[i] if i < len(instance.args) else param.default

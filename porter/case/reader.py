@@ -122,6 +122,7 @@ from porter.cxx.types import scalar_name
 from porter.model import Diagnostic, PorterError
 from porter.plain_files import is_plain, read_plain_text
 from porter.source import Span
+from porter.wording import plural
 
 __all__ = [
     "BufferSpec", "Case", "CaseInstance", "LaunchShape", "LaunchSpec", "Point", "ToleranceSpec", "case_path_for",
@@ -211,7 +212,7 @@ class _Reader:
 
     def path_of(self, value: str, *where: str) -> str:
         if "\0" in value:
-            self.fail("PRT903", "a NUL character cannot stand in a path", *where)
+            self.fail("PRT903", "a path cannot contain a NUL character", *where)
         return value
 
     def expression(self, value: Any, *where: str) -> str:
@@ -351,13 +352,14 @@ class _Reader:
                 self.fail("PRT902", f"the key `{key}` is missing", *where)
         shape = tuple(self.expression(e, *where, "shape") for e in self.typed(value, "shape", list, [], *where))
         if len(shape) > MOST_DIMENSIONS:
-            self.fail("PRT903", f"{len(shape)} dimensions, of at most {MOST_DIMENSIONS}", *where, "shape")
+            self.fail("PRT903", f"{plural(len(shape), 'dimension')}, of at most {MOST_DIMENSIONS}", *where, "shape")
         strides = None
         if "strides" in value:
             given = self.typed(value, "strides", list, [], *where)
             strides = tuple(self.expression(e, *where, "strides") for e in given)
             if len(strides) != len(shape):
-                self.fail("PRT903", f"{len(strides)} strides for {len(shape)} dimensions", *where, "strides")
+                text = f"{plural(len(strides), 'stride')} for {plural(len(shape), 'dimension')}"
+                self.fail("PRT903", text, *where, "strides")
         role = self.one_of(self.typed(value, "role", str, "in", *where), ROLES, *where, "role")
         compare = self.typed(value, "compare", str, "", *where)
         if compare:

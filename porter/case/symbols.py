@@ -47,7 +47,7 @@ def _name(reader: Reader, table: Any, i: int) -> str:
     name = str(reader.typed(table, "name", str, "", "symbols", str(i)))
     if not _NAME.fullmatch(name):
         help_ = "the variable's name without template arguments, `taps` or `filters::taps`"
-        reader.fail("PRT903", f"`{name}` is no name of a variable", "symbols", str(i), "name", help=help_)
+        reader.fail("PRT903", f"`{name}` is not the name of a variable", "symbols", str(i), "name", help=help_)
     return name
 
 

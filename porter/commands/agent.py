@@ -36,14 +36,14 @@ def add(subparsers: Any) -> None:
     parts = parser.add_subparsers(metavar="ACTION", title="actions", required=True)
     resume = parts.add_parser(
         "resume",
-        help="go on with runs that were interrupted",
-        description="Go on where the record of a run, or of each run of a batch, ends. Recorded replies are not asked "
-        "for again; a finished run only writes its result again.",
+        help="resume interrupted runs",
+        description="Resume where the record of a run, or of each run of a batch, ends. Recorded replies are not "
+        "requested again; a finished run only writes its result again.",
         formatter_class=Help,
         allow_abbrev=False,
     )
     resume.add_argument("runs", nargs="+", metavar="RUN", help="id or folder of a run or of a batch")
-    resume.add_argument("--jobs", type=int, default=1, metavar="N", help="runs at once (default 1)")
+    resume.add_argument("--jobs", type=int, default=1, metavar="N", help="runs in parallel (default 1)")
     add_output_options(resume)
     resume.set_defaults(run=run_resume, parser=resume)
     listing = parts.add_parser(
@@ -61,7 +61,7 @@ def add_agent_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--show-prompt",
         action="store_true",
-        help="print what --agent would send first (as JSON: the very bytes), and send nothing",
+        help="print what --agent would send first (as JSON: the exact bytes), and send nothing",
     )
     add_model_options(group)
 
@@ -69,13 +69,13 @@ def add_agent_options(parser: argparse.ArgumentParser) -> None:
 def add_model_options(group: Any) -> None:
     group.add_argument("--model", metavar="NAME", help="the model (default claude-opus-5-5)")
     group.add_argument("--base-url", metavar="URL", help="where it is served (default: the provider's own)")
-    group.add_argument("--budget-usd", metavar="USD", help="most to spend on a kernel, or none (default 2.00)")
-    group.add_argument("--budget-tokens", type=int, metavar="N", help="most tokens for a kernel (default: no limit)")
-    group.add_argument("--attempts", type=int, metavar="N", help="most times that a port is judged (default 12)")
+    group.add_argument("--budget-usd", metavar="USD", help="maximum cost per kernel in USD, or none (default 2.00)")
+    group.add_argument("--budget-tokens", type=int, metavar="N", help="maximum tokens per kernel (default: no limit)")
+    group.add_argument("--attempts", type=int, metavar="N", help="maximum candidates verified per kernel (default 12)")
     group.add_argument(
-        "--candidates", type=int, metavar="N", help="work on a kernel N times at once, keep the best (default 1)"
+        "--candidates", type=int, metavar="N", help="make N independent attempts in parallel, keep the best (default 1)"
     )
-    group.add_argument("--budget-seconds", type=float, metavar="S", help="most time for a kernel (default 1800)")
+    group.add_argument("--budget-seconds", type=float, metavar="S", help="maximum seconds per kernel (default 1800)")
 
 
 def settings_of(args: argparse.Namespace) -> AgentSettings:
@@ -100,7 +100,7 @@ def port_with_agent(args: argparse.Namespace, config: PortConfig) -> int:
     from porter.report.progress import watching
 
     if not config.verify:
-        args.parser.error("--agent needs the verifier: leave --no-verify out")
+        args.parser.error("--agent needs the verifier: remove --no-verify")
     settings = settings_of(args)
     files = find_files([Path(f) for f in args.files])
     modes = [mode for mode, asked in ((False, args.agent or not args.optimise), (True, args.optimise)) if asked]

@@ -43,5 +43,5 @@ def run_show(args: argparse.Namespace) -> int:
     from porter.report.codes import named
 
     table = {e.name: e for e in corpus_entries()} | {f"{e.module}.{e.name}": e for e in corpus_entries()}
-    print(named(args.name, table, "name in the corpus", "porter corpus list").source, end="")
+    print(named(args.name, table, "the corpus has no", "porter corpus list").source, end="")
     return 0

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from porter.commands.options import Help, add_output_options
+from porter.wording import plural
 
 if TYPE_CHECKING:
     from porter.verify.emulate_case import Emulation
@@ -23,8 +24,9 @@ def add(subparsers: Any) -> None:
         "emulate",
         help="run a kernel of a PTX file on the CPU, checked and counted",
         description="Run one kernel of a PTX file, or of a fat binary that holds PTX, on the CPU: buffers, scalars and"
-        " launch come from a case. Prints what the kernel did wrong, what it executed and what it left.\n"
-        "Exit codes: 0 nothing wrong, 1 violations, 2 PTX that is refused, or usage.",
+        " launch come from a case. Prints violations, counts of what was executed, and what the buffers"
+        " hold afterwards.\n"
+        "Exit codes: 0 no violations, 1 violations, 2 unsupported PTX or wrong usage.",
         formatter_class=Help,
         allow_abbrev=False,
     )
@@ -35,7 +37,10 @@ def add(subparsers: Any) -> None:
         "--args", metavar="A,B,...", default="", help="the case's names in the order of the kernel's parameters"
     )
     parser.add_argument(
-        "--instance", type=int, metavar="N", help="which of the case's instances, from 0 (default: as the name says)"
+        "--instance",
+        type=int,
+        metavar="N",
+        help="which of the case's instances, from 0 (default: the one that the kernel's name belongs to)",
     )
     parser.add_argument(
         "--set", action="append", metavar="NAME=VALUE", default=[], help="a template value, where there is no source"
@@ -45,7 +50,7 @@ def add(subparsers: Any) -> None:
         action="append",
         metavar="SIZE=N",
         default=[],
-        help=f"fix a size of the case (repeatable); default: {POINTS} points of all",
+        help=f"fix a size of the case (repeatable); default: {POINTS} points over all sizes",
     )
     parser.add_argument("--scenario", metavar="NAME", default="normal", help="inputs: normal, zeros, outlier, ...")
     parser.add_argument("--seed", type=int, metavar="N", default=0, help="seed of the inputs and the choice of points")
@@ -56,7 +61,7 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "--checks", metavar="LIST", default="all", help=f"all (default), none, or some of {','.join(CHECKS)}"
     )
-    parser.add_argument("--budget", type=int, metavar="N", default=None, help="thread-instructions a launch may take")
+    parser.add_argument("--budget", type=int, metavar="N", default=None, help="maximum thread-instructions per launch")
     add_output_options(parser)
     parser.set_defaults(run=run)
 
@@ -94,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
         for m in launches:
             print("\n".join(_lines(m)))
         if len(launches) < len(made):
-            print(f"{len(made) - len(launches)} points launch no block")
+            print(f"{plural(len(made) - len(launches), 'point')} without a block to launch")
     return exit_code
 
 

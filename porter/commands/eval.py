@@ -12,7 +12,7 @@ from porter.commands.options import Help, add_output_options, split_commas
 DESCRIPTION = """\
 Score a model on kernels that come with porter: 12 with a construct that the translator refuses, and 6 verified but slow
 ports. A task succeeds when the verifier accepts the model's port, unseen seeds and shapes included. Without a GPU
-"faster" means fewer instructions, memory sectors and bank conflicts on the emulator, which are counts and no times.
+"faster" means fewer instructions, memory sectors and bank conflicts on the emulator, which are counts, not times.
 
 The set has been run with scripted models only, not with a hosted one: there are no scores to compare with.
 """
@@ -35,7 +35,7 @@ def add(subparsers: Any) -> None:
         allow_abbrev=False,
     )
     parser.add_argument("tasks", nargs="*", metavar="TASK", help="tasks by name, or fill, or optimise (default: all)")
-    parser.add_argument("--list", action="store_true", help="list the tasks and end")
+    parser.add_argument("--list", action="store_true", help="list the tasks and exit")
     parser.add_argument("-o", dest="output", metavar="DIR", default="eval", help="folder for the ports (default: eval)")
     parser.add_argument("--arch", action="append", metavar="ARCH", help="target (default sm_90a)")
     add_model_options(parser.add_argument_group("the model"))

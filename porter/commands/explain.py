@@ -1,4 +1,4 @@
-"""`porter explain PRT301`: the page of a diagnostic code."""
+"""`porter explain PRT503`: the page of a diagnostic code."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ def add(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "explain",
         help="explain a diagnostic code",
-        description="Print the page of a diagnostic code, such as PRT301. Without a code: the list of all.",
+        description="Print the page of a diagnostic code, such as PRT503. Without a code: the list of all.",
         formatter_class=Help,
         allow_abbrev=False,
     )
-    parser.add_argument("code", nargs="?", metavar="CODE", help="PRTnnn, or only the number")
+    parser.add_argument("code", nargs="?", metavar="CODE", help="PRTnnn, or just the number")
     parser.set_defaults(run=run)
 
 

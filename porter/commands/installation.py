@@ -24,7 +24,7 @@ MIB = 1 << 20
 
 
 @dataclass(frozen=True)
-class Finding:
+class Requirement:
     """One line: what, whether it is there, what was found, what it is for, and how to get it."""
 
     name: str
@@ -35,9 +35,9 @@ class Finding:
     fix: str = ""
 
 
-def examine() -> list[Finding]:
+def examine() -> list[Requirement]:
     """Everything porter uses, in the order of the pipeline. Probes that load a library run here, in this process."""
-    probes: list[Callable[[], Finding]] = [
+    probes: list[Callable[[], Requirement]] = [
         python,
         lambda: library("numpy", "numpy", "reading cases and comparing results", required=True),
         libclang,
@@ -56,7 +56,7 @@ def examine() -> list[Finding]:
     return [probe() for probe in probes]
 
 
-def fence() -> Finding:
+def fence() -> Requirement:
     from porter.verify.compile.fence import available_layers
 
     layers = available_layers()
@@ -66,26 +66,26 @@ def fence() -> Finding:
         if whole
         else "docs/fence.md: Linux 5.13 or later with Landlock and seccomp; else read ports before verifying"
     )
-    return Finding("fence", whole, ", ".join(layers), "verifying ports that you do not trust", False, fix)
+    return Requirement("fence", whole, ", ".join(layers), "verifying ports that you do not trust", False, fix)
 
 
-def python() -> Finding:
+def python() -> Requirement:
     ok = sys.version_info >= (3, 11)
-    return Finding(
+    return Requirement(
         "python", ok, platform.python_version(), "everything", True, "" if ok else "install Python 3.11 or later"
     )
 
 
-def library(name: str, package: str, need: str, *, required: bool = False, extra: str = "") -> Finding:
+def library(name: str, package: str, need: str, *, required: bool = False, extra: str = "") -> Requirement:
     """An importable package, found without importing it."""
     fix = install(extra) if extra else f"pip install {package}"
     version = version_of(package)
     if version is None:
-        return Finding(name, False, "not installed", need, required, fix)
-    return Finding(name, True, version, need, required)
+        return Requirement(name, False, "not installed", need, required, fix)
+    return Requirement(name, True, version, need, required)
 
 
-def libclang() -> Finding:
+def libclang() -> Requirement:
     """libclang really loads: the binding alone (package `clang`) has no library in it."""
     need, fix = "reading CUDA", "pip install libclang-ng"
     version = version_of("libclang-ng") or version_of("libclang")
@@ -93,57 +93,57 @@ def libclang() -> Finding:
         cindex = importlib.import_module("clang.cindex")
         cindex.Index.create()
     except Exception as error:
-        return Finding("libclang", False, f"does not load: {first_line(error)}", need, True, fix)
-    return Finding("libclang", True, version or "found", need, True)
+        return Requirement("libclang", False, f"does not load: {first_line(error)}", need, True, fix)
+    return Requirement("libclang", True, version or "found", need, True)
 
 
-def dsl() -> Finding:
+def dsl() -> Requirement:
     """CuTeDSL with the CUDA 13 libraries: the plain wheel brings CUDA 12 only and cannot target every architecture."""
     need, fix = "compiling ports", install("dsl")
     version = version_of("nvidia-cutlass-dsl")
     if version is None or importlib.util.find_spec("cutlass") is None:
-        return Finding("CuTeDSL", False, "not installed", need, True, fix)
+        return Requirement("CuTeDSL", False, "not installed", need, True, fix)
     flavours = [f for f in ("cu12", "cu13") if version_of(f"nvidia-cutlass-dsl-libs-{f}")]
     if "cu13" not in flavours:
-        return Finding("CuTeDSL", False, f"{version}, without the CUDA 13 libraries", need, True, fix)
-    return Finding("CuTeDSL", True, f"{version} ({', '.join(flavours)})", need, True)
+        return Requirement("CuTeDSL", False, f"{version}, without the CUDA 13 libraries", need, True, fix)
+    return Requirement("CuTeDSL", True, f"{version} ({', '.join(flavours)})", need, True)
 
 
-def nvrtc() -> Finding:
+def nvrtc() -> Requirement:
     """NVRTC from pip, with the headers the originals include."""
     need, fix = "compiling the original to verify against", install("oracle")
     found = {p: version_of(p) for p in ("nvidia-cuda-nvrtc", "nvidia-cuda-runtime", "nvidia-cuda-cccl")}
     missing = [p for p, v in found.items() if v is None]
     if missing:
-        return Finding("NVRTC", False, f"not installed: {', '.join(missing)}", need, True, fix)
-    return Finding("NVRTC", True, str(found["nvidia-cuda-nvrtc"]), need, True)
+        return Requirement("NVRTC", False, f"not installed: {', '.join(missing)}", need, True, fix)
+    return Requirement("NVRTC", True, str(found["nvidia-cuda-nvrtc"]), need, True)
 
 
-def nvdisasm() -> Finding:
+def nvdisasm() -> Requirement:
     """nvdisasm of pip's package, or on PATH."""
     from porter.verify.compile.nvdisasm import find_nvdisasm
 
     need, found = "machine code in porter review", find_nvdisasm()
     if found is None:
-        return Finding("nvdisasm", False, "not installed", need, False, install("review", "nvidia-cuda-nvdisasm"))
-    return Finding("nvdisasm", True, version_of("nvidia-cuda-nvdisasm") or str(found), need, False)
+        return Requirement("nvdisasm", False, "not installed", need, False, install("review", "nvidia-cuda-nvdisasm"))
+    return Requirement("nvdisasm", True, version_of("nvidia-cuda-nvdisasm") or str(found), need, False)
 
 
-def gpu() -> Finding:
+def gpu() -> Requirement:
     """The GPUs nvidia-smi lists; none is fine."""
     need = "measuring performance (everything else runs on the CPU)"
     tool = shutil.which("nvidia-smi")
     if tool is None:
-        return Finding("GPU", False, "none (no nvidia-smi)", need, False)
+        return Requirement("GPU", False, "none (no nvidia-smi)", need, False)
     try:
         query = [tool, "--query-gpu=name,driver_version", "--format=csv,noheader"]
         out = subprocess.run(query, capture_output=True, text=True, timeout=20, check=True).stdout.strip()
     except (OSError, subprocess.SubprocessError) as error:
-        return Finding("GPU", False, f"nvidia-smi fails: {first_line(error)}", need, False, "check the driver")
-    return Finding("GPU", bool(out), out.replace("\n", "; ") or "none", need, False)
+        return Requirement("GPU", False, f"nvidia-smi fails: {first_line(error)}", need, False, "check the driver")
+    return Requirement("GPU", bool(out), out.replace("\n", "; ") or "none", need, False)
 
 
-def cache_folder() -> Finding:
+def cache_folder() -> Requirement:
     """Where the cache is, that it can be written, and how much it holds."""
     import warnings
 
@@ -154,24 +154,24 @@ def cache_folder() -> Finding:
         warnings.simplefilter("always")
         root = cache_root()
     if caught:
-        return Finding(
-            "cache", False, first_line(caught[0].message), need, False, "set PORTER_CACHE to a folder you may write"
+        return Requirement(
+            "cache", False, first_line(caught[0].message), need, False, "set PORTER_CACHE to a writable folder"
         )
     size = sum(p.stat().st_size for p in root.rglob("*") if p.is_file() and not p.is_symlink())
     free = shutil.disk_usage(root).free
     ok = free > 200 * MIB
     fix = "" if ok else "free some space, or set PORTER_CACHE to another disk"
-    return Finding("cache", ok, f"{root}, {size / MIB:.1f} MiB used, {free / MIB:.0f} MiB free", need, False, fix)
+    return Requirement("cache", ok, f"{root}, {size / MIB:.1f} MiB used, {free / MIB:.0f} MiB free", need, False, fix)
 
 
-def output_folder() -> Finding:
+def output_folder() -> Requirement:
     """That the working folder, where `ported/` goes by default, can be written."""
     need, here = "writing ports with the default -o", Path.cwd()
     try:
         with tempfile.TemporaryFile(dir=here):
-            return Finding("folder", True, f"{here} can be written", need, False)
+            return Requirement("folder", True, f"{here} is writable", need, False)
     except OSError as error:
-        return Finding("folder", False, f"{here}: {error.strerror}", need, False, "give -o a folder you may write")
+        return Requirement("folder", False, f"{here}: {error.strerror}", need, False, "give -o a writable folder")
 
 
 def version_of(package: str) -> str | None:
@@ -188,7 +188,7 @@ def first_line(error: object) -> str:
 # ---------------------------------------------------------------- printing
 
 
-def print_examination(findings: list[Finding], out: Console) -> None:
+def print_examination(findings: list[Requirement], out: Console) -> None:
     from rich.text import Text
 
     for f in findings:
@@ -203,5 +203,5 @@ def print_examination(findings: list[Finding], out: Console) -> None:
     out.print(f"\nmissing: {', '.join(missing)}" if missing else "\nporter has what it needs")
 
 
-def examination_to_json(findings: list[Finding]) -> dict[str, Any]:
+def examination_to_json(findings: list[Requirement]) -> dict[str, Any]:
     return {"schema": 1, "ok": all(f.ok or not f.required for f in findings), "findings": [asdict(f) for f in findings]}

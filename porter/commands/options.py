@@ -53,7 +53,7 @@ def add_source_options(parser: argparse.ArgumentParser, title: str = "reading th
         "--math",
         action="append",
         metavar="FLAG",
-        help=f"how nvcc rounds in the original, repeatable or with commas: {', '.join(MATH)}",
+        help=f"how nvcc rounds in the original, repeatable, or separated by commas: {', '.join(MATH)}",
     )
     if kernel:
         group.add_argument(
@@ -69,7 +69,7 @@ def add_source_options(parser: argparse.ArgumentParser, title: str = "reading th
         "--arch",
         action="append",
         metavar="ARCH",
-        help=f"target, repeatable or with commas: {', '.join(ARCHES)} (default sm_90a,sm_100a)",
+        help=f"target, repeatable, or separated by commas: {', '.join(ARCHES)} (default sm_90a,sm_100a)",
     )
 
 

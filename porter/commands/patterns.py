@@ -36,5 +36,6 @@ def run(args: argparse.Namespace) -> int:
         for p in all_patterns():
             print(pattern_line(p, width))
     else:
-        print(pattern_page(named(args.name, {p.name: p for p in all_patterns()}, "pattern", "porter patterns")), end="")
+        table = {p.name: p for p in all_patterns()}
+        print(pattern_page(named(args.name, table, "there is no pattern", "porter patterns")), end="")
     return 0

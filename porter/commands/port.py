@@ -64,10 +64,14 @@ def add(subparsers: Any) -> None:
         "--seed", type=int, metavar="N", help="seed of the verifier's inputs (default: fresh, and printed)"
     )
     work.add_argument(
-        "--jobs", type=int, metavar="N", help="worker processes: files and compilations at once (default: one per core)"
+        "--jobs", type=int, metavar="N", help="worker processes for files and compilations (default: one per core)"
     )
     work.add_argument(
-        "--time-limit", type=float, default=20.0, metavar="S", help="with --analyze: seconds a kernel (default 20)"
+        "--time-limit",
+        type=float,
+        default=20.0,
+        metavar="S",
+        help="with --analyze: time limit per kernel in seconds (default 20)",
     )
     work.add_argument(
         "--compile",
@@ -79,7 +83,7 @@ def add(subparsers: Any) -> None:
         dest="run_too",
         action="store_true",
         help="with --analyze: also run original and port of what compiles on the emulator, one small launch with"
-        " made-up arguments (a minute a kernel); exit 1 when a port differs",
+        " made-up arguments (about a minute per kernel); exit 1 when a port differs",
     )
     add_agent_options(parser)
     add_output_options(parser)

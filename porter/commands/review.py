@@ -35,9 +35,9 @@ def add(subparsers: Any) -> None:
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--plain", action="store_true", help="ask line by line, without a full-screen terminal")
     how.add_argument(
-        "--check", action="store_true", help="ask nothing; exit 1 unless every region is accepted as it is now"
+        "--check", action="store_true", help="do not ask; exit 1 unless every region is accepted as it is now"
     )
-    how.add_argument("--export", metavar="FILE", help="write a static HTML page and end")
+    how.add_argument("--export", metavar="FILE", help="write a static HTML page and exit")
     add_source_options(parser, "the original (what `porter port` was given)", kernel=False)
     parser.set_defaults(run=run, parser=parser)
 
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
         try:
             write_atomic(Path(args.export), page(load_all(paths, config)))
         except OSError as error:
-            raise writing_failed(Path(args.export), error, "give --export another place") from error
+            raise writing_failed(Path(args.export), error, "give --export another path") from error
         print(f"wrote {args.export}", file=sys.stderr)
         return 0
     if args.plain:
@@ -79,7 +79,7 @@ def full_screen(paths: list[Path], config: Any, parser: argparse.ArgumentParser)
     from porter.review.port.loaded import load_all
 
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        parser.error("standard input and output are no terminal: use --plain, --check or --export")
+        parser.error("standard input and output are not a terminal: use --plain, --check or --export")
     load_all(paths)  # what is wrong with the paths is said before the screen is taken
     try:
         from porter.review.app import ReviewApp

@@ -44,17 +44,22 @@ def add(subparsers: Any) -> None:
         help="original: only with the original kernel; recorded: also with the baseline, which must be there;"
         " REV: also with the ports of a git revision (default: also with the baseline where there is one)",
     )
-    what.add_argument("--update", action="store_true", help="record what good ports achieve now as their new baseline")
+    what.add_argument(
+        "--update", action="store_true", help="record what passing ports achieve now as their new baseline"
+    )
     what.add_argument(
         "--no-record", action="store_true", help="write nothing into .port.json, not even a first baseline"
     )
     what.add_argument(
-        "--require", action="append", metavar="CHECK", help="exit 1 when CHECK is skipped (repeatable, or with commas)"
+        "--require",
+        action="append",
+        metavar="CHECK",
+        help="exit 1 when CHECK is skipped (repeatable, or separated by commas)",
     )
-    what.add_argument("--only-ports", action="store_true", help="pass over files that are no ports (for hooks)")
+    what.add_argument("--only-ports", action="store_true", help="skip files that are not ports (for hooks)")
     add_source_options(parser, "the original (what `porter port` was given; .port.json is not enough)", kernel=False)
     how = parser.add_argument_group("how")
-    how.add_argument("--case", metavar="FILE", help="another case than the recorded one")
+    how.add_argument("--case", metavar="FILE", help="a case other than the recorded one")
     how.add_argument("--thorough", action="store_true", default=None, help="every shape and distribution")
     how.add_argument("--seed", type=int, metavar="N", help="seed of the inputs (default: fresh, and printed)")
     how.add_argument(
@@ -63,15 +68,15 @@ def add(subparsers: Any) -> None:
         help=f"where kernels run: {', '.join(BACKENDS)}, gpu:1 (default: auto, a GPU where there is one)",
     )
     how.add_argument("--jobs", type=int, metavar="N", help="worker processes (default: one per core)")
-    how.add_argument("--timeout", type=float, metavar="S", help="seconds a port may take (default: 300)")
-    how.add_argument("--fresh", action="store_true", help="start over; else a run that was interrupted is gone on with")
+    how.add_argument("--timeout", type=float, metavar="S", help="time limit per port in seconds (default: 300)")
+    how.add_argument("--fresh", action="store_true", help="start over; by default an interrupted run is resumed")
     dsl = parser.add_argument_group("versions of CuTeDSL")
     dsl.add_argument(
         "--dsl",
         action="append",
         metavar="VERSION",
         help="compile with these versions of nvidia-cutlass-dsl, each installed into an environment of its own in the"
-        " cache (repeatable, or with commas); prints a matrix, records nothing",
+        " cache (repeatable, or separated by commas); prints a matrix, records nothing",
     )
     dsl.add_argument("--bisect", action="store_true", help="with --dsl: find the published version that broke a port")
     output = parser.add_argument_group("output")
@@ -118,7 +123,7 @@ def run(args: argparse.Namespace) -> int:
         with watching(console(sys.stderr, args.color), live_terminal()) as progress:
             report = verify_ports(paths, config, settings, progress)
     except KeyboardInterrupt:
-        print("interrupted; the same command goes on with the ports that are left", file=sys.stderr)
+        print("interrupted; the same command resumes with the remaining ports", file=sys.stderr)
         return 130
     return finish(report, args)
 
@@ -134,7 +139,7 @@ def versions(args: argparse.Namespace, config: Any, settings: Any) -> int:
         args.parser.error("--bisect needs --dsl with at least two versions")
     if args.update or args.against or args.html or args.output_format not in ("full", "json"):
         args.parser.error(
-            "--dsl goes with --output-format full or json, and neither with --update, --against nor --html"
+            "--dsl takes --output-format full or json, and cannot be combined with --update, --against or --html"
         )
     err = console(sys.stderr, args.color)
     with watching(err, live_terminal()) as progress:
@@ -176,7 +181,7 @@ def finish(report: Any, args: argparse.Namespace) -> int:
         try:
             write_atomic(Path(args.html), page(report))
         except OSError as error:
-            raise writing_failed(Path(args.html), error, "give --html another place") from error
+            raise writing_failed(Path(args.html), error, "give --html another path") from error
     if args.output_format in ("full", "json"):
         print_run(report, args.output_format, args.color)
         return int(report.exit_code)

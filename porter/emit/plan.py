@@ -25,7 +25,7 @@ from porter.patterns.first_assignment import declare_at_first_assignment
 from porter.patterns.fp8_modes import constant_formats
 from porter.patterns.inline import inline
 from porter.patterns.library import drop_handles, lower_library
-from porter.patterns.marks import always, marked, marked_kernel
+from porter.patterns.marks import mark_changes, mark_kernel_changes, one_pattern
 from porter.patterns.names import Names, declared
 from porter.patterns.readonly import mark_readonly
 from porter.patterns.references import resolve_references
@@ -106,43 +106,43 @@ def _show(v: Any) -> str:
 def rewrite_kernel(kernel: ir.Kernel) -> ir.Kernel:
     """One concrete instance through all rewrites: what remains is what the emitter can print.
 
-    Every pass but the last, which only chooses names, runs through `marked`: what it changed carries its name.
+    Every pass but the last, which only chooses names, runs through `mark_changes`: what it changed carries its name.
     """
     names = Names([p.name for p in kernel.params])
     names.taken |= {n for f in kernel.functions.values() for n in declared(f.body)} | set(declared(kernel.body))
     names.taken |= {p.name for f in kernel.functions.values() for p in f.params}
-    k = marked_kernel(kernel, references_as_pointers(kernel), always("kernel_reference"))
-    k = marked_kernel(k, flatten_params(k, names), always("struct_parameter"))
-    k = marked_kernel(k, lower_library(k, names), recognise.library)
-    k = marked_kernel(k, inline(k, names), recognise.inlined)
-    k = marked_kernel(k, constant_formats(k), always("fp8_format"))
+    k = mark_kernel_changes(kernel, references_as_pointers(kernel), one_pattern("kernel_reference"))
+    k = mark_kernel_changes(k, flatten_params(k, names), one_pattern("struct_parameter"))
+    k = mark_kernel_changes(k, lower_library(k, names), recognise.library)
+    k = mark_kernel_changes(k, inline(k, names), recognise.inlined)
+    k = mark_kernel_changes(k, constant_formats(k), one_pattern("fp8_format"))
     functions = {key: _rewrite_body(fn, names) for key, fn in k.functions.items()}
     body = _body(k.body, names)
-    body = marked(body, single_exit(body, None, names), recognise.exits)
+    body = mark_changes(body, single_exit(body, None, names), recognise.exits)
     k = replace(k, body=body, functions=functions)
-    k = marked_kernel(k, hoist_shared(k), recognise.shared)
-    k = marked_kernel(k, mark_readonly(k), always("readonly_load"), hints=True)
+    k = mark_kernel_changes(k, hoist_shared(k), recognise.shared)
+    k = mark_kernel_changes(k, mark_readonly(k), one_pattern("readonly_load"), hints=True)
     functions = {n: replace(f, body=_declared_late(f.body)) for n, f in k.functions.items()}
     return tidy_names(replace(k, body=_declared_late(k.body), functions=functions))
 
 
 def _body(body: tuple[ir.Stmt, ...], names: Names) -> tuple[ir.Stmt, ...]:
     names.taken |= set(declared(body))
-    body = marked(body, drop_handles(body), recognise.handles)
-    body = marked(body, resolve_references(body, names), always("reference_local"))
-    body = marked(body, fold_floats(body), always("constant_arithmetic"))
-    body = marked(body, split_aggregates(body, names), recognise.aggregates)
-    return marked(body, scalars_for_structs(body, names), always("struct_local"))
+    body = mark_changes(body, drop_handles(body), recognise.handles)
+    body = mark_changes(body, resolve_references(body, names), one_pattern("reference_local"))
+    body = mark_changes(body, fold_floats(body), one_pattern("constant_arithmetic"))
+    body = mark_changes(body, split_aggregates(body, names), recognise.aggregates)
+    return mark_changes(body, scalars_for_structs(body, names), one_pattern("struct_local"))
 
 
 def _rewrite_body(fn: ir.Function, names: Names) -> ir.Function:
     local = Names(names.taken | {p.name for p in fn.params})
     body = _body(fn.body, local)
-    return replace(fn, body=marked(body, function_exits(body, fn.ret, local), recognise.exits))
+    return replace(fn, body=mark_changes(body, function_exits(body, fn.ret, local), recognise.exits))
 
 
 def _declared_late(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
-    return marked(body, declare_at_first_assignment(body), always("late_declaration"))
+    return mark_changes(body, declare_at_first_assignment(body), one_pattern("late_declaration"))
 
 
 # ---------------------------------------------------------------- helper functions

@@ -52,7 +52,7 @@ def writing_failed(path: Path, error: OSError, way: str = "choose another folder
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         message, help_ = f"no space left to write {path}", f"free some space, or {way}"
     elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        message, help_ = f"may not write {path}", f"the folder is read-only for you: {way}"
+        message, help_ = f"no permission to write {path}", f"you cannot write to the folder: {way}"
     elif error.errno in (errno.ENOTDIR, errno.EEXIST):
         message, help_ = f"cannot write {path}: a file is where a folder should be", way
     else:

@@ -1,4 +1,5 @@
-"""Which pattern rewrote which statement: passes run through `marked`, which compares what went in with what came out.
+"""Which pattern rewrote which statement: passes run through `mark_changes`, which compares what went in with what came
+out.
 
 A statement that a pass made or changed gets the pattern's name into its spans (`Span.rewritten`); statements that later
 passes and the emitter make of it inherit the spans, and so the name. No pass marks anything itself.
@@ -16,18 +17,18 @@ from porter.source import Span
 Statements = Sequence[ir.Stmt]
 # what stood at a place of the source, all that a pass has made there, one statement of it -> the names of the patterns
 # that made that one; () for none. Without statements: the parameters of a function.
-Naming = Callable[[Statements, Statements, ir.Stmt | None], tuple[str, ...]]
+PatternNames = Callable[[Statements, Statements, ir.Stmt | None], tuple[str, ...]]
 
 _BODIES = ("then", "orelse", "body")
 _LEAVES = (ir.Return, ir.Break, ir.Continue)
 
 
-def always(name: str) -> Naming:
+def one_pattern(name: str) -> PatternNames:
     """The naming of a pass that is one pattern."""
     return lambda before, made, s: (name,)
 
 
-def marked_kernel(before: ir.Kernel, after: ir.Kernel, naming: Naming, *, hints: bool = False) -> ir.Kernel:
+def mark_kernel_changes(before: ir.Kernel, after: ir.Kernel, naming: PatternNames, *, hints: bool = False) -> ir.Kernel:
     """`after` with what a pass has made of `before` marked: statements of the body and of functions, and parameters.
 
     A statement that came from another function of the kernel counts as made; with `hints` also one of which only a load
@@ -45,7 +46,7 @@ def marked_kernel(before: ir.Kernel, after: ir.Kernel, naming: Naming, *, hints:
     return replace(after, body=body, functions=functions, params=_params(before.params, after.params, naming))
 
 
-def marked(before: tuple[ir.Stmt, ...], after: tuple[ir.Stmt, ...], naming: Naming) -> tuple[ir.Stmt, ...]:
+def mark_changes(before: tuple[ir.Stmt, ...], after: tuple[ir.Stmt, ...], naming: PatternNames) -> tuple[ir.Stmt, ...]:
     """`after` with the statements that a pass over one body has made or changed marked."""
     return _marked(before, after, (before,), naming, False)
 
@@ -68,7 +69,7 @@ def leaves_in(s: ir.Stmt) -> set[type]:
 
 
 def _params(
-    before: tuple[ir.FunctionParam, ...], after: tuple[ir.FunctionParam, ...], naming: Naming
+    before: tuple[ir.FunctionParam, ...], after: tuple[ir.FunctionParam, ...], naming: PatternNames
 ) -> tuple[ir.FunctionParam, ...]:
     names = naming((), (), None) if before != after else ()
     return tuple(p if p in before or not names else replace(p, rewritten=(*p.rewritten, *names)) for p in after)
@@ -78,7 +79,7 @@ def _marked(
     before: tuple[ir.Stmt, ...],
     after: tuple[ir.Stmt, ...],
     whole: Sequence[tuple[ir.Stmt, ...]],
-    naming: Naming,
+    naming: PatternNames,
     hints: bool,
 ) -> tuple[ir.Stmt, ...]:
     """`whole`: the bodies that a statement at a place of the source may have come from."""

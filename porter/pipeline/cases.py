@@ -76,7 +76,7 @@ def _write(path: Path, text: str) -> None:
 def _unconfirmed(case: Case, info: KernelInfo, made: DerivedCase | None = None) -> Diagnostic:
     message = f"the case of `{info.name}` was derived from {case.derived}, and nobody has confirmed it"
     help_ = f"read {case.path}; when it is right, port again with --confirm-cases"
-    notes = tuple(f"taken for granted: {a}" for a in made.assumptions) if made else ()
+    notes = tuple(f"assumed: {a}" for a in made.assumptions) if made else ()
     return Diagnostic(DERIVED, message, Span(str(case.path), 1), Severity.WARNING, help_, notes)
 
 

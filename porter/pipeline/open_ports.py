@@ -82,7 +82,7 @@ def changed_since(record: PortRecord, unit: ParsedUnit, port: Path) -> list[Diag
     """A warning where the source, or a file that it includes, is no longer the one that was ported."""
     from porter.frontend.parse.project_headers import project_headers
 
-    help_ = "the port is verified against the source as it is now; `porter port` makes it anew"
+    help_ = "the port is verified against the source as it is now; `porter port` regenerates it"
     found = [str(unit.source.path)] if record.source_sha256 != unit.source.sha256 else []
     if record.headers:
         now_ = {relative(name, port.parent): (name, sha256) for name, sha256 in project_headers(unit).items()}

@@ -296,7 +296,8 @@ def verify(made: Translation, target: Path, config: PortConfig, run: Run) -> tup
         made.case.launch_at(made.case.point_at({}, values), values)
     line_map = made.module.line_map
     with drafted(made.module.text, str(target)) as draft:
-        verdicts = judge(draft.path, made.unit, made.info, made.case, config, run, JudgeOptions(line_map=line_map))
+        options = JudgeOptions(line_map=line_map)
+        verdicts = run_checks(draft.path, made.unit, made.info, made.case, config, run, options)
         return tuple(at_source(draft.verdict(v), target, line_map) for v in verdicts)
 
 
@@ -311,7 +312,7 @@ class JudgeOptions:
     without: tuple[str, ...] = ()  # checks that are left out
 
 
-def judge(
+def run_checks(
     port: Path,
     unit: ParsedUnit,
     info: KernelInfo,

@@ -78,7 +78,7 @@ def limited(doing: str, span: Span, cpu_seconds: float, key: str, memory_gib: fl
 def over_limit(doing: str, span: Span, what: str, key: str) -> Diagnostic:
     """PRT967: `doing` took more than `what`, which the setting `key` limits."""
     help_ = f"split it, or allow more with `{key}` in [tool.porter] of pyproject.toml"
-    return Diagnostic("PRT967", f"{doing} was given up after {what}", span, help=help_)
+    return Diagnostic("PRT967", f"{doing} was stopped after {what}", span, help=help_)
 
 
 def _end(before: Any) -> None:

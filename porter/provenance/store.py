@@ -72,7 +72,7 @@ def _unreadable(path: Path, why: str, line: int = 0, col: int = 0, key: str = ""
             "PRT955",
             f"cannot read the provenance of the port: {why}",
             Span(str(path), line, col),
-            help="restore the file from version control, or write the port anew with `porter port --force`",
+            help="restore the file from version control, or write the port again with `porter port --force`",
             key=key,
         )
     )

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from porter.batch.pool import MOST, Child, ChildPool
+from porter.batch.pool import MOST, ChildPool, PoolChild
 from porter.config import PortConfig, worker_count
 from porter.model import Diagnostic, KernelReport, PorterError, Report, Severity, Status, Verdict
 from porter.pipeline.open_ports import find_ports
@@ -21,6 +21,7 @@ from porter.regression.run_record import RunRecord
 from porter.regression.settings import Settings
 from porter.report.console import Progress, StageEvent, silent
 from porter.source import Source, Span
+from porter.wording import plural
 
 
 def verify_ports(
@@ -57,7 +58,7 @@ def required(kernel: KernelReport, checks: Sequence[str]) -> KernelReport:
             continue
         why = (verdicts[at].detail if at >= 0 else "") or "it was not run"
         message = f"{check} is required, but was skipped: {why}"
-        help_ = "run where it can be run, or leave `--require` away"
+        help_ = "run it where the check can run, or drop `--require`"
         d = Diagnostic("PRT875", message, Span(kernel.port_path, 0), help=help_)
         verdict = Verdict(check, Status.ERROR, message, (d,))
         verdicts[at : at + 1] = [verdict] if at >= 0 else []
@@ -66,7 +67,7 @@ def required(kernel: KernelReport, checks: Sequence[str]) -> KernelReport:
 
 
 def resumed_note(resumed: int, ports: int) -> Diagnostic:
-    message = f"{resumed} of {ports} ports were verified by the run before this one, which was interrupted"
+    message = f"{resumed} of {plural(ports, 'port')} verified by an earlier run that was interrupted"
     return Diagnostic("PRT874", message, severity=Severity.NOTE, help="`--fresh` verifies all of them again")
 
 
@@ -90,10 +91,10 @@ class _Run(ChildPool):
         super().__init__(ports, jobs, known)
         self.child_config = replace(config, jobs=max(1, jobs // max(1, self.workers)))
 
-    def start(self) -> Child:
-        return Child((self.child_config, self.settings), "porter.regression.child")
+    def start(self) -> PoolChild:
+        return PoolChild((self.child_config, self.settings), "porter.regression.child")
 
-    def report(self, child: Child, number: int) -> Report:
+    def report(self, child: PoolChild, number: int) -> Report:
         """One port in a child, which is ended when the port takes too long. Events are passed on."""
         port = self.tasks[number]
         late = threading.Event()

@@ -26,6 +26,7 @@ from porter.provenance.record import PortRecord, reference_sha256, sha256_text
 from porter.provenance.store import is_same_file
 from porter.source import Span
 from porter.syntax import module_tree
+from porter.wording import plural
 
 if TYPE_CHECKING:
     from porter.frontend.parse.source import ParsedUnit
@@ -94,8 +95,8 @@ def flag_doubts(record: PortRecord, port: Path, config: PortConfig, command: str
     flags = said.text()
     message = f"only {port.stem}.port.json says how the original is compiled: {'; '.join(only)}"
     say = f"say it: `porter {command} {port} {flags}`, or in [tool.porter] of pyproject.toml"
-    say = say if flags else "leave flags away, here and in [tool.porter] of pyproject.toml"
-    help_ = f"if that is right, {say}; else make the port anew with `porter port`"
+    say = say if flags else "remove the flags here and in [tool.porter] of pyproject.toml"
+    help_ = f"if that is right, {say}; otherwise regenerate the port with `porter port`"
     return (Diagnostic("PRT966", message, Span(str(port), 0), help=help_),)
 
 
@@ -147,7 +148,7 @@ def _port_says(port: Path, text: str, unit: ParsedUnit, info: KernelInfo) -> Ite
     if line and (line[1], line[2]) != (info.name, file):
         message = f"{port.stem}.port.json says that this is the port of `{info.name}` in {unit.source.path}"
         message += f", the port that it is of `{line[1]}` in {line[2]}"
-        yield message, "restore the record, or make the port anew with `porter port`"
+        yield message, "restore the record, or regenerate the port with `porter port`"
 
 
 def _case_says(
@@ -160,7 +161,7 @@ def _case_says(
             other = f"; the case of `{info.name}` is {own}" if own else ""
             yield (
                 f"only {port.stem}.port.json names the case {named}{other}",
-                f"if that is right, say it: `porter verify {port} --case {named}`",
+                f"if that is right, confirm it: `porter verify {port} --case {named}`",
             )
             return
     source = case.source_path
@@ -192,7 +193,7 @@ def _instances_say(
     flags = " ".join(f"--instantiate '{info.name}{i}'" for i in said)
     yield (
         f"only {port.stem}.port.json says which instances of `{info.name}` are verified: it {' and '.join(parts)}",
-        f"if that is right, say it: `porter verify {port} {flags}`, or in the case; else port it anew",
+        f"if that is right, confirm it: `porter verify {port} {flags}`, or in the case; otherwise port it again",
     )
 
 
@@ -234,7 +235,7 @@ def contract_verdict(
     )
     words = [f"{facts.kernel} of {unit.source.path} ({unit.source.sha256[:SHOWN]})"]
     if headers:
-        words.append(f"{len(headers)} header{'s' * (len(headers) != 1)}")
+        words.append(plural(len(headers), "header"))
     given = flags_of(config)
     words.append(shlex.join(w for n in ("define", "include") for w in _words(n, getattr(given, n))))
     words.append(f"-std {config.std}")
@@ -244,7 +245,7 @@ def contract_verdict(
     changed = "" if named else _changed(record, port, case)
     if not changed:
         return Verdict("contract", Status.PASS, detail, (), facts)
-    help_ = f"if the change is meant, say so: `porter verify {port} --case {recorded_case(record, port)}`"
+    help_ = f"if the change is intended, confirm it: `porter verify {port} --case {recorded_case(record, port)}`"
     message = f"{changed} is not the one that {port} was verified against"
     span = Span(str(recorded_case(record, port)), 0)
     return Verdict("contract", Status.FAIL, message, (Diagnostic("PRT959", message, span, help=help_),), facts)

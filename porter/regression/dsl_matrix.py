@@ -16,6 +16,7 @@ from porter.regression.all_ports import verify_ports
 from porter.regression.settings import Settings
 from porter.report.console import Progress, silent
 from porter.verify.compile.dsl_environments import environment, order, published
+from porter.wording import plural
 
 JSON_SCHEMA = 1
 # resources differ with any compiler
@@ -195,5 +196,5 @@ def matrix_text(found: Matrix) -> str:
     errors = {(c.check, c.error): c for row in found.rows.values() for c in row.values() if not c.ok}
     lines += [f"{c.version} {c.check}: {c.error}" for c in errors.values()]
     good = sum(all(c.ok for c in row.values()) for row in found.rows.values())
-    lines.append(f"{len(found.rows)} ports, {good} good under {', '.join(found.versions)}")
+    lines.append(f"{plural(len(found.rows), 'port')}, {good} good under {', '.join(found.versions)}")
     return "\n".join(lines)

@@ -22,7 +22,7 @@ NO_LONGER, GREW = "PRT881", "PRT882"  # against the baseline: a check, which say
 
 
 @dataclass(frozen=True)
-class Finding:
+class ReportedDiagnostic:
     """A diagnostic with the kernel and the check that it belongs to; `check` is "" for stages before the checks.
 
     `source` is the place in the CUDA source or the case, where the diagnostic's own is one in the port.
@@ -41,7 +41,7 @@ class Finding:
         return "\n".join(lines)
 
 
-def findings(report: Report) -> Iterator[Finding]:
+def findings(report: Report) -> Iterator[ReportedDiagnostic]:
     """Each finding once. A check that failed without a diagnostic, and a hole, are findings at the port."""
     seen: set[tuple[Diagnostic, str, str]] = set()
     for finding in _all(report):
@@ -51,24 +51,24 @@ def findings(report: Report) -> Iterator[Finding]:
             yield finding
 
 
-def _all(report: Report) -> Iterator[Finding]:
+def _all(report: Report) -> Iterator[ReportedDiagnostic]:
     for d in report.diagnostics:
-        yield Finding(d)
+        yield ReportedDiagnostic(d)
     for kernel in report.kernels:
         for d in kernel.diagnostics:
-            yield Finding(d, kernel)
+            yield ReportedDiagnostic(d, kernel)
         for number, hole in enumerate(kernel.holes, 1):
             message = f"hole {number} is open: {hole.reason or hole.cuda}"
-            yield Finding(Diagnostic(hole.code, message, hole.span), kernel)
+            yield ReportedDiagnostic(Diagnostic(hole.code, message, hole.span), kernel)
         failed = {v.check for v in kernel.verdicts if is_bad(v)}
         yield from _of_launches(kernel)
         for verdict in kernel.verdicts:
             rest = [d for d in verdict.diagnostics if not _is_told(d, verdict, failed)]
             for d in rest:
-                yield at_port(Finding(d, kernel, verdict.check))
+                yield at_port(ReportedDiagnostic(d, kernel, verdict.check))
             if is_bad(verdict) and not any(d.severity is Severity.ERROR for d in verdict.diagnostics):
                 message = f"{verdict.check} {verdict.status.value}: {verdict.detail}"
-                yield Finding(Diagnostic("", message, Span(kernel.port_path, 0)), kernel, verdict.check)
+                yield ReportedDiagnostic(Diagnostic("", message, Span(kernel.port_path, 0)), kernel, verdict.check)
 
 
 def _is_told(d: Diagnostic, verdict: Verdict, failed: set[str]) -> bool:
@@ -82,7 +82,7 @@ def _is_told(d: Diagnostic, verdict: Verdict, failed: set[str]) -> bool:
     )
 
 
-def _of_launches(kernel: KernelReport) -> Iterator[Finding]:
+def _of_launches(kernel: KernelReport) -> Iterator[ReportedDiagnostic]:
     """The faults that launches showed: one for each line of the port that is named, else one."""
     bad = [v for v in kernel.verdicts if v.check in LAUNCHED and is_bad(v)]
     said = [(v.check, d) for v in bad for d in v.diagnostics if d.code in FOLLOWS and d.severity is Severity.ERROR]
@@ -104,7 +104,7 @@ def _of_launches(kernel: KernelReport) -> Iterator[Finding]:
         notes = (*first.notes, *(f"{c}: {d.message}" for c, d in _few(others)))
         notes += tuple(dict.fromkeys(d.message for d in more)) if not number else ()
         place = Span(kernel.port_path, line) if kernel.port_path else first.span
-        yield Finding(replace(first, span=place, notes=notes), kernel, check, first.span)
+        yield ReportedDiagnostic(replace(first, span=place, notes=notes), kernel, check, first.span)
 
 
 def _few(others: Sequence[tuple[str, Diagnostic]]) -> list[tuple[str, Diagnostic]]:
@@ -112,7 +112,7 @@ def _few(others: Sequence[tuple[str, Diagnostic]]) -> list[tuple[str, Diagnostic
     return list({(check, d.code): (check, d) for check, d in reversed(others)}.values())[::-1]
 
 
-def at_port(finding: Finding) -> Finding:
+def at_port(finding: ReportedDiagnostic) -> ReportedDiagnostic:
     """The finding at the line of the port that its notes name."""
     line = _port_line(finding.diagnostic, finding.kernel) if finding.kernel else 0
     if not line or finding.kernel is None:

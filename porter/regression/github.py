@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from porter.model import Report, Severity
-from porter.regression.findings import Finding, findings
+from porter.regression.findings import ReportedDiagnostic, findings
 from porter.report.console import totals
 
 COMMAND = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
@@ -17,7 +17,7 @@ def github(report: Report) -> str:
     return "\n".join([*(annotation(f) for f in findings(report)), totals(report)]) + "\n"
 
 
-def annotation(finding: Finding) -> str:
+def annotation(finding: ReportedDiagnostic) -> str:
     d = finding.diagnostic
     file = d.span.file or (finding.kernel.port_path if finding.kernel else "")
     fields: dict[str, str] = {}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from porter.model import KernelReport, Report, Severity, Status, Verdict
-from porter.regression.findings import Finding, findings
+from porter.regression.findings import ReportedDiagnostic, findings
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -22,7 +22,7 @@ def junit(report: Report) -> str:
         suite = ElementTree.SubElement(root, "testsuite", name="porter")
         for d in errors:
             case = ElementTree.SubElement(suite, "testcase", classname="porter", name=clean(d.span.file or d.code))
-            _tell(case, "error", d.message, Finding(d).text, d.code)
+            _tell(case, "error", d.message, ReportedDiagnostic(d).text, d.code)
         _count(suite)
     for key in ("tests", "failures", "errors", "skipped"):
         root.set(key, str(sum(int(suite.get(key, "0")) for suite in root)))
@@ -43,7 +43,7 @@ def _suite(kernel: KernelReport) -> ElementTree.Element:
             _tell(case, tag, verdict.detail, _texts(found, verdict), _code(found, verdict))
     for d in kernel.diagnostics:
         if d.severity is Severity.ERROR:
-            _tell(_case(suite, kernel, "porter"), "error", d.message, Finding(d).text, d.code)
+            _tell(_case(suite, kernel, "porter"), "error", d.message, ReportedDiagnostic(d).text, d.code)
     for number, hole in enumerate(kernel.holes, 1):
         case = _case(suite, kernel, f"hole {number}")
         _tell(case, "failure", f"hole {number} is open: {hole.reason}", f"{hole.span}\n{hole.cuda}", hole.code)
@@ -62,7 +62,7 @@ def _case(suite: ElementTree.Element, kernel: KernelReport, name: str, seconds: 
     )
 
 
-def _texts(found: Sequence[Finding], verdict: Verdict) -> str:
+def _texts(found: Sequence[ReportedDiagnostic], verdict: Verdict) -> str:
     """The findings of a check; of one whose fault another check has told, which one that is."""
     texts = []
     for f in found:
@@ -76,7 +76,7 @@ def _texts(found: Sequence[Finding], verdict: Verdict) -> str:
     return "\n\n".join(texts) or verdict.detail
 
 
-def _code(found: Sequence[Finding], verdict: Verdict) -> str:
+def _code(found: Sequence[ReportedDiagnostic], verdict: Verdict) -> str:
     errors = [f for f in found if f.diagnostic.severity is Severity.ERROR]
     own = [f.diagnostic.code for f in errors if f.check == verdict.check] or [f.diagnostic.code for f in errors]
     return next((code for code in own if code), verdict.check)

@@ -18,7 +18,7 @@ from porter.pipeline.drafts import at_source
 from porter.pipeline.inputs import choose_kernels, find_case, parse, with_instances
 from porter.pipeline.open_ports import changed_since, moved_map, recorded, recorded_config
 from porter.pipeline.outputs import claim_in, now, port_paths
-from porter.pipeline.stages import JudgeOptions, Run, judge
+from porter.pipeline.stages import JudgeOptions, Run, run_checks
 from porter.plain_files import read_plain_text
 from porter.provenance.baseline import (
     BaselineRun,
@@ -158,7 +158,7 @@ def doubts_about(port: OpenPort) -> tuple[Verdict, ...]:
 def answers(port: OpenPort, config: PortConfig, run: Run) -> tuple[Verdict, ...]:
     """The verifier's verdicts about the port, with places in the CUDA source."""
     line_map = moved_map(current_line_map(port.path), port.path.parent)
-    found = judge(port.path, port.unit, port.info, port.case, config, run, JudgeOptions(line_map=line_map))
+    found = run_checks(port.path, port.unit, port.info, port.case, config, run, JudgeOptions(line_map=line_map))
     return tuple(at_source(v, port.path, line_map) for v in found)
 
 
@@ -221,7 +221,7 @@ def _compared(
         again = answers(port, replace(port.config, seed=was.seed, thorough=was.thorough), Run(run.kernel))
     repeated = port.baseline_run(again, achieved.backend)
     if not same_inputs(was, repeated):
-        text = f"{grown[0]}; but porter makes other inputs now than for {was.name}, so that cannot be compared"
+        text = f"{grown[0]}; but porter now generates other inputs than for {was.name}, so that cannot be compared"
         return rest, [_note(port, text, Severity.WARNING)]
     confirmed = [*worse_errors(was, repeated), *worse_counts(was, repeated)]
     if not confirmed:

@@ -11,7 +11,7 @@ from porter.model.facts import NumericsFacts, OutputErrors, PerformanceFacts, Re
 from porter.pipeline.outputs import now
 from porter.provenance.record import tool_versions
 from porter.regression.charts import Bar, bar_chart, ulp_label
-from porter.regression.findings import Finding
+from porter.regression.findings import ReportedDiagnostic
 from porter.report.console import is_verified, totals
 
 SIGN = {Status.PASS: "✓", Status.FAIL: "✗", Status.ERROR: "!", Status.SKIP: "–"}
@@ -96,7 +96,8 @@ def _kernel(kernel: KernelReport, number: int) -> Iterator[str]:
 def _diagnostics(diagnostics: tuple[Diagnostic, ...]) -> Iterator[str]:
     for d in dict.fromkeys(diagnostics):
         place = f"{d.span.file}:{d.span.line}: " if d.span.file else ""
-        yield f"<pre>{escape(d.severity.value)}: {escape(place)}{escape(d.code)} {escape(Finding(d).text)}</pre>"
+        text = f"{escape(place)}{escape(d.code)} {escape(ReportedDiagnostic(d).text)}"
+        yield f"<pre>{escape(d.severity.value)}: {text}</pre>"
 
 
 def _errors(numerics: NumericsFacts) -> Iterator[str]:

@@ -11,7 +11,7 @@ from porter.files.git import git
 from porter.model import Diagnostic, PorterError, Status, Verdict
 from porter.model.facts import Worse
 from porter.pipeline.drafts import drafted
-from porter.pipeline.stages import JudgeOptions, Run, judge
+from porter.pipeline.stages import JudgeOptions, Run, run_checks
 from porter.provenance.baseline import BaselineRun, compare, regression_verdict
 from porter.provenance.record import PortRecord, record_path
 from porter.provenance.store import is_same_file, parse_record
@@ -78,8 +78,8 @@ def against_revision(port: OpenPort, achieved: BaselineRun, revision: str, run: 
     with drafted(text, port.path.name) as draft:
         earlier = draft.path
         with run.stage("revision"):
-            then = judge(earlier, port.unit, port.info, port.case, config, quiet)
-            direct = judge(port.path, port.unit, port.info, port.case, config, quiet, JudgeOptions(earlier))
+            then = run_checks(earlier, port.unit, port.info, port.case, config, quiet)
+            direct = run_checks(port.path, port.unit, port.info, port.case, config, quiet, JudgeOptions(earlier))
     old = replace(port, text=text).baseline_run(then, achieved.backend)
     worse = compare(old, achieved)
     notes: list[Diagnostic] = []

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from porter.model import Report, Severity
 from porter.provenance.record import tool_versions
-from porter.regression.findings import Finding, findings
+from porter.regression.findings import ReportedDiagnostic, findings
 from porter.report.codes import titles
 from porter.source import Span
 
@@ -38,7 +38,7 @@ def sarif(report: Report) -> str:
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False)
 
 
-def _rule(finding: Finding) -> str:
+def _rule(finding: ReportedDiagnostic) -> str:
     return finding.diagnostic.code or f"porter/{finding.check or 'run'}"
 
 
@@ -51,7 +51,7 @@ def _describe(rule: str, title: str) -> dict[str, Any]:
     }
 
 
-def _result(finding: Finding, index: int) -> dict[str, Any]:
+def _result(finding: ReportedDiagnostic, index: int) -> dict[str, Any]:
     d = finding.diagnostic
     result: dict[str, Any] = {
         "ruleId": _rule(finding),

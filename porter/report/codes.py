@@ -35,16 +35,19 @@ def titles() -> dict[str, str]:
 
 
 def page(code: str) -> str:
-    """The page of a code given as PRT301, prt301 or 301. Raises PorterError PRT956 for one that does not exist."""
+    """The page of a code given as PRT503, prt503 or 503. Raises PorterError PRT956 for one that does not exist."""
     wanted = code.upper()
     wanted = f"PRT{wanted.zfill(3)}" if wanted.isdigit() else wanted
-    return named(wanted, pages(), "diagnostic code", "porter explain")
+    return named(wanted, pages(), "there is no diagnostic code", "porter explain")
 
 
-def named(name: str, table: Mapping[str, T], what: str, listing: str) -> T:
-    """table[name]; raises PorterError PRT956 with the nearest names when there is none."""
+def named(name: str, table: Mapping[str, T], missing: str, listing: str) -> T:
+    """table[name]; raises PorterError PRT956 with the nearest names when there is none.
+
+    missing: how its message begins, `there is no pattern` say.
+    """
     if name in table:
         return table[name]
     near = difflib.get_close_matches(name, table, 3, 0.6)
     help_ = f"did you mean {' or '.join(near)}? " if near else ""
-    raise PorterError(Diagnostic("PRT956", f"there is no {what} `{name}`", help=f"{help_}`{listing}` lists them all"))
+    raise PorterError(Diagnostic("PRT956", f"{missing} `{name}`", help=f"{help_}`{listing}` lists them all"))

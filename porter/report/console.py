@@ -18,6 +18,7 @@ from porter.provenance.json import (
     verdict_to_json,
 )
 from porter.source import Source
+from porter.wording import plural
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -77,7 +78,7 @@ def print_diagnostics(diagnostics: tuple[Diagnostic, ...], out: Console) -> None
             out.print(render(d))
             out.print()
     if untold:
-        more = f"{len(untold)} more such errors in code that no kernel needs; --output-format json has all"
+        more = f"{plural(len(untold), 'more such error')} in code that no kernel needs; --output-format json lists all"
         out.print(render(Diagnostic("PRT004", more, severity=Severity.WARNING)))
         out.print()
 
@@ -133,10 +134,10 @@ def _print_kernel(kernel: KernelReport, out: Console) -> None:
         out.print(Text(f"  unverified  {kernel.unverified}", "yellow"))
     if kernel.holes:
         out.print(
-            Text(f"  {len(kernel.holes)} hole{'s' * (len(kernel.holes) != 1)}: {holes_by_code(kernel.holes)}", "red")
+            Text(f"  {plural(len(kernel.holes), 'hole')}: {holes_by_code(kernel.holes)}", "red")
         )
     if kernel.unchanged:
-        out.print(Text("  unchanged   since it was ported and verified: neither was done again", "dim"))
+        out.print(Text("  unchanged   since it was ported and verified: nothing was done again", "dim"))
     if kernel.seconds:
         out.print(Text("  time        " + times(kernel.seconds), "dim"))
     out.print()
@@ -169,13 +170,13 @@ def totals(report: Report) -> str:
     verified = sum(is_verified(k) for k in report.kernels)
     holes = sum(len(k.holes) for k in report.kernels)
     failed = sum(v.status in (Status.FAIL, Status.ERROR) for k in report.kernels for v in k.verdicts)
-    parts = [f"{n} kernel{'s' * (n != 1)}", f"{ported} ported", f"{verified} verified"]
+    parts = [plural(n, "kernel"), f"{ported} ported", f"{verified} verified"]
     agree = sum(agrees(k) for k in report.kernels)
     if agree:
-        parts.append(f"{agree} agree{'s' * (agree == 1)}")
-    parts.append(f"{holes} hole{'s' * (holes != 1)}")
+        parts.append(f"{agree} {'agrees' if agree == 1 else 'agree'}")
+    parts.append(plural(holes, "hole"))
     if failed:
-        parts.append(f"{failed} check{'s' * (failed != 1)} failed")
+        parts.append(f"{plural(failed, 'check')} failed")
     return ", ".join(parts)
 
 

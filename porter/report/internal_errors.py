@@ -37,14 +37,14 @@ def _not_a_defect(error: BaseException, what: str, span: Span) -> Diagnostic | N
     number = error.errno if isinstance(error, OSError) else 0
     if isinstance(error, MemoryError) or number == errno.ENOMEM:
         help_ = "smaller sizes in the case need less; `memory_limit` in [tool.porter] allows more where there is more"
-        return Diagnostic("PRT967", f"{what} was given up: there was not enough memory", span, help=help_)
+        return Diagnostic("PRT967", f"{what} was stopped: there was not enough memory", span, help=help_)
     if isinstance(error, RecursionError):
         help_ = "write what is nested that deeply in several steps"
-        return Diagnostic("PRT967", f"{what} was given up: something is nested too deeply", span, help=help_)
+        return Diagnostic("PRT967", f"{what} was stopped: something is nested too deeply", span, help=help_)
     if number in (errno.ENOSPC, errno.EDQUOT) and isinstance(error, OSError):
         place = f" for {error.filename}" if error.filename else ""
         help_ = "free some space, or name other folders: PORTER_CACHE for the cache, TMPDIR for temporary files"
-        return Diagnostic("PRT953", f"{what} was given up: no space left{place}", span, help=help_)
+        return Diagnostic("PRT953", f"{what} was stopped: no space left{place}", span, help=help_)
     return None
 
 
@@ -55,14 +55,14 @@ def ended_by(number: int, doing: str = "", span: Span = NO_SPAN) -> Diagnostic:
     """
     what = doing or "the work"
     if number == signal.SIGXCPU:
-        message = f"{what} was given up: it took too much CPU time, or waited for what never came"
+        message = f"{what} was stopped: it took too much CPU time, or waited for input that never came"
         help_ = "split it, or allow more with `cpu_limit` in [tool.porter] of pyproject.toml"
         return Diagnostic("PRT967", message, span, help=help_)
     name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
     message = f"the process was ended by {name}" + (f" while {doing}" if doing else "")
     if number == signal.SIGKILL:
         return Diagnostic("PRT968", message, span, help="the system does that when memory runs out")
-    help_ = "a library that porter calls fell over this input: look for code that is nested very deeply"
+    help_ = "a library that porter calls crashed on this input: look for code that is nested very deeply"
     return Diagnostic("PRT968", message, span, help=help_)
 
 
@@ -100,4 +100,4 @@ def save_traceback(text: str) -> str:
             return str(folder / name)
         except OSError:
             continue
-    return "no file: no folder could be written"
+    return "not saved: no folder is writable"

@@ -19,6 +19,7 @@ from porter.review.words import (
     region_place,
     verdict_words,
 )
+from porter.wording import plural
 
 STYLE = """
 :root { color-scheme: light dark; --line: #8886; }
@@ -38,10 +39,10 @@ tr.open th::before { content: "· open "; }
 def page(ports: Sequence[Loaded]) -> str:
     """The whole HTML document."""
     complete = sum(p.complete for p in ports)
-    body = ["<h1>porter review</h1>", f"<p>{complete} of {len(ports)} ports accepted in full; {escape(now())}</p>"]
-    body.append("<ul>")
+    told = f"{complete} of {plural(len(ports), 'port')} accepted in full"
+    body = ["<h1>porter review</h1>", f"<p>{told}; {escape(now())}</p>", "<ul>"]
     for n, p in enumerate(ports):
-        about = f"{p.accepted} of {len(p.regions)} regions accepted, {len(p.holes)} holes"
+        about = f"{p.accepted} of {plural(len(p.regions), 'region')} accepted, {plural(len(p.holes), 'hole')}"
         body.append(f'<li><a href="#p{n}">{escape(str(p.path))}</a>: {about}</li>')
     body.append("</ul>")
     body += [row for n, p in enumerate(ports) for row in _port(p, n)]

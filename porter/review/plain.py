@@ -17,6 +17,7 @@ from porter.review.port.loaded import Loaded, load, load_all
 from porter.review.port.regions import Region
 from porter.review.port.verifying import verify
 from porter.review.words import about_rows, pattern_words, patterns_in
+from porter.wording import plural
 
 QUESTION = "[a]ccept [r]eject [c]omment [e]dit [x]plain wh[y] [w]ithdraw [n]ext [p]revious [q]uit? "
 
@@ -41,9 +42,9 @@ def check(ports: Sequence[Loaded], say: Callable[[str], None] = print) -> int:
     """`--check`: 0 when every region of every port is accepted as it is now, else 1 and what is missing."""
     for loaded in ports:
         if loaded.complete:
-            say(f"{loaded.path}: {len(loaded.regions)} regions accepted")
+            say(f"{loaded.path}: {plural(len(loaded.regions), 'region')} accepted")
             continue
-        say(f"{loaded.path}: {loaded.accepted} of {len(loaded.regions)} regions accepted")
+        say(f"{loaded.path}: {loaded.accepted} of {plural(len(loaded.regions), 'region')} accepted")
         for fault in loaded.faults:
             say(render(fault).plain)
         for region in loaded.regions if loaded.readable else ():
@@ -56,10 +57,9 @@ def check(ports: Sequence[Loaded], say: Callable[[str], None] = print) -> int:
 def headline(loaded: Loaded) -> str:
     checks = "  ".join(f"{v.check} {v.status.value}" for v in loaded.verdicts) or "not verified"
     about = "" if loaded.verified or not loaded.verdicts else " (of an earlier text)"
-    holes = len(loaded.holes)
     return (
         f"{loaded.name}: {loaded.cuda_path} -> {loaded.path}\n"
-        f"{loaded.accepted} of {len(loaded.regions)} regions accepted, {holes} hole{'s' * (holes != 1)}; "
+        f"{loaded.accepted} of {plural(len(loaded.regions), 'region')} accepted, {plural(len(loaded.holes), 'hole')}; "
         f"{checks}{about}"
     )
 

@@ -48,7 +48,7 @@ def author_words(loaded: Loaded, region: Region) -> str:
     words = ["by " + ", ".join(names)]
     rewrites = [f"{name} ({lines_words(lines)})" for name, lines in patterns_in(loaded, region).items()]
     if rewrites:
-        words.append(f"pattern{'s' * (len(rewrites) > 1)} {', '.join(rewrites)}")
+        words.append(f"{'pattern' if len(rewrites) == 1 else 'patterns'} {', '.join(rewrites)}")
     hole = dict(loaded.holes).get(region.hole)
     if hole:
         words.append(f"hole {region.hole}, {hole.code}: {hole.reason}")
@@ -97,7 +97,7 @@ def verdict_words(loaded: Loaded, region: Region) -> list[str]:
     if not loaded.verdicts:
         return ["not verified yet"]
     if not loaded.verified:
-        return ["verified as an earlier text only"]
+        return ["edited since it was verified"]
     return ["verified; no message about these lines"]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from porter.case.reader import LaunchShape
 from porter.verify.backends.interface import Backend, RunResult
-from porter.verify.execute import Subject, copies
+from porter.verify.execute import InstanceUnderTest, copies
 from porter.verify.launches.buffers import Buffers
 from porter.verify.launches.inputs import make_inputs
 from porter.verify.launches.trials import Trial
@@ -31,7 +31,7 @@ class _Side:
     """One side of a trial. `earlier` and `before`: what the launch that leaves scratch is given, and the one that finds
     it: other inputs, so that what scratch still holds is wrong."""
 
-    subject: Subject
+    subject: InstanceUnderTest
     trial: Trial
     backend: Backend
     shape: LaunchShape
@@ -89,7 +89,7 @@ class _Side:
 
 
 def launch_again(
-    subject: Subject,
+    subject: InstanceUnderTest,
     trial: Trial,
     backend: Backend,
     shapes: tuple[LaunchShape, LaunchShape],

@@ -22,13 +22,14 @@ from porter.verify.backends.emulator import as_argument, as_variables
 from porter.verify.launches.buffers import Buffers, HostBuffer
 from porter.verify.launches.inputs import make_inputs, read_buffer, scenarios
 from porter.verify.launches.symbols import symbols_of, with_declared_values
+from porter.wording import plural
 
 REFUSED = "PRT860"
 UNNAMED = "PRT861"
 
 
 @dataclass(frozen=True)
-class Subject:
+class EmulatedEntry:
     """An entry, the case that says what to give it, the names of its parameters in order, its template values."""
 
     module: ptx.Module
@@ -72,7 +73,7 @@ def choose_entry(module: ptx.Module, case: Case, wanted: str, file: str) -> str:
     if not found and not wanted and len(module.entries) == 1:
         found = list(module.entries)
     if len(found) != 1:
-        what = "no entry" if not found else f"{len(found)} entries"
+        what = "no entry" if not found else plural(len(found), "entry")
         choice = ", ".join((found or module.entries)[:6]) or "none"
         help_ = f"--entry NAME, or a part of it that one entry has: {choice}"
         raise PorterError(Diagnostic(REFUSED, f"{file} has {what} like `{name}`", Span(file, 0), help=help_))
@@ -86,7 +87,7 @@ def make_subject(
     instance: int | None = None,
     order: Sequence[str] = (),
     given: Mapping[str, Value] | None = None,
-) -> Subject:
+) -> EmulatedEntry:
     """What an entry's parameters are called, and its template values.
 
     The names come from `order`, else from the PTX where it calls them as the case does, else from the signature in the
@@ -105,7 +106,7 @@ def make_subject(
     if not names or (templated and types):
         info = _signature(case)
         if info is None and not names:
-            help_ = f"--args with the case's names in the order of its {len(own)} parameters, or the case's source"
+            help_ = f"--args with the case's names for its {plural(len(own), 'parameter')}, or the case's source"
             message = f"nothing says what the parameters of {entry} are called"
             raise PorterError(Diagnostic(UNNAMED, message, Span(str(case.path), 0), help=help_))
         if info is not None:
@@ -117,12 +118,12 @@ def make_subject(
                 values = dict(instance_values(info, chosen.instance))
     unknown = [n for n in names if n not in known]
     if unknown or len(names) != len(own):
-        message = f"{entry} has {len(own)} parameters, the names given are {', '.join(names) or 'none'}"
+        message = f"{entry} has {plural(len(own), 'parameter')}, the names given are {', '.join(names) or 'none'}"
         if unknown:
             message = f"the case gives no buffer or scalar `{unknown[0]}`"
         raise PorterError(Diagnostic(UNNAMED, message, Span(str(case.path), 0), help="--args NAME,NAME,..."))
     variables = {n: v for n, v in symbols_of(case, module.text, entry).items() if n not in names}
-    return Subject(module, entry, case, names, values, chosen, variables)
+    return EmulatedEntry(module, entry, case, names, values, chosen, variables)
 
 
 def _with_symbols(case: Case, module: ptx.Module, entry: str) -> Case:
@@ -186,7 +187,7 @@ def _signature(case: Case) -> KernelInfo | None:
     return parse_source(Source.read(case.source_path)).kernel(case.kernel)
 
 
-def choose_points(subject: Subject, wanted: Mapping[str, str], limit: int | None, seed: int) -> list[Point]:
+def choose_points(subject: EmulatedEntry, wanted: Mapping[str, str], limit: int | None, seed: int) -> list[Point]:
     """The points of the case, `limit` of them by `seed`. `wanted` fixes base sizes, listed in the case or not.
 
     Raises PorterError PRT861 for a name that is no base size.
@@ -204,7 +205,7 @@ def choose_points(subject: Subject, wanted: Mapping[str, str], limit: int | None
 
 
 def emulate(
-    subject: Subject,
+    subject: EmulatedEntry,
     point: Point,
     scenario: str = "normal",
     seed: int = 0,
@@ -247,7 +248,7 @@ def refusal(error: ptx.PtxError, name: str) -> PorterError:
     return PorterError(Diagnostic(REFUSED, str(error), Span(name, line), help=help_))
 
 
-def _value(subject: Subject, name: str, point: Point, buffers: Buffers) -> object:
+def _value(subject: EmulatedEntry, name: str, point: Point, buffers: Buffers) -> object:
     if name in buffers:
         return None if name in point.null else as_argument(buffers[name])
     return point.scalars[name]

@@ -36,7 +36,7 @@ Reference = Callable[..., Mapping[str, np.ndarray]]
 
 
 @dataclass(frozen=True)
-class Subject:
+class InstanceUnderTest:
     """One instance, both sides of it, and what is known of them."""
 
     case: Case
@@ -108,7 +108,7 @@ class Given:
     variables: dict[str, HostBuffer] = field(default_factory=dict)
 
 
-def given_to(subject: Subject, trial: Trial, buffers: Buffers, port: bool = False) -> Given:
+def given_to(subject: InstanceUnderTest, trial: Trial, buffers: Buffers, port: bool = False) -> Given:
     """What the original or the port is given of the buffers. Symbols are module variables of the original, and the last
     parameters of a port, by name."""
     found = arguments(subject, trial, buffers)
@@ -118,7 +118,7 @@ def given_to(subject: Subject, trial: Trial, buffers: Buffers, port: bool = Fals
     return Given(found, {subject.variables[b.name]: b for b in symbols if b.name in subject.variables})
 
 
-def arguments(subject: Subject, trial: Trial, buffers: Buffers) -> list[Argument]:
+def arguments(subject: InstanceUnderTest, trial: Trial, buffers: Buffers) -> list[Argument]:
     """The arguments of the kernel in the source, in order of its parameters: buffers (None: null), scalars by value."""
     found: list[Argument] = []
     for parameter in subject.info.params:
@@ -130,7 +130,11 @@ def arguments(subject: Subject, trial: Trial, buffers: Buffers) -> list[Argument
 
 
 def run_trial(
-    subject: Subject, trial: Trial, backend: Backend, shapes: tuple[LaunchShape, LaunchShape], checks: bool = True
+    subject: InstanceUnderTest,
+    trial: Trial,
+    backend: Backend,
+    shapes: tuple[LaunchShape, LaunchShape],
+    checks: bool = True,
 ) -> TrialResult:
     """Run both sides and compare. `shapes` are the launches of the original (the case's) and of the port (its own)."""
     result = TrialResult(trial)
@@ -201,7 +205,7 @@ FILLS = (0x7F, 0xFE, 0xFF)  # as float32: large, large and negative, NaN
 
 
 def _without_idle_reads(
-    subject: Subject,
+    subject: InstanceUnderTest,
     trial: Trial,
     backend: Backend,
     shape: LaunchShape,
@@ -236,7 +240,7 @@ def checksum(buffers: Buffers) -> int:
 
 
 def compare(
-    subject: Subject, trial: Trial, before: Buffers, original: Buffers, port: Buffers, result: TrialResult
+    subject: InstanceUnderTest, trial: Trial, before: Buffers, original: Buffers, port: Buffers, result: TrialResult
 ) -> None:
     """Fill in comparisons and findings of every buffer that the launch was given."""
     present = {n: b for n, b in before.items() if n not in trial.point.null}
@@ -298,7 +302,9 @@ def _canonical_reference(
     return found
 
 
-def reference_values(subject: Subject, trial: Trial, before: Buffers) -> tuple[dict[str, np.ndarray], list[Finding]]:
+def reference_values(
+    subject: InstanceUnderTest, trial: Trial, before: Buffers
+) -> tuple[dict[str, np.ndarray], list[Finding]]:
     """The float64 reference at a trial ({} when the case names none), and what is wrong with it."""
     if subject.reference is None:
         return {}, []
@@ -326,7 +332,7 @@ def _fits(shape: tuple[int, ...], want: tuple[int, ...]) -> bool:
         return False
 
 
-def tolerance_of(subject: Subject, trial: Trial, buffer: HostBuffer) -> Tolerance:
+def tolerance_of(subject: InstanceUnderTest, trial: Trial, buffer: HostBuffer) -> Tolerance:
     """The tolerance of an output at a point. The longest sum is the longest input row, unless the case says more."""
     spec = dict(subject.case.tolerance).get(buffer.name)
     compare = buffer.spec.compare_at(subject.values)
@@ -342,7 +348,7 @@ def tolerance_of(subject: Subject, trial: Trial, buffer: HostBuffer) -> Toleranc
     return derive(buffer.dtype, compare, *how)
 
 
-def slack_of(subject: Subject, trial: Trial, buffer: HostBuffer, results: Sequence[RunResult]) -> np.ndarray:
+def slack_of(subject: InstanceUnderTest, trial: Trial, buffer: HostBuffer, results: Sequence[RunResult]) -> np.ndarray:
     """How much two orders of an element's sum may differ: 2 n u times the magnitudes of the n terms that atomics added.
 
     Infinite where a sum may overflow on its way. Where the backend counts no terms, as many as the longest row has are
@@ -367,7 +373,7 @@ def slack_of(subject: Subject, trial: Trial, buffer: HostBuffer, results: Sequen
     return slack
 
 
-def tolerance_terms(subject: Subject, trial: Trial) -> int:
+def tolerance_terms(subject: InstanceUnderTest, trial: Trial) -> int:
     """Terms of the longest sum: the longest input row."""
     rows = [trial.point.shapes[b.name] for b in subject.case.buffers if b.is_read]
     return max((shape[-1] for shape in rows if shape), default=1)

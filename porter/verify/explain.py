@@ -12,7 +12,7 @@ from porter.source import Span
 from porter.verify.backends.emulator import EmulatorBackend
 from porter.verify.checks.divergence import Divergence, Side, first_divergence, source_line
 from porter.verify.emulator import PtxError
-from porter.verify.execute import Subject, TrialResult, given_to
+from porter.verify.execute import InstanceUnderTest, TrialResult, given_to
 from porter.verify.launches.inputs import make_inputs
 from porter.verify.launches.port_launch import port_launches
 from porter.verify.launches.shrink import SECONDS, Fails, Shrinker
@@ -66,7 +66,7 @@ def diverging(
     port = failure.shrinker.port_path
     theirs, ours = source_line(cuda_file, found.cuda_line), source_line(port, found.port_line)
     place = f"line {found.cuda_line} of {cuda_file.rsplit('/', 1)[-1]}" if found.cuda_line else "the original"
-    message = f"{failure.label} original and port first part at {place}: {found.message}"
+    message = f"{failure.label} original and port first diverge at {place}: {found.message}"
     message += f" (block {found.block}, thread {found.thread})"
     notes = tuple(f"{who}: {text}" for who, text in (("original", theirs), ("port", ours)) if text)
     note = Diagnostic("PRT805", message.strip(), Span(str(port), found.port_line), Severity.NOTE, notes=notes)
@@ -94,7 +94,7 @@ def _divergence(at: Shrinker, trial: Trial, line_map: tuple[LineMapEntry, ...], 
     return first_divergence(original, port, line_map, padded)
 
 
-def _side(subject: Subject, trial: Trial, shape: LaunchShape, port: bool, file: str) -> Side:
+def _side(subject: InstanceUnderTest, trial: Trial, shape: LaunchShape, port: bool, file: str) -> Side:
     buffers = make_inputs(subject.case, trial.point, subject.values, trial.scenario, trial.seed, trial.misaligned)
     build, given = subject.port if port else subject.original, given_to(subject, trial, buffers, port)
     taps, module = EmulatorBackend().tapped(build, shape, given.arguments, given.variables)

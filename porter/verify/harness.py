@@ -11,7 +11,7 @@ from porter.frontend.parse.source import ParsedUnit
 from porter.model import KernelInfo, PorterError
 from porter.verify.backends.by_name import emulator
 from porter.verify.backends.interface import Backend, Build
-from porter.verify.execute import Subject
+from porter.verify.execute import InstanceUnderTest
 from porter.verify.launches.inputs import make_inputs
 from porter.verify.launches.symbols import require_values, symbols_of, with_declared_values
 from porter.verify.launches.trials import Trial, choose_trials
@@ -38,7 +38,7 @@ def harness_fault(unit: ParsedUnit, info: KernelInfo, case: Case, arch: str, bac
             made = Build("original", build.ptx, build.entry, arch, build.cubin)
             whole = with_declared_values(case, build.ptx, build.entry)
             variables = symbols_of(case, build.ptx, build.entry)
-            subject = Subject(whole, info, values, made, made, variables=variables)
+            subject = InstanceUnderTest(whole, info, values, made, made, variables=variables)
             trials = [t for t in choose_trials(case, instance, values, SEED) if t.point.elements]
             if trials and trials[0].point.elements < MOST:
                 error = _launch(subject, trials[0], backend or emulator())
@@ -49,7 +49,7 @@ def harness_fault(unit: ParsedUnit, info: KernelInfo, case: Case, arch: str, bac
     return ""
 
 
-def _launch(subject: Subject, trial: Trial, backend: Backend) -> str:
+def _launch(subject: InstanceUnderTest, trial: Trial, backend: Backend) -> str:
     shape = subject.case.launch_at(trial.point, subject.values, backend.sm_count)
     if shape.is_empty:
         return ""

@@ -9,17 +9,17 @@ from porter.model import Instance
 from porter.verify.again import launch_again
 from porter.verify.backends.interface import Backend
 from porter.verify.checks import contraction
-from porter.verify.conclude import InstanceRun
-from porter.verify.execute import Subject, is_endless, run_trial
+from porter.verify.execute import InstanceUnderTest, is_endless, run_trial
 from porter.verify.launches.trials import Trial
 from porter.verify.original_faults import excuse_port
 from porter.verify.repeat import SMALL, Pair, Repeats
+from porter.verify.verdicts import InstanceRun
 
 Launched = tuple[InstanceRun, Repeats]
 
 
 def launch_instance(
-    subject: Subject,
+    subject: InstanceUnderTest,
     instance: Instance,
     trials: Sequence[Trial],
     pairs: Sequence[Pair],
@@ -55,7 +55,7 @@ def ends_here(run: InstanceRun) -> bool:
     return any(is_endless(side) for r in run.results[-1:] for side in (r.original, r.port))
 
 
-def small_launches(launched: Sequence[Launched]) -> list[tuple[Subject, Trial]]:
+def small_launches(launched: Sequence[Launched]) -> list[tuple[InstanceUnderTest, Trial]]:
     """The launches that were compared and did little work, which can be counted."""
     return [
         (again.subject, r.trial)

@@ -14,7 +14,7 @@ import numpy as np
 
 from porter.case.reader import LaunchShape
 from porter.verify.backends.interface import Backend, Build, RunResult, Violation
-from porter.verify.execute import Subject, TrialResult, copies, slack_of
+from porter.verify.execute import InstanceUnderTest, TrialResult, copies, slack_of
 from porter.verify.launches.buffers import Buffers, is_integer
 from porter.verify.launches.inputs import make_inputs
 from porter.verify.launches.trials import PLANTED, Trial
@@ -66,7 +66,7 @@ class _Runs:
 class Repeats:
     """Launches of one instance that gave something to compare, and how to run them again."""
 
-    subject: Subject
+    subject: InstanceUnderTest
     backend: Backend
     ready: Sequence[tuple[TrialResult, Pair]]
 
@@ -123,7 +123,9 @@ class Repeats:
                 result.findings.append(Finding("PRT850", name, text, is_port=False))
 
 
-def repeat_trial(subject: Subject, trial: Trial, backend: Backend, shapes: Pair, schedules: Sequence[int]) -> Repeated:
+def repeat_trial(
+    subject: InstanceUnderTest, trial: Trial, backend: Backend, shapes: Pair, schedules: Sequence[int]
+) -> Repeated:
     """Run both sides under several schedules: outputs must be the same bits (the same sets, sums within their bound).
 
     What the original's own order leaves open, or what it does wrong under a schedule, is not held against the port.
@@ -163,7 +165,7 @@ def _differs(comparison: Comparison) -> bool:
 
 
 def _run(
-    subject: Subject, trial: Trial, backend: Backend, shape: LaunchShape, port: bool, schedules: Sequence[int]
+    subject: InstanceUnderTest, trial: Trial, backend: Backend, shape: LaunchShape, port: bool, schedules: Sequence[int]
 ) -> _Runs:
     before = make_inputs(subject.case, trial.point, subject.values, trial.scenario, trial.seed, trial.misaligned)
     runs = _Runs()
@@ -177,7 +179,7 @@ def _run(
     return runs
 
 
-def _differing(subject: Subject, trial: Trial, runs: _Runs, schedules: Sequence[int]) -> dict[str, str]:
+def _differing(subject: InstanceUnderTest, trial: Trial, runs: _Runs, schedules: Sequence[int]) -> dict[str, str]:
     """Outputs that change with the schedule, with a text about the first change."""
     found: dict[str, str] = {}
     first = comparable(runs.buffers[0], trial)

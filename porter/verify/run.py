@@ -27,14 +27,13 @@ from porter.verify.checks.machine_reads import NO_QUESTIONS, own_reads
 from porter.verify.checks.ptx_stats import function_texts, ptx_stats
 from porter.verify.checks.resources import Usage, compare_resources, summary
 from porter.verify.compile.worker import CompileRequest, CompileResult, compile_port
-from porter.verify.conclude import InstanceRun, determinism_verdict, numerics_verdict, sanitizer_verdict
 from porter.verify.earlier_port import port_builds
-from porter.verify.execute import Reference, Subject, TrialResult
+from porter.verify.execute import InstanceUnderTest, Reference, TrialResult
 from porter.verify.launched import ends_here, launch_instance, repeat_launches, small_launches
 from porter.verify.launches.constants import constant_trials, own_constants
 from porter.verify.launches.derived import constants_of
 from porter.verify.launches.far_rows import at_the_edges
-from porter.verify.launches.limits import Kernel
+from porter.verify.launches.limits import KernelResources
 from porter.verify.launches.own import Pair, PortLaunches
 from porter.verify.launches.planned import planned_trials
 from porter.verify.launches.port_launch import port_launches
@@ -43,6 +42,8 @@ from porter.verify.launches.symbols import declared_in_source, require_values, s
 from porter.verify.launches.trials import LAUNCHES, Trial
 from porter.verify.numerics.reference import load_reference
 from porter.verify.numerics.tolerance import adds_products, approximations, has_reduction
+from porter.verify.verdicts import InstanceRun, determinism_verdict, numerics_verdict, sanitizer_verdict
+from porter.wording import plural
 
 if TYPE_CHECKING:
     from porter.frontend.parse.source import ParsedUnit, ParseOptions
@@ -164,7 +165,7 @@ def _honesty(state: _Verification) -> Verdict:
     state.text = path.read_text(encoding="utf-8")
     found = check_honesty(state.text, path, [values for _, values in state.instances])
     if found:
-        detail = found[0].message if len(found) == 1 else f"{len(found)} objections; first: {found[0].message}"
+        detail = found[0].message if len(found) == 1 else f"{plural(len(found), 'finding')}; first: {found[0].message}"
         return state.add(Verdict("honesty", Status.FAIL, detail, tuple(found)), start)
     return state.add(Verdict("honesty", Status.PASS, "a launched CuTeDSL kernel, and nothing else computes"), start)
 
@@ -178,7 +179,7 @@ def _names(state: _Verification) -> Verdict:
         return state.add(Verdict("names", Status.ERROR, f"names could not be looked up: {error}"), start)
     if found:
         return state.add(Verdict("names", Status.FAIL, found[0].message, tuple(found)), start)
-    return state.add(Verdict("names", Status.PASS, f"{uses} library names exist"), start)
+    return state.add(Verdict("names", Status.PASS, f"{plural(uses, 'library name')} found"), start)
 
 
 def _compile(state: _Verification) -> Verdict:
@@ -205,9 +206,10 @@ def _compile(state: _Verification) -> Verdict:
             diagnostics.append(Diagnostic("PRT811", text, Span(str(request.port_path), 1)))
     facts = CompileFacts(request.arches, sum(r.cached for r in results))
     if diagnostics:
-        detail = f"{len(diagnostics)} of {len(results)} compilations failed: {diagnostics[0].message.splitlines()[0]}"
+        first = diagnostics[0].message.splitlines()[0]
+        detail = f"{len(diagnostics)} of {plural(len(results), 'compilation')} failed: {first}"
         return state.add(Verdict("compile", Status.FAIL, detail, tuple(diagnostics[:4]), facts), start)
-    detail = f"{len(state.instances)} instances for {', '.join(request.arches)}"
+    detail = f"{plural(len(state.instances), 'instance')} for {', '.join(request.arches)}"
     return state.add(Verdict("compile", Status.PASS, detail, (), facts), start)
 
 
@@ -326,15 +328,15 @@ def _with_launches(state: _Verification, numerics: Verdict) -> Verdict:
 
 
 def _performance(
-    state: _Verification, backend: Backend, plans: Sequence[_Plan], small: Sequence[tuple[Subject, Trial]]
+    state: _Verification, backend: Backend, plans: Sequence[_Plan], small: Sequence[tuple[InstanceUnderTest, Trial]]
 ) -> None:
     """Times on a GPU; elsewhere counts of a `small` launch."""
-    from porter.verify.checks import perform
+    from porter.verify.checks.performance_run import Performance
 
     start = time.perf_counter()
     request = state.request
     subjects = {n: subject for n, subject, _, _ in plans}
-    job = perform.Performance(request.case, state.instances, subjects, request.port_path, request.arches[0], state.seed)
+    job = Performance(request.case, state.instances, subjects, request.port_path, request.arches[0], state.seed)
     try:
         verdict = job.check(backend, request.timing_sizes, request.timing_budget, small, request.on_progress)
     except PorterError as error:
@@ -386,7 +388,7 @@ def _explained(
     return numerics, sanitizer
 
 
-_Plan = tuple[int, Subject, list[Trial], list[Pair]]
+_Plan = tuple[int, InstanceUnderTest, list[Trial], list[Pair]]
 
 
 def _plan(state: _Verification, sm_count: int) -> list[_Plan]:
@@ -456,8 +458,8 @@ def _with_own_launch(
     request = state.request
     instance, original, arches = state.instances[n][0], state.originals[n], request.arches
     made = {arch: state.compiled[n, arch] for arch in arches if state.compiled[n, arch].ok}
-    sides = {a: Kernel(original.registers if a == arches[0] else 0, original.static_smem) for a in arches}
-    mine = {a: Kernel(m.registers, m.static_smem) for a, m in made.items()}
+    sides = {a: KernelResources(original.registers if a == arches[0] else 0, original.static_smem) for a in arches}
+    mine = {a: KernelResources(m.registers, m.static_smem) for a, m in made.items()}
     own = PortLaunches(request.port_path, state.text, request.case, instance, values, sm_count, sides, mine)
     port = made[arches[0]]
     texts = [_functions(b.ptx).get(b.entry, b.ptx) for b in (original, port)]
@@ -467,9 +469,8 @@ def _with_own_launch(
     return plan.trials, plan.pairs
 
 
-def _subject(state: _Verification, n: int, values: Mapping[str, Value], reference: Reference | None) -> Subject:
-    request = state.request
-    arch = request.arches[0]
+def _subject(state: _Verification, n: int, values: Mapping[str, Value], ref: Reference | None) -> InstanceUnderTest:
+    request, arch = state.request, state.request.arches[0]
     made, build = state.compiled[n, arch], state.originals[n]
     original = Build("original", build.ptx, build.entry, arch, build.cubin)
     port = Build("port", made.ptx, made.entry, arch, made.cubin)
@@ -485,8 +486,8 @@ def _subject(state: _Verification, n: int, values: Mapping[str, Value], referenc
     elif any(b.declared for b in case.buffers):
         unit, instance = _unit(state), state.instances[n][0].instance
         case = declared_in_source(case, unit, request.info, instance) if unit is not None else case
-    return Subject(
-        case, request.info, values, original, port, used, reduces, reference, contracts, products, variables,
+    return InstanceUnderTest(
+        case, request.info, values, original, port, used, reduces, ref, contracts, products, variables,
         request.oracle is not None,
     )  # fmt: skip
 
@@ -496,6 +497,4 @@ def _kernel_text(build: Build) -> str:
     return _functions(build.ptx).get(build.entry, build.ptx)
 
 
-@lru_cache(maxsize=16)
-def _functions(ptx: str) -> dict[str, str]:
-    return function_texts(ptx)
+_functions = lru_cache(maxsize=16)(function_texts)

@@ -14,7 +14,7 @@ from porter.agents.providers import Connection, connect
 from porter.agents.record import Journal
 from porter.agents.settings import AgentSettings
 from tests.agents.messages_server import serving
-from tests.agents.stub_bench import SUBJECT, StubBench
+from tests.agents.stub_verifier import SUBJECT, StubVerifier
 
 KEY = "sk-test-0123456789"
 
@@ -31,7 +31,7 @@ def agent(tmp_path):
     """Run scripted replies to the end: `agent(model, **settings)` gives (outcome, served, slept)."""
     pytest.importorskip("anthropic", reason="needs the extra `agent`")
 
-    def run(model, /, subject=SUBJECT, bench=None, path=None, key=KEY, **changes):
+    def run(model, /, subject=SUBJECT, verifier=None, path=None, key=KEY, **changes):
         settings = replace(AgentSettings(usd=Decimal(5)), **changes)
         slept: list[float] = []
         now = [0.0]
@@ -40,7 +40,7 @@ def agent(tmp_path):
             journal = Journal(path or tmp_path / "run" / "events.jsonl", [key])
             try:
                 limiter = Limiter(clock=lambda: now[0], sleep=lambda s: now.__setitem__(0, now[0] + s))
-                run = Run(subject, bench or StubBench(), provider, settings, journal, limiter, sleep=slept.append)
+                run = Run(subject, verifier or StubVerifier(), provider, settings, journal, limiter, sleep=slept.append)
                 outcome = run.go()
             finally:
                 journal.close()

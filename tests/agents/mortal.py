@@ -57,11 +57,11 @@ def child(args: list[str], die_at: int, log: int) -> int:
     from porter.agents.providers import anthropic_messages
     from porter.agents.record import Journal
     from porter.cli import main
-    from tests.agents.stub_bench import StubBench
+    from tests.agents.stub_verifier import StubVerifier
 
     steps = Steps(die_at, log)
     sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115
-    porter.agents.runs.session.PortBench = lambda *args: StubBench()  # type: ignore[misc,assignment]
+    porter.agents.runs.session.PortVerifier = lambda *args: StubVerifier()  # type: ignore[misc,assignment]
     porter.verify.compile.worker.warm = lambda: None
     rename, send, write = os.replace, anthropic_messages.AnthropicMessages.send, Journal.write
 

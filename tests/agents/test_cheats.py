@@ -14,7 +14,7 @@ import pytest
 
 from porter.agents.regions import EditRefused, draft_of, replace_code
 from porter.agents.runs.session import translation
-from porter.agents.runs.verifier import PortBench
+from porter.agents.runs.verifier import PortVerifier
 from porter.agents.tools import TOOLS
 from porter.cli import main
 from porter.config import PortConfig
@@ -138,18 +138,18 @@ def test_each_cheat_is_refused_by_the_named_check(work):
 
 
 @pytest.fixture
-def bench(work):
+def verifier(work):
     """The verifier as the agent has it, and the port with its hole filled right."""
     config = PortConfig(arch=("sm_90a",), seed=7)
     made = translation(Path("vadd4.cu"), config)
     draft = replace_code(draft_of(made.module.text, False), "hole-1", RIGHT)
     assert made.case is not None
-    return PortBench(made, made.case, config, Path("vadd4.py")), draft
+    return PortVerifier(made, made.case, config, Path("vadd4.py")), draft
 
 
 @pytest.mark.parametrize(("helpers", "code", "editor", "said"), [b[1:] for b in BLOCKED], ids=[b[0] for b in BLOCKED])
-def test_what_the_editor_refuses_the_named_check_refuses_too(bench, helpers, code, editor, said):
-    verifier, draft = bench
+def test_what_the_editor_refuses_the_named_check_refuses_too(verifier, helpers, code, editor, said):
+    verifier, draft = verifier
     with pytest.raises(EditRefused, match=editor):
         replace_code(draft, "helpers", helpers)
     filled = replace_code(draft, "hole-1", f"{RIGHT}\n{code}")
@@ -160,8 +160,8 @@ def test_what_the_editor_refuses_the_named_check_refuses_too(bench, helpers, cod
     assert verifier.compile(past), "it would have been imported"
 
 
-def test_without_the_cheat_it_is_accepted(bench):
-    verifier, draft = bench
+def test_without_the_cheat_it_is_accepted(verifier):
+    verifier, draft = verifier
     assert all(v.status in (Status.PASS, Status.SKIP) for v in verifier.verify(draft.text, (), "small"))
 
 
@@ -178,7 +178,7 @@ def test_lowered_precision(work):
     assert result["state"] in ("unchanged", "unverified")
 
 
-def test_special_casing_the_seeds_is_found_with_unseen_ones(bench, monkeypatch):
+def test_special_casing_the_seeds_is_found_with_unseen_ones(verifier, monkeypatch):
     """A port that knows the inputs of the run's seed passes all that the model sees, and is lost at the end."""
     from porter.verify import execute
 
@@ -191,7 +191,7 @@ def test_special_casing_the_seeds_is_found_with_unseen_ones(bench, monkeypatch):
         seen.update(int(w) for w in words[:1])
         return buffers
 
-    verifier, draft = bench
+    verifier, draft = verifier
     with monkeypatch.context() as patch:
         patch.setattr(execute, "make_inputs", spy)
         verifier.verify(draft.text, (), "full")
@@ -229,7 +229,7 @@ def test_special_casing_the_shapes_seen_is_found_with_unseen_ones(work):
 
 
 def test_no_tool_reaches_the_case_the_oracle_the_entry_or_a_file(work):
-    """Tools are given the desk and texts; what the model names is looked up in lists, and none takes a path."""
+    """Tools are given the edit session and texts; what the model names is looked up in lists, and none takes a path."""
     names = [call("read_region", region=r) for r in ("vadd4.case.toml", "../vadd4.cu", "/etc/passwd", "_launch_vadd4")]
     names += [
         call("replace_region", region=r, code="pass") for r in ("KERNEL", "vadd4", "_launch_vadd4", "body:vadd4_launch")

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from porter.agents.floor import CLOSE, at_floor, copy_ratio, times_of
+from porter.agents.copy_floor import CLOSE, at_copy_floor, copy_ratio, times_of
 from porter.agents.ranking import all_good, rank, speed_of
 from porter.agents.regions import draft_of, replace_code
 from porter.model import Status, Verdict, facts_of
 from porter.model.facts import CountedLaunch, PerformanceFacts, TimedPoint, TimingFacts
 from tests.agents.messages_server import Say, call, script
-from tests.agents.recorded_bench import RecordedBench, measured
-from tests.agents.stub_bench import FILLED, SUBJECT
+from tests.agents.recorded_verifier import RecordedVerifier, measured
+from tests.agents.stub_verifier import FILLED, SUBJECT
 
 START = replace(SUBJECT, port=FILLED, holes=(), optimise=True)
 
@@ -34,9 +34,9 @@ def optimise(agent):
     """Run with the record of one kernel for the start, and of others for candidates (body=kernel)."""
 
     def run(kernel: str, *steps: Say, candidates: dict[str, str] | None = None):
-        bench = RecordedBench({START.port: kernel, **{edited(c): k for c, k in (candidates or {}).items()}})
-        outcome, served, _ = agent(script(*steps), subject=START, bench=bench)
-        return outcome, served, bench
+        verifier = RecordedVerifier({START.port: kernel, **{edited(c): k for c, k in (candidates or {}).items()}})
+        outcome, served, _ = agent(script(*steps), subject=START, verifier=verifier)
+        return outcome, served, verifier
 
     return run
 
@@ -49,11 +49,11 @@ def test_the_record_is_of_a_gpu():
 
 def test_at_the_floor_nothing_is_asked(optimise):
     """embedding takes at most 0.959 times the time of a copy of the same bytes, at all of its points."""
-    outcome, served, bench = optimise("embedding", Say([call("give_up", reason="x")]))
+    outcome, served, verifier = optimise("embedding", Say([call("give_up", reason="x")]))
     assert (outcome.state, outcome.ended, served.requests) == ("unchanged", "done", [])
     floor = "0.959 times the time of a copy of the same bytes, at most, over 3 points on NVIDIA H200"
-    assert outcome.message == f"nothing is to be gained: {floor}"
-    assert outcome.cost == "$0.00" and bench.asked == ["full"]
+    assert outcome.message == f"nothing to gain: {floor}"
+    assert outcome.cost == "$0.00" and verifier.asked == ["full"]
 
 
 @pytest.mark.parametrize("kernel", ["silu_and_mul", "moe_sum", "moe_unpermute", "softmax"])
@@ -64,7 +64,7 @@ def test_above_the_floor_at_one_point_the_model_is_asked(optimise, kernel):
 
 
 def test_which_recorded_ports_are_at_the_floor():
-    found = {name for name in measured() if at_floor(measured()[name])}
+    found = {name for name in measured() if at_copy_floor(measured()[name])}
     by_hand = set()
     for name in measured():
         times = [row.timings["graph_cold"].us for row in performance(name).rows]
@@ -79,10 +79,10 @@ def attempt(code: str) -> Say:
 
 def test_the_run_ends_when_what_was_kept_is_at_the_floor(optimise):
     """0.978 times the original's time (embedding's record) is more than 2 % better than 1.024 (moe_unpermute's)."""
-    outcome, served, bench = optimise("moe_unpermute", attempt("out[0] = n"), candidates={"out[0] = n": "embedding"})
+    outcome, served, verifier = optimise("moe_unpermute", attempt("out[0] = n"), candidates={"out[0] = n": "embedding"})
     assert (outcome.state, outcome.ended, len(served.requests)) == ("improved", "done", 1)
-    assert outcome.message.startswith("nothing is to be gained: 0.959 times")
-    assert [k.check for k in outcome.kept] == ["performance"] and bench.asked == ["full", "small", "full", "unseen"]
+    assert outcome.message.startswith("nothing to gain: 0.959 times")
+    assert [k.check for k in outcome.kept] == ["performance"] and verifier.asked == ["full", "small", "full", "unseen"]
 
 
 def test_less_than_the_noise_is_rolled_back(optimise):
@@ -104,12 +104,12 @@ def test_every_record_is_told_in_few_words_also_what_was_not_timed():
 def test_counts_never_reach_a_floor():
     facts = PerformanceFacts(counts=(CountedLaunch(port={"sectors": 1}),))
     counts = Verdict("performance", Status.SKIP, "needs a GPU", (), facts)
-    assert at_floor((counts,)) == "" == at_floor(())
+    assert at_copy_floor((counts,)) == "" == at_copy_floor(())
     alone = TimedPoint(timings={"graph_cold": TimingFacts(us={"port": 1.0})})
     assert copy_ratio(TimedPoint()) is None and copy_ratio(alone) is None
     rows = (*performance("embedding").rows, TimedPoint(error="no memory"))
     untimed = replace(counts, facts=PerformanceFacts(rows=rows))
-    assert at_floor((untimed,)) == ""
+    assert at_copy_floor((untimed,)) == ""
 
 
 def test_the_rank_of_measured_ports_is_by_their_times():

@@ -54,7 +54,7 @@ def test_a_record_that_is_out_of_date_is_found(now):
     assert doctored(refused.digest, {"refused": "other words"}, "0.0") == []  # another version may word it otherwise
     assert "now {'refused'" in doctored(refused.digest, {"gives": 1}, "0.0")[0]
     assert "not recorded" in doctored(works.digest, None)[0]
-    assert "of no rule" in doctored("0" * 16, {"gives": 1})[0]
+    assert "not for any rule" in doctored("0" * 16, {"gives": 1})[0]
     changed = copy.deepcopy(now)
     changed["seen"][works.digest] = {"refused": "no more"}
     changed["seen"][refused.digest] = {"gives": 1}

@@ -14,7 +14,7 @@ from porter.cli import main
 from porter.config import PortConfig
 from porter.provenance.store import read_record
 from tests.agents.messages_server import Say, call, script, serving
-from tests.agents.stub_bench import SUBJECT
+from tests.agents.stub_verifier import SUBJECT
 
 DATA = Path(__file__).parent / "data" / "wide_block"
 SIZES = ("tokens", "hidden")
@@ -89,7 +89,7 @@ def test_three_lines_are_written_and_nothing_else():
         ("__import__('os')", "32", "0", "is not allowed|unknown function"),
         ("sizeof(tokens)", "32", "0", "sizeof"),
         ("sm_count()", "32", "0", "does not hand the number of multiprocessors"),
-        ("tokens; x", "32", "0", "no expression"),
+        ("tokens; x", "32", "0", "not an expression"),
         ("tokens\n", "32", "0", None),
         ("tokens, # x", "32", "0", None),
         ("tokens", "32", "0 +" + " 0 +" * 300 + " 0", "characters"),
@@ -112,7 +112,7 @@ def test_a_launch_that_porter_did_not_write_stays():
         ("(256, 1, 1), 0", "(256,\n        1, 1), 0"),
         ("grid, block, smem_bytes = launch_config(tokens=tokens, **constexprs)", "grid, block, smem_bytes = 1, 2, 3"),
     ):
-        with pytest.raises(EditRefused, match="not written as porter writes it"):
+        with pytest.raises(EditRefused, match="not in the form that porter writes"):
             launch_of(PORT.replace(old, new), SIZES)
 
 

@@ -14,7 +14,7 @@ from porter.agents.prices import price_of
 from porter.model import Status, Verdict
 from tests.agents.conftest import KEY
 from tests.agents.messages_server import Fail, Say, call, script, text
-from tests.agents.stub_bench import FILLED, PORT, SUBJECT, StubBench
+from tests.agents.stub_verifier import FILLED, PORT, SUBJECT, StubVerifier
 
 FILL = [
     call("replace_region", region="hole-1", code="pass"),
@@ -80,40 +80,40 @@ def test_without_a_case_nothing_is_sent(agent):
 
 
 def test_a_kernel_that_cannot_be_verified_here_ends_the_run(agent):
-    class Unable(StubBench):
+    class Unable(StubVerifier):
         def verify(self, text, line_map, effort):
             found = super().verify(text, line_map, effort)
             if found[2].status is Status.PASS:
                 found[4] = Verdict("numerics", Status.ERROR, "the original: vabsdiff4 is not supported")
             return found
 
-    outcome, served, _ = agent(script(SOLVE), bench=Unable())
+    outcome, served, _ = agent(script(SOLVE), verifier=Unable())
     assert (outcome.ended, outcome.text, len(served.requests)) == ("no-harness", PORT, 1)
     assert "cannot be verified here: the original: vabsdiff4" in outcome.message
 
 
 def test_a_run_without_a_harness_asks_for_nothing(agent, tmp_path):
-    outcome, served, _ = agent(script(SOLVE), bench=StubBench("the original: vabsdiff4 is not supported"))
+    outcome, served, _ = agent(script(SOLVE), verifier=StubVerifier("the original: vabsdiff4 is not supported"))
     assert (outcome.state, outcome.ended, served.requests, outcome.cost) == ("unchanged", "no-harness", [], "$0.00")
     assert outcome.message == "the kernel cannot be verified here: the original: vabsdiff4 is not supported"
 
-    class Unable(StubBench):
+    class Unable(StubVerifier):
         def verify(self, text, line_map, effort):
             found = super().verify(text, line_map, effort)
             found[4] = Verdict("numerics", Status.ERROR, "the original: boom")
             return found
 
     failing = replace(SUBJECT, port=FILLED.replace("= n", "= wrong"), holes=())
-    bench = Unable()
-    outcome, served, _ = agent(script(SOLVE), subject=failing, bench=bench, path=tmp_path / "b.jsonl")
-    assert (outcome.ended, served.requests, bench.asked) == ("no-harness", [], ["verify full"])
+    verifier = Unable()
+    outcome, served, _ = agent(script(SOLVE), subject=failing, verifier=verifier, path=tmp_path / "b.jsonl")
+    assert (outcome.ended, served.requests, verifier.asked) == ("no-harness", [], ["verify full"])
     assert outcome.message == "the kernel cannot be verified here: the original: boom"
 
 
 def test_a_partial_repair_is_kept_only_when_it_holds_with_unseen_launches(agent, tmp_path):
     """A port without holes that fails: the agent makes numerics pass, while another check goes on failing."""
 
-    class Racy(StubBench):
+    class Racy(StubVerifier):
         def verify(self, text, line_map, effort):
             found = super().verify(text, line_map, effort)
             at = [v.check for v in found].index("sanitizer")
@@ -127,13 +127,13 @@ def test_a_partial_repair_is_kept_only_when_it_holds_with_unseen_launches(agent,
         edit = Say([call("replace_region", region="body:k", code=code), call("verify")])
         return script(edit, Say([call("give_up", reason="the race stays")]))
 
-    bench = Racy()
-    outcome, _, _ = agent(model("out[0] = n"), subject=start, bench=bench)
+    verifier = Racy()
+    outcome, _, _ = agent(model("out[0] = n"), subject=start, verifier=verifier)
     assert (outcome.state, outcome.ended, [k.check for k in outcome.kept]) == ("improved", "gave-up", ["numerics"])
-    assert "out[0] = n" in outcome.text and bench.asked[-1] == "verify unseen"
+    assert "out[0] = n" in outcome.text and verifier.asked[-1] == "verify unseen"
     assert not outcome.good  # better than it was is not verified
     assert [v.check for v in outcome.unseen if v.status is Status.FAIL] == ["sanitizer"]
-    outcome, _, _ = agent(model("out[0] = overfit"), subject=start, bench=Racy(), path=tmp_path / "b.jsonl")
+    outcome, _, _ = agent(model("out[0] = overfit"), subject=start, verifier=Racy(), path=tmp_path / "b.jsonl")
     assert (outcome.state, outcome.text) == ("refused-unseen", start.port)
     assert outcome.message.endswith("with unseen seeds and shapes it is no better than it was")
 
@@ -303,7 +303,7 @@ def test_budgets_of_tokens_attempts_and_time(agent, tmp_path):
         return Say([FILL[0], call("replace_region", region="hole-2", code=f"nope({n})"), call("verify")])
 
     outcome, served, _ = agent(wrong, attempts=2, path=tmp_path / "a.jsonl")
-    assert outcome.message == "all 2 attempts are used up" and outcome.spent.attempts == 2
+    assert outcome.message == "the budget of 2 attempts is used up" and outcome.spent.attempts == 2
     outcome, served, _ = agent(busy, seconds=0.001, path=tmp_path / "b.jsonl")
     assert outcome.message == "the time of 0.001 s is used up" and len(served.requests) <= 1
 
@@ -365,5 +365,5 @@ def test_the_prefix_does_not_change_within_a_run(agent):
 
 
 def test_stub_marks():
-    bench = StubBench()
-    assert bench.verify(FILLED, (), "full")[2].status.value == "PASS"
+    verifier = StubVerifier()
+    assert verifier.verify(FILLED, (), "full")[2].status.value == "PASS"

@@ -126,12 +126,12 @@ def test_a_run_is_worked_on_by_one_process_at_a_time(work, capsys):
 
 
 def test_a_defect_of_porter_in_a_run_is_a_message(work, monkeypatch, capsys):
-    from porter.agents.runs.verifier import PortBench
+    from porter.agents.runs.verifier import PortVerifier
 
     def broken(*args):
         raise RuntimeError("boom")
 
-    monkeypatch.setattr(PortBench, "verify", broken)
+    monkeypatch.setattr(PortVerifier, "verify", broken)
     with serving(script(Say(fill(RIGHT)))) as served:
         assert port(served.url) == 2
     assert "boom" in "".join(capsys.readouterr())
@@ -206,7 +206,7 @@ def test_two_failed_compiles_then_right_with_every_tool_on_the_way(work):
     assert compiled == "it compiles" and judged.startswith("kept: it brings compile forward")
     assert "numerics     FAIL" in judged and "n=1" in parted, parted
     assert re.search(
-        r"note \(vadd4\.py:\d+, vadd4\.cu:9\): original and port first part at line 9 of vadd4\.cu: a store gives",
+        r"note \(vadd4\.py:\d+, vadd4\.cu:9\): original and port first diverge at line 9 of vadd4\.cu: a store gives",
         parted,
     ), parted
     assert '"registers"' in resources and "instructions" in counts + resources

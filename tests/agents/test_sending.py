@@ -18,7 +18,7 @@ from porter.model import Status, Verdict
 from porter.provenance.store import read_record, update_record
 from tests.agents.messages_server import Fail, Say, call, script, serving, text
 from tests.agents.runs.test_eval import TASKS
-from tests.agents.stub_bench import StubBench
+from tests.agents.stub_verifier import StubVerifier
 from tests.agents.test_cheats import DATA, RIGHT
 
 pytest.importorskip("anthropic", reason="needs the extra `agent`")
@@ -36,7 +36,7 @@ def work(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     for module in ("session", "prompt_preview"):  # nothing here is about verification
-        monkeypatch.setattr(f"porter.agents.runs.{module}.PortBench", lambda *args: StubBench())
+        monkeypatch.setattr(f"porter.agents.runs.{module}.PortBench", lambda *args: StubVerifier())
     return tmp_path
 
 
@@ -70,14 +70,14 @@ def test_show_prompt_prints_what_would_be_sent_and_sends_nothing(work, capfd):
 
 def test_show_prompt_is_empty_where_nothing_would_be_sent(work, monkeypatch, capfd):
     """No case (and no draft of one is written), no way to run the original, a port that is good as it is."""
-    bench, where = StubBench(), [*ARGS, "--agent", "--show-prompt"]
-    monkeypatch.setattr("porter.agents.runs.prompt_preview.PortBench", lambda *args: bench)
+    verifier, where = StubVerifier(), [*ARGS, "--agent", "--show-prompt"]
+    monkeypatch.setattr("porter.agents.runs.prompt_preview.PortBench", lambda *args: verifier)
     assert main([*where, "--optimise"]) == 0  # the port has a hole, so of both modes one asks
     assert capfd.readouterr().out.count("POST ") == 1
-    bench.says = "the original cannot be run"
+    verifier.says = "the original cannot be run"
     assert main(where) == 0
     assert capfd.readouterr() == ("", "nothing would be sent: no kernel with a case needs the agent\n")
-    bench.says = ""
+    verifier.says = ""
     Path("vadd4.case.toml").unlink()
     assert main(where) == 0
     assert capfd.readouterr().out == "" and sorted(p.name for p in work.iterdir()) == ["vadd4.cu"]

@@ -161,7 +161,7 @@ def test_many_combinations_are_sampled():
         ("tokens = [0, 1, 7, 33]", "tokens = [0, 1.5]", "PRT903", "tokens = [0, 1.5]", "1.5", ""),
         ("tokens = [0, 1, 7, 33]", "tokens = []", "PRT903", "tokens = []", "empty list", ""),
         ("tokens = 3\n", "", "PRT902", "[[shapes]]", "`tokens` is missing", ""),
-        ('strides = ["input_stride", 1]', "strides = [1]", "PRT903", "strides = [1]", "1 strides for 2", ""),
+        ('strides = ["input_stride", 1]', "strides = [1]", "PRT903", "strides = [1]", "1 stride for 2", ""),
         ('name = "weight"', 'name = "wieght"', "PRT905", "wieght", "no pointer parameter `wieght`", "`weight`"),
         ("epsilon = 1e-6\n", "", "PRT905", "[scalars]", "no value for the parameter `epsilon`", ""),
         (

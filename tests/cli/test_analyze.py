@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from porter.batch.analysis import Child, KernelAnalysis, analyze_file, analyze_paths, count_codes, find_sources
+from porter.batch.analysis import AnalysisChild, KernelAnalysis, analyze_file, analyze_paths, count_codes, find_sources
 from porter.config import PortConfig
 from porter.verify.compile.toolkit import find_nvrtc
 
@@ -50,7 +50,7 @@ def test_a_crash_and_a_hang_cost_one_kernel_each(tmp_path: Path, monkeypatch) ->
     (tmp_path / "fake_child.py").write_text(FAKE)
     (tmp_path / "k.cu").write_text("a crash1 b hang1 crash2 c")
     monkeypatch.syspath_prepend(tmp_path)
-    child = Child(PortConfig(), False, "fake_child")
+    child = AnalysisChild(PortConfig(), False, "fake_child")
     try:
         kernels, messages = analyze_file(child, tmp_path / "k.cu", time_limit=1.0)
     finally:
@@ -71,7 +71,7 @@ def test_a_kernel_that_ends_the_emulator_keeps_what_was_known_before(tmp_path: P
     (tmp_path / "fake_child.py").write_text(FAKE)
     (tmp_path / "k.cu").write_text("run_equal run_crash run_hang run_differs")
     monkeypatch.syspath_prepend(tmp_path)
-    child = Child(PortConfig(), True, "fake_child", run_too=True)
+    child = AnalysisChild(PortConfig(), True, "fake_child", run_too=True)
     said: list[str] = []
     try:
         kernels, messages = analyze_file(child, tmp_path / "k.cu", time_limit=1.0, say=said.append)

@@ -273,7 +273,7 @@ def test_a_read_only_output_folder(scale: Path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(scale)
     monkeypatch.setattr(os, "access", lambda path, mode: False)  # tests may run as root, who may write anywhere
     assert main(["port", "scale.cu", "-o", "out"]) == 2
-    assert "PRT953 may not write out" in capsys.readouterr().err
+    assert "PRT953 no permission to write out" in capsys.readouterr().err
 
 
 def test_a_full_disk(scale: Path, monkeypatch, capsys) -> None:

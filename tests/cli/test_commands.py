@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from porter.cli import build_parser, main
-from porter.commands.installation import Finding, examine
+from porter.commands.installation import Requirement, examine
 from porter.config import PortConfig, load_config
 from porter.model import PorterError
 from porter.report.codes import pages, titles
@@ -96,7 +96,7 @@ def test_doctor_is_2_and_gives_the_command_when_something_required_is_missing(mo
 
 def test_a_missing_gpu_is_not_an_error() -> None:
     found = {f.name: f for f in examine()}
-    assert isinstance(found["GPU"], Finding) and not found["GPU"].required
+    assert isinstance(found["GPU"], Requirement) and not found["GPU"].required
 
 
 # ---------------------------------------------------------------- explain

@@ -48,7 +48,7 @@ def test_clean_kernel(porter, softmax: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "rows=3 n=256" in done.stdout and "thread-instructions" in done.stdout
     assert "global.load: " in done.stdout and "of the ideal" in done.stdout
-    assert "nothing wrong" in done.stdout and "2 points launch no block" in done.stdout
+    assert "nothing wrong" in done.stdout and "2 points without a block to launch" in done.stdout
 
 
 def test_json(porter, softmax: Path) -> None:

@@ -71,14 +71,14 @@ def test_the_earlier_file_keeps_a_name_that_two_want(files: list[Path]) -> None:
 
 
 def test_a_process_that_dies_costs_one_file(files: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    children: list[port_files.Child] = []
-    start = port_files.Child.__init__
+    children: list[port_files.PoolChild] = []
+    start = port_files.PoolChild.__init__
 
-    def recorded(self: port_files.Child, *arguments: object) -> None:
+    def recorded(self: port_files.PoolChild, *arguments: object) -> None:
         children.append(self)
         start(self, *arguments)
 
-    monkeypatch.setattr(port_files.Child, "__init__", recorded)
+    monkeypatch.setattr(port_files.PoolChild, "__init__", recorded)
     killed: list[str] = []
 
     def kill(event: StageEvent) -> None:

@@ -99,8 +99,8 @@ def test_what_the_passes_marked_reaches_a_line(lowered):
 
 def test_naming_patterns_changes_no_text(lowered, monkeypatch):
     kernels, rest, _, module = lowered
-    monkeypatch.setattr(planning, "marked", lambda before, after, naming: after)
-    monkeypatch.setattr(planning, "marked_kernel", lambda before, after, naming, hints=False: after)
+    monkeypatch.setattr(planning, "mark_changes", lambda before, after, naming: after)
+    monkeypatch.setattr(planning, "mark_kernel_changes", lambda before, after, naming, hints=False: after)
     plain = emit_module(make_plan(kernels, *rest))
     assert plain.text == module.text
     assert [(e.line, e.span) for e in plain.line_map] == [(e.line, e.span) for e in module.line_map]

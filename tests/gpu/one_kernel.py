@@ -21,12 +21,12 @@ import torch
 from porter.corpus.runtime import arch_for
 from porter.model import Instance
 from porter.verify.backends.interface import Build
-from porter.verify.conclude import InstanceRun
-from porter.verify.execute import Subject, TrialResult, _comparable, compare
+from porter.verify.execute import InstanceUnderTest, TrialResult, _comparable, compare
 from porter.verify.launches.buffers import Buffers
 from porter.verify.launches.inputs import make_inputs
 from porter.verify.launches.trials import Trial
 from porter.verify.numerics.reference import load_reference
+from porter.verify.verdicts import InstanceRun
 from tools.gpu.manifest import Bundle, InstanceFacts, KernelFacts, Launch, chosen_instance, read_bundle
 from tools.gpu.original import Original
 from tools.gpu.port import Port
@@ -66,12 +66,14 @@ class KernelRun:
         self.reference = load_reference(self.case)
         self.values = [dict(i.values) for i in self.facts.instances]
 
-    def subject(self, n: int) -> Subject:
+    def subject(self, n: int) -> InstanceUnderTest:
         instance = self.facts.instances[n]
         sides = [Build(label, "", instance.entry, self.bundle.arch) for label in ("original", "port")]
         used = (frozenset(instance.approximations[0]), frozenset(instance.approximations[1]))
         info = self.facts.info(n)
-        return Subject(self.case, info, self.values[n], sides[0], sides[1], used, instance.reduces, self.reference)
+        return InstanceUnderTest(
+            self.case, info, self.values[n], sides[0], sides[1], used, instance.reduces, self.reference
+        )
 
     def trial(self, n: int, launch: Launch, at: int) -> Trial:
         return launch.trial(random.Random(f"{self.seed} {self.facts.name} {n} {at}").randrange(1 << 31))
@@ -166,7 +168,9 @@ def matches(run: KernelRun) -> Answer:
     return Answer("pass", detail, data)
 
 
-def one_launch(run: KernelRun, subject: Subject, n: int, launch: Launch, trial: Trial) -> tuple[TrialResult, str]:
+def one_launch(
+    run: KernelRun, subject: InstanceUnderTest, n: int, launch: Launch, trial: Trial
+) -> tuple[TrialResult, str]:
     """Both sides on the same bytes. The text says what is wrong with the instance or the launch that the port chose."""
     before = run.inputs(n, trial)
     originals = upload(before, run.device, trial.point.null)

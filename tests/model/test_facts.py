@@ -23,7 +23,7 @@ from porter.model.facts import (
     facts_from_json,
 )
 from porter.provenance.json import verdict_from_json, verdict_to_json
-from tests.agents.recorded_bench import FILE
+from tests.agents.recorded_verifier import FILE
 
 RECORDED = [v for k in json.loads(FILE.read_text())["kernels"].values() for v in k["verdicts"]]
 

@@ -20,7 +20,7 @@ from porter.frontend.parse.source import ParseOptions, parse_source
 from porter.source import Source
 from porter.verify.backends.emulator import EmulatorBackend
 from porter.verify.backends.interface import Build
-from porter.verify.execute import Subject, reference_values
+from porter.verify.execute import InstanceUnderTest, reference_values
 from porter.verify.launches.buffers import Buffers, HostBuffer, is_integer
 from porter.verify.launches.inputs import make_inputs
 from porter.verify.launches.trials import Trial, choose_trials
@@ -43,7 +43,7 @@ CANCELS = {
 
 
 @cache
-def subjects(path: Path) -> list[Subject]:
+def subjects(path: Path) -> list[InstanceUnderTest]:
     """Every instance of a case, compiled; the port's side is the original again."""
     case = load_case(path)
     source = Source.read(case.source_path)
@@ -56,11 +56,11 @@ def subjects(path: Path) -> list[Subject]:
     for instance, b in zip(case.instances, built, strict=True):
         build = Build("original", b.ptx, b.entry, options.arch)
         values = dict(instance_values(info, instance.instance))
-        found.append(Subject(case, info, values, build, build, reference=load_reference(case)))
+        found.append(InstanceUnderTest(case, info, values, build, build, reference=load_reference(case)))
     return found
 
 
-def disagreement(subject: Subject, buffer: HostBuffer, truth: np.ndarray, pre: np.ndarray | None) -> str:
+def disagreement(subject: InstanceUnderTest, buffer: HostBuffer, truth: np.ndarray, pre: np.ndarray | None) -> str:
     """What is wrong with an output, "" when it is what the reference says."""
     got = numbers(buffer.view(), buffer.dtype)
     truth = np.asarray(truth, np.float64)

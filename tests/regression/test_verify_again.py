@@ -116,7 +116,7 @@ def test_errors_that_other_inputs_explain_are_a_note(ports: Path, monkeypatch: p
     made_by = "another porter"
     found = regression(verify(port, seed=8))
     assert found.status is Status.PASS and found.diagnostics[0].severity is Severity.WARNING
-    assert "porter makes other inputs now" in found.diagnostics[0].message
+    assert "porter now generates other inputs" in found.diagnostics[0].message
 
 
 def test_against_original_compares_nothing_and_against_recorded_needs_a_baseline(ports: Path) -> None:

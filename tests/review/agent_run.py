@@ -16,7 +16,7 @@ def with_run(folder: Path) -> None:
 
     def tool(code: str) -> dict[str, object]:
         return {"event": "tool", "name": "replace_region", "input": {"region": "hole-1", "code": code},
-                "answer": "replaced; 0 holes open. Call verify to have it judged.", "error": False}  # fmt: skip
+                "answer": "replaced; 0 holes open. Call verify to check it.", "error": False}  # fmt: skip
 
     events: list[dict[str, object]] = [
         {"event": "start", "kernel": "scale_kernel", "model": "claude-sonnet-4-5"},

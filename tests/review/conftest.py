@@ -89,7 +89,7 @@ def with_verdicts(port: Path) -> None:
         Verdict("compile", Status.PASS, "1 instance for sm_90a", (compiled,)),
         Verdict("resources", Status.PASS, "registers 12 (10)", facts=ResourcesFacts({"": used})),
         Verdict(
-            "numerics", Status.FAIL, "1 differences; seed 7", (wrong,),
+            "numerics", Status.FAIL, "1 difference; seed 7", (wrong,),
             NumericsFacts(7, 4, buffers={"": {"out": row}}, divergence=divergence),
         ),
         Verdict("sanitizer", Status.PASS, "4 launches", facts=SanitizerFacts(4, checked=("shared-race",))),

@@ -395,7 +395,7 @@ def test_plain_ends_with_its_input(port: Path):
 def test_a_page_that_cannot_be_written_is_a_message(port: Path, capsys: pytest.CaptureFixture[str]):
     assert main(["review", str(port), "--export", "nowhere/page.html"]) == 2
     err = capsys.readouterr().err
-    assert "PRT953" in err and "give --export another place" in " ".join(err.split()) and "-o" not in err
+    assert "PRT953" in err and "give --export another path" in " ".join(err.split()) and "-o" not in err
 
 
 def test_the_exported_page_stands_alone(folder: Path, port: Path):

@@ -308,7 +308,7 @@ def test_search_wraps_and_says_when_there_is_nothing(port: Path):
         await press(pilot, "slash")
         app.screen.query_one(Input).value = "nowhere at all"
         await press(pilot, "enter")
-        assert any("is not there" in m for m in said(app))
+        assert any("was not found" in m for m in said(app))
 
     drive(app, steps)
 

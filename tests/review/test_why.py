@@ -12,7 +12,7 @@ from porter.case.instances import instance_values
 from porter.config import PortConfig
 from porter.review.port import why as whys
 from porter.review.port.loaded import Loaded, load
-from porter.review.port.machine_code import Place, Port, instructions, place_in, relabelled
+from porter.review.port.machine_code import Port, PortLine, instructions, place_in, relabelled
 from porter.review.port.regions import Region
 from porter.review.port.why import why
 from porter.verify.compile import nvdisasm
@@ -86,7 +86,7 @@ def test_relabelled_ptx_is_the_same_code(ptx: str):
     assert [row for row in made.splitlines() if ".loc" not in row][:-1] == code
     locs = [tuple(map(int, row.split()[1:])) for row in made.splitlines() if ".loc" in row]
     places = [place_in("/x/port.py", line, PORT) for n, line, _ in locs if n == 3]
-    assert places == [Place(4, True), Place(5, False), Place(4, False)]
+    assert places == [PortLine(4, True), PortLine(5, False), PortLine(4, False)]
     assert made.splitlines()[-1] == '\t.file\t3 "port.py"'
     assert place_in("/x/other.py", 4, PORT) is None and place_in("/x/port.py", 6, PORT) is None
 

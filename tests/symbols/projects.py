@@ -7,7 +7,7 @@ from pathlib import Path
 from porter.config import PortConfig
 from porter.model import Status, Verdict
 from porter.pipeline.inputs import find_case, parse
-from porter.pipeline.stages import JudgeOptions, Run, judge, translate
+from porter.pipeline.stages import JudgeOptions, Run, run_checks, translate
 
 HEAD = """
 schema = 1
@@ -114,7 +114,7 @@ def verified(source: Path, change=None, instantiate: tuple[str, ...] = ()) -> tu
     text = made.module.text if change is None else change(made.module.text)
     port = source.with_name("port.py")
     port.write_text(text)
-    found = judge(port, unit, info, case, config, Run("k"), JudgeOptions(launches=8))
+    found = run_checks(port, unit, info, case, config, Run("k"), JudgeOptions(launches=8))
     return text, {v.check: v for v in found}
 
 

@@ -12,7 +12,7 @@ from porter.config import PortConfig
 from porter.frontend.case.draft import draft_case
 from porter.model import PorterError, Status
 from porter.pipeline.inputs import case_if_any, find_case, parse
-from porter.pipeline.stages import JudgeOptions, Run, judge, port, show_stage, translate
+from porter.pipeline.stages import JudgeOptions, Run, port, run_checks, show_stage, translate
 from porter.provenance.store import read_record
 from porter.verify import emulator as ptx
 from porter.verify.emulate_case import choose_points, emulate, make_subject
@@ -154,9 +154,9 @@ def test_a_port_stands_in_for_the_original(tmp_path):
     (tmp_path / "then.py").write_text(text)
     (tmp_path / "now.py").write_text(text.replace("calls[0] + 2", "calls[0] + 3"))
     options = JudgeOptions(oracle=tmp_path / "then.py", launches=4)
-    same = judge(tmp_path / "then.py", unit, info, case, config, Run("k"), options)
+    same = run_checks(tmp_path / "then.py", unit, info, case, config, Run("k"), options)
     assert next(v for v in same if v.check == "numerics").status is Status.PASS
-    other = judge(tmp_path / "now.py", unit, info, case, config, Run("k"), options)
+    other = run_checks(tmp_path / "now.py", unit, info, case, config, Run("k"), options)
     assert next(v for v in other if v.check == "numerics").status is Status.FAIL
 
 

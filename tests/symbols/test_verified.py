@@ -134,7 +134,7 @@ REFUSED = {
     "out constant": (ARRAY, ARRAY[1] + 'role = "inout"\n', "PRT903", "only reads __constant__"),
     "nothing": (ARRAY, '[[symbols]]\nname = "weights"\n', "PRT902", "no values are given"),
     "two": (ARRAY, ARRAY[1] + "values = [1]\n", "PRT903", "both say"),
-    "members": (ARRAY, '[[symbols]]\nname = "weights"\nmembers = { a = 1 }\n', "PRT903", "it is no struct"),
+    "members": (ARRAY, '[[symbols]]\nname = "weights"\nmembers = { a = 1 }\n', "PRT903", "it is not a struct"),
     "no member": (STRUCT, STRUCT[1].replace("gain", "gian"), "PRT901", "no member `gian`"),
     "a member less": (STRUCT, STRUCT[1].replace("gain = 0.75, ", ""), "PRT902", "the member `gain`"),
     "struct by dist": (STRUCT, '[[symbols]]\nname = "curve"\ndist = "normal"\n', "PRT902", "several types"),
@@ -147,7 +147,7 @@ REFUSED = {
         "may be bands::level or other::level",
     ),
     "values": (ARRAY, '[[symbols]]\nname = "weights"\nvalues = [1, 2]\n', "PRT903", "2 values for the 5 elements"),
-    "knots": (STRUCT, STRUCT[1].replace("[-7, 2, 11]", "[2]"), "PRT903", "1 values for the 3 elements of `knots`"),
+    "knots": (STRUCT, STRUCT[1].replace("[-7, 2, 11]", "[2]"), "PRT903", "1 value for the 3 elements of `knots`"),
     "overwritten": (
         (ARRAY[0] + "\nvoid go(float* w) { cudaMemcpyToSymbol(weights, w, 20); }\n", ""),
         '[[symbols]]\nname = "weights"\ninitial = "declared"\n',

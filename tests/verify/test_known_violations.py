@@ -11,11 +11,11 @@ from porter.model import Instance, KernelInfo, KernelParam, PorterError, Status
 from porter.source import Span
 from porter.verify.backends.emulator import EmulatorBackend
 from porter.verify.backends.interface import Build, RunResult, Violation
-from porter.verify.conclude import InstanceRun, sanitizer_verdict
 from porter.verify.emulator.checks.violations import KINDS
-from porter.verify.execute import Subject, TrialResult, run_trial
+from porter.verify.execute import InstanceUnderTest, TrialResult, run_trial
 from porter.verify.launches.trials import Trial
 from porter.verify.numerics.tolerance import adds_products, derive
+from porter.verify.verdicts import InstanceRun, sanitizer_verdict
 
 CASE = """
 kernel = "k"
@@ -60,7 +60,7 @@ def result_of(limit: int) -> TrialResult:
     build = Build("original", PTX.replace("LIMIT", str(limit)), "k", "sm_90a")
     (point,) = case.points()
     return run_trial(
-        Subject(case, info, {}, build, build), Trial(point, "normal", 1), EmulatorBackend(), (SHAPE, SHAPE)
+        InstanceUnderTest(case, info, {}, build, build), Trial(point, "normal", 1), EmulatorBackend(), (SHAPE, SHAPE)
     )
 
 

@@ -15,14 +15,14 @@ from porter.model import Verdict
 from porter.source import Source
 from porter.verify.backends.emulator import EmulatorBackend
 from porter.verify.backends.interface import Build
-from porter.verify.conclude import determinism_verdict, numerics_verdict, sanitizer_verdict
-from porter.verify.execute import Subject
+from porter.verify.execute import InstanceUnderTest
 from porter.verify.launched import launch_instance, repeat_launches
 from porter.verify.launches.derived import constants_of
 from porter.verify.launches.far_rows import at_the_edges
 from porter.verify.launches.planned import planned_trials
 from porter.verify.numerics.tolerance import adds_products, approximations, has_reduction
 from porter.verify.original.nvrtc import Program, compile_program
+from porter.verify.verdicts import determinism_verdict, numerics_verdict, sanitizer_verdict
 
 
 @lru_cache(maxsize=64)
@@ -41,7 +41,7 @@ def judge(original: str, port: str, case: Case | str, seed: int = 1, reference: 
     case = parse_case(case, Path("k.case.toml")) if isinstance(case, str) else case
     (info,) = parse_source(Source(Path("k.cu"), original)).kernels
     builds = [compiled(extern(t), info.name) for t in (original, port)]
-    subject = Subject(
+    subject = InstanceUnderTest(
         case, info, {}, builds[0], Build("port", builds[1].ptx, info.name, "sm_90a"),
         (approximations(builds[0].ptx), approximations(builds[1].ptx)),
         any(has_reduction(b.ptx) for b in builds), reference, any(adds_products(b.ptx) for b in builds),  # type: ignore[arg-type]

@@ -60,13 +60,13 @@ class AnthropicMessages:
                 raise
             raise ProviderError("connection", self._say(error), usage=reply.usage) from error
         if not reply.stop:
-            raise ProviderError("connection", "the stream ended before the reply did", usage=reply.usage)
+            raise ProviderError("connection", "the stream ended before the reply was complete", usage=reply.usage)
         return ModelReply(tuple(reply.finished()), reply.stop, reply.usage, reply.id)
 
     def _say(self, error: BaseException) -> str:
         name = type(error).__name__
         if "Timeout" in name:
-            return f"nothing came for {self.connection.timeout:g} s"
+            return f"no data arrived for {self.connection.timeout:g} s"
         return f"{name}: {error}" if str(error) else name
 
 

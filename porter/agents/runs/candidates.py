@@ -12,13 +12,13 @@ from functools import reduce
 from pathlib import Path
 
 from porter.agents.budget import Spent
-from porter.agents.desk import Bench, Subject
+from porter.agents.edit_session import StartingPort, Verifier
 from porter.agents.limiter import Limiter
 from porter.agents.loop import Outcome, Run
 from porter.agents.providers import Provider
 from porter.agents.record import Journal
 from porter.agents.runs.run_store import RunFolder
-from porter.agents.runs.verifier import PortBench
+from porter.agents.runs.verifier import PortVerifier
 from porter.agents.runs.workspace import WorkPlace, make_place, remove_place
 from porter.agents.shared_budget import Cancelled, SharedBudget, spent_in
 from porter.model import Diagnostic, LineMapEntry, Verdict, facts_of
@@ -40,34 +40,35 @@ class Baseline:
 
 
 @dataclass(frozen=True)
-class CandidateBench:
-    """The verifier for one candidate. Implements porter.agents.desk.Bench; asks nothing more when `stop` is set."""
+class CandidateVerifier:
+    """The verifier for one candidate. Implements porter.agents.edit_session.Verifier; asks nothing more when `stop` is
+    set."""
 
-    bench: Bench
+    verifier: Verifier
     baseline: Baseline
     stop: threading.Event
 
-    def fault(self) -> str:
+    def why_unavailable(self) -> str:
         self.go_on()
         with self.baseline.lock:
             if self.baseline.fault is None:
-                self.baseline.fault = self.bench.fault()
+                self.baseline.fault = self.verifier.why_unavailable()
             return self.baseline.fault
 
     def check_names(self, text: str) -> Sequence[Diagnostic]:
         self.go_on()
-        return self.bench.check_names(text)
+        return self.verifier.check_names(text)
 
     def compile(self, text: str) -> Sequence[Diagnostic]:
         self.go_on()
-        return self.bench.compile(text)
+        return self.verifier.compile(text)
 
     def verify(self, text: str, line_map: tuple[LineMapEntry, ...], effort: str) -> Sequence[Verdict]:
         self.go_on()
         if text != self.baseline.text or effort != "full":
-            return self.bench.verify(text, line_map, effort)
+            return self.verifier.verify(text, line_map, effort)
         with self.baseline.lock:
-            self.baseline.verdicts = self.baseline.verdicts or tuple(self.bench.verify(text, line_map, effort))
+            self.baseline.verdicts = self.baseline.verdicts or tuple(self.verifier.verify(text, line_map, effort))
             return self.baseline.verdicts
 
     def go_on(self) -> None:
@@ -80,8 +81,8 @@ class Candidates:
     """The candidates of one run. `files` are the kernel's: its source and its case."""
 
     folder: RunFolder
-    subject: Subject
-    bench: PortBench
+    subject: StartingPort
+    verifier: PortVerifier
     files: Sequence[Path]
     provider: Provider | None
     secrets: tuple[str, ...]
@@ -155,9 +156,9 @@ class Candidates:
         self, number: int, place: WorkPlace, journal: Journal, budget: SharedBudget, baseline: Baseline
     ) -> Outcome:
         subject = replace(self.subject, candidate=number, candidates=len(self.numbers))
-        bench = CandidateBench(replace(self.bench, folder=place.port.parent), baseline, budget.stop)
+        verifier = CandidateVerifier(replace(self.verifier, folder=place.port.parent), baseline, budget.stop)
         run = Run(
-            subject, bench, self.provider, self.folder.settings, journal, self.limiter,
+            subject, verifier, self.provider, self.folder.settings, journal, self.limiter,
             lambda line: self.say(f"candidate {number}: {line}"), shared=budget, on_kept=place.write,
         )  # fmt: skip
         return run.go()

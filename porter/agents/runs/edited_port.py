@@ -45,7 +45,7 @@ def edited_start(made: Translation, target: Path) -> EditedStart | None:
     return EditedStart(made.module.text, moved_map(current_line_map(target), target.parent))
 
 
-def started(made: Translation, start: EditedStart, text: str) -> Translation:
+def started_from_edit(made: Translation, start: EditedStart, text: str) -> Translation:
     """The translation with the edited text in place of its own."""
     holes = made.module.holes
     left = holes if open_holes(text) else ()  # all of them while one is open: the marks are their numbers
@@ -78,7 +78,7 @@ def _as_it_is(
         start = edited_start(made, target)
         if start is None or made.case is None:
             return kernel
-        made = started(made, start, target.read_text(encoding="utf-8"))
+        made = started_from_edit(made, start, target.read_text(encoding="utf-8"))
         note = Diagnostic(
             "PRT954", f"the agent starts from {target} as it is", Span(str(target), 0), Severity.NOTE,
             "it was edited since porter wrote it; --force starts from the translator's port instead",

@@ -15,6 +15,7 @@ from porter.agents.settings import AgentSettings
 from porter.config import PortConfig
 from porter.model import Diagnostic, Report
 from porter.report.codes import named
+from porter.wording import plural
 
 ROOT = Path(porter.agents.__path__[0]) / "tasks"
 KINDS = ("fill", "optimise")
@@ -74,7 +75,7 @@ def choose(names: Sequence[str]) -> list[EvalTask]:
     wanted: dict[EvalTask, None] = {}
     for name in names:
         of_kind = [t for t in tasks if t.kind == name]
-        wanted |= dict.fromkeys(of_kind or [named(name, known, "task", "porter eval --list")])
+        wanted |= dict.fromkeys(of_kind or [named(name, known, "there is no task", "porter eval --list")])
     return list(wanted)
 
 
@@ -109,4 +110,4 @@ def total(scores: Sequence[Score]) -> str:
     spent = [s.result.outcome.spent for s in scores if s.result and s.result.outcome]
     cost = dollars(sum((s.usd for s in spent), start=type(spent[0].usd)(0))) if spent else "$0.00"
     tokens = sum(s.usage.total for s in spent)
-    return f"{', '.join(parts)}; {sum(s.attempts for s in spent)} attempts, {tokens} tokens, {cost}"
+    return f"{', '.join(parts)}; {plural(sum(s.attempts for s in spent), 'attempt')}, {tokens} tokens, {cost}"

@@ -9,16 +9,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from porter.agents.desk import Desk, Subject
+from porter.agents.edit_session import EditSession, StartingPort
 from porter.agents.loop import Run as AgentRun
 from porter.agents.loop import Stop
 from porter.agents.messages import ModelRequest
 from porter.agents.prompts import request_of
 from porter.agents.providers import Connection, connect
 from porter.agents.record import Journal
-from porter.agents.runs.candidates import Baseline, CandidateBench
-from porter.agents.runs.edited_port import edited_start, started
-from porter.agents.runs.verifier import PortBench, subject_of
+from porter.agents.runs.candidates import Baseline, CandidateVerifier
+from porter.agents.runs.edited_port import edited_start, started_from_edit
+from porter.agents.runs.verifier import PortVerifier, subject_of
 from porter.agents.settings import AgentSettings
 from porter.config import PortConfig
 from porter.corpus.runtime.scratch import Scratch
@@ -81,26 +81,26 @@ def first_requests(
     """One a candidate, where a run in one of the modes would ask anything: the run itself says so."""
     start = None if config.force else edited_start(made, target)
     if start is not None:
-        made = started(made, start, target.read_text(encoding="utf-8"))
+        made = started_from_edit(made, start, target.read_text(encoding="utf-8"))
     assert made.case is not None
-    bench = PortBench(made, made.case, config, target)
+    verifier = PortVerifier(made, made.case, config, target)
     baseline = Baseline(made.module.text, threading.Lock())  # verified once for all
     for optimise in modes:
         subject = subject_of(made, optimise)
         for number in range(1, settings.candidates + 1):
             mine = replace(subject, candidate=number, candidates=settings.candidates)
-            yield from _first(mine, CandidateBench(bench, baseline, threading.Event()), settings)
+            yield from _first(mine, CandidateVerifier(verifier, baseline, threading.Event()), settings)
 
 
-def _first(subject: Subject, bench: CandidateBench, settings: AgentSettings) -> Iterator[ModelRequest]:
+def _first(subject: StartingPort, verifier: CandidateVerifier, settings: AgentSettings) -> Iterator[ModelRequest]:
     with Scratch() as folder:
         journal = Journal(Path(folder) / "events.jsonl")
-        run, desk = AgentRun(subject, bench, None, settings, journal), Desk(subject, bench, journal)
+        run, session = AgentRun(subject, verifier, None, settings, journal), EditSession(subject, verifier, journal)
         try:
-            desk.open_baseline()
-            run.begin(desk)
+            session.open_baseline()
+            run.begin(session)
         except Stop:
             return
         finally:
             journal.close()
-        yield request_of(desk, settings, run.messages)
+        yield request_of(session, settings, run.messages)

@@ -153,7 +153,7 @@ def _read(path: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise _damaged(path, str(error)) from error
     if not isinstance(value, dict) or value.get("schema") != SCHEMA:
-        raise _damaged(path, "it is not of this version of porter")
+        raise _damaged(path, "it was made by another version of porter")
     return value
 
 

@@ -22,9 +22,9 @@ from porter.agents.loop import Run as AgentRun
 from porter.agents.providers import Connection, Provider, connect
 from porter.agents.record import ELSEWHERE, Journal
 from porter.agents.runs.candidates import Candidates
-from porter.agents.runs.edited_port import edited_start, started, with_edited
+from porter.agents.runs.edited_port import edited_start, started_from_edit, with_edited
 from porter.agents.runs.run_store import RunFolder, new_id, write_batch, write_result, write_run
-from porter.agents.runs.verifier import PortBench, subject_of
+from porter.agents.runs.verifier import PortVerifier, subject_of
 from porter.agents.settings import AgentSettings
 from porter.agents.shared_budget import Cancelled
 from porter.batch.port_files import port_all
@@ -43,6 +43,7 @@ from porter.provenance.store import read_record, write_port
 from porter.report.console import Progress, is_verified, silent
 from porter.report.internal_errors import internal_error
 from porter.source import Span
+from porter.wording import plural
 
 Say = Callable[[str], None]
 GRACE = 10.0  # seconds that candidates have to clean up after Ctrl-C
@@ -60,9 +61,9 @@ class Task:
         return self.made.info.name
 
     @property
-    def bench(self) -> PortBench:
+    def verifier(self) -> PortVerifier:
         assert self.made.case is not None
-        return PortBench(self.made, self.made.case, self.folder.config, self.folder.target)
+        return PortVerifier(self.made, self.made.case, self.folder.config, self.folder.target)
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ def improve_files(
     if len(tasks) > 1:
         batch = settings.runs / new_id("batch")
         write_batch(batch, [t.folder for t in tasks])
-        session.say(f"{len(tasks)} runs; after an interruption: porter agent resume {batch.name}")
+        session.say(f"{plural(len(tasks), 'run')}; after an interruption: porter agent resume {batch.name}")
     results = run_tasks(tasks, session, config.jobs or 1)
     return merged(report, results), results
 
@@ -164,7 +165,7 @@ def new_task(made: Translation, target: Path, config: PortConfig, settings: Agen
     """A run that starts from the port as it is, where it was edited since the translator wrote it."""
     start = edited_start(made, target)
     if start is not None:
-        made = started(made, start, target.read_text(encoding="utf-8"))
+        made = started_from_edit(made, start, target.read_text(encoding="utf-8"))
     folder = RunFolder(
         settings.runs / new_id(made.info.name),
         made.unit.source.path,
@@ -195,7 +196,7 @@ def resume_task(folder: RunFolder) -> Task:
     if changed:
         message = f"{' and '.join(changed)} changed since the run {folder.id} was started"
         raise PorterError(Diagnostic("PRT926", message, Span(str(folder.path), 0), help="start a new run"))
-    return Task(folder, started(made, folder.start, folder.base) if folder.start else made)
+    return Task(folder, started_from_edit(made, folder.start, folder.base) if folder.start else made)
 
 
 def run_tasks(tasks: Sequence[Task], session: Session, jobs: int) -> list[Result]:
@@ -243,9 +244,9 @@ def run_task(task: Task, session: Session) -> Result:
         say(f"starts from {folder.target} as it is, which was edited since porter wrote it")
     say(f"run {folder.path}; after an interruption: porter agent resume {folder.id}")
     try:
-        with held(folder):
+        with locked(folder):
             outcome = work_on(task, session, say)
-            report = keep(task, outcome) if outcome.changed else None
+            report = write_outcome(task, outcome) if outcome.changed else None
             write_result(folder, result_json(outcome), outcome.candidate)
     except Cancelled:
         return Result(task, None)
@@ -263,19 +264,19 @@ def work_on(task: Task, session: Session, say: Say) -> Outcome:
     if folder.settings.candidates > 1:
         files = [made.unit.source.path, *([made.case.path] if made.case and made.case.path.exists() else [])]
         return Candidates(
-            folder, subject, task.bench, files, session.provider, session.secrets, session.limiter, say, session.stop
+            folder, subject, task.verifier, files, session.provider, session.secrets, session.limiter, say, session.stop
         ).go()
     journal = Journal(folder.events, session.secrets)
     try:
         if session.provider is not None:
             journal.reopen()
-        return AgentRun(subject, task.bench, session.provider, folder.settings, journal, session.limiter, say).go()
+        return AgentRun(subject, task.verifier, session.provider, folder.settings, journal, session.limiter, say).go()
     finally:
         journal.close()
 
 
 @contextmanager
-def held(folder: RunFolder) -> Iterator[None]:
+def locked(folder: RunFolder) -> Iterator[None]:
     """One process at a time works on a run. Raises PorterError PRT926 when another one does, PRT953 where that cannot
     be found out."""
     lock = FileLock(folder.path / "lock", timeout=0)
@@ -293,7 +294,7 @@ def held(folder: RunFolder) -> Iterator[None]:
         lock.release()
 
 
-def keep(task: Task, outcome: Outcome) -> KernelReport:
+def write_outcome(task: Task, outcome: Outcome) -> KernelReport:
     """Write the agent's port and its record: in one step, and the same again when the run is resumed."""
     made, target, config = task.made, task.folder.target, task.folder.config
     # No text with an open hole is kept: a hole that is filled wrong cannot be told from one that is not.

@@ -1,4 +1,4 @@
-"""The verifier on the agent's bench: texts of one kernel's port are judged in folders of their own."""
+"""The verifier as the agent calls it: verifies texts of one kernel's port in temporary folders."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from porter.agents.desk import Subject
+from porter.agents.edit_session import StartingPort
 from porter.case.instances import instance_values
 from porter.case.reader import Case
 from porter.config import PortConfig, worker_count
 from porter.model import Diagnostic, LineMapEntry, Verdict
 from porter.pipeline.drafts import Draft, compiled, drafted
 from porter.pipeline.outputs import Translation
-from porter.pipeline.stages import JudgeOptions, Run, judge
+from porter.pipeline.stages import JudgeOptions, Run, run_checks
 from porter.source import Span
 
 SMALL = 2  # launches an instance, to find out cheaply that something is wrong
@@ -25,8 +25,8 @@ _one_at_a_time = threading.RLock()  # parsing and the emulator share state; mode
 
 
 @dataclass(frozen=True)
-class PortBench:
-    """Implements porter.agents.desk.Bench for a translated kernel with a case."""
+class PortVerifier:
+    """Implements porter.agents.edit_session.Verifier for a translated kernel with a case."""
 
     made: Translation
     case: Case
@@ -34,7 +34,7 @@ class PortBench:
     target: Path
     folder: Path | None = None  # drafts are put below it; None: where the system keeps such files
 
-    def fault(self) -> str:
+    def why_unavailable(self) -> str:
         from porter.verify.backends.by_name import choose
         from porter.verify.harness import harness_fault
 
@@ -78,7 +78,7 @@ class PortBench:
         )
         with _one_at_a_time, self.draft(text) as draft:
             run = Run(self.made.info.name)
-            verdicts = judge(draft.path, self.made.unit, self.made.info, self.case, config, run, options)
+            verdicts = run_checks(draft.path, self.made.unit, self.made.info, self.case, config, run, options)
             return tuple(draft.verdict(v) for v in verdicts)
 
     def draft(self, text: str) -> AbstractContextManager[Draft]:
@@ -86,7 +86,7 @@ class PortBench:
         return drafted(text, self.target.name, self.folder)
 
 
-def subject_of(made: Translation, optimise: bool) -> Subject:
+def subject_of(made: Translation, optimise: bool) -> StartingPort:
     """What the agent is shown of a kernel: CUDA text, IR of the first instance, port, holes. Never the case."""
     from porter.ir.printer import format_kernel
 
@@ -95,7 +95,7 @@ def subject_of(made: Translation, optimise: bool) -> Subject:
     if len(text) > AROUND:
         text = source.excerpt(replace(span, col=1, end_col=10_000))
     template = instance_values(made.info, made.instances[0]) if made.instances else {}
-    return Subject(
+    return StartingPort(
         kernel=made.info.name,
         cuda=text,
         ir=format_kernel(made.kernels[0]) if made.kernels else "",

@@ -37,6 +37,7 @@ from porter.emit.text import (
 from porter.model import Hole
 from porter.patterns.names import raw_name
 from porter.patterns.tables.intrinsics import find, has_effect
+from porter.wording import plural
 
 
 class ExprWriter(CastWriter):
@@ -380,7 +381,7 @@ class ExprWriter(CastWriter):
         try:
             text = _filled(text, args)
         except IndexError:
-            return self.hole("PRT503", e.name, f"{e.name} with {len(e.args)} arguments", e)
+            return self.hole("PRT503", e.name, f"{e.name} with {plural(len(e.args), 'argument')}", e)
         return Text(text)
 
 

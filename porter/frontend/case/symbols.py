@@ -14,6 +14,7 @@ from porter.cxx.types import scalar_name
 from porter.emit.symbols import dimensions, members
 from porter.frontend.lower.symbols import same_name
 from porter.model import KernelInfo
+from porter.wording import plural
 
 if TYPE_CHECKING:
     from porter.frontend.parse.source import ParsedUnit
@@ -76,7 +77,7 @@ def _completed(case: Case, info: KernelInfo, spec: BufferSpec, every: dict[str, 
                   *spec.where, help=f"give members = {{ ... }} for {inside}")  # fmt: skip
     count = math.prod(shape)
     if spec.values is not None and len(spec.values) != count:
-        text = f"{len(spec.values)} values for the {count} elements of {first.declared} ({dtype})"
+        text = f"{plural(len(spec.values), 'value')} for the {plural(count, 'element')} of {first.declared} ({dtype})"
         case.fail("PRT903", text, *spec.where, "values")
     return replace(
         spec,
@@ -103,14 +104,14 @@ def _element(case: Case, info: KernelInfo, spec: BufferSpec, symbols: list[ir.Sy
 def _check_members(case: Case, spec: BufferSpec, layout: tuple[Member, ...]) -> None:
     names = [m.path for m in layout]
     if not names:
-        case.fail("PRT903", "it is no struct", *spec.where, "members", help="give dist or values")
+        case.fail("PRT903", "it is not a struct", *spec.where, "members", help="give dist or values")
     for path, _ in spec.members:
         if path not in names:
             case.fail("PRT901", f"no member `{path}`", *spec.where, "members", help=suggestion(path, names))
     counts = {m.path: m.count for m in layout}
     for path, values in spec.members:
         if len(values) != counts[path]:
-            text = f"{len(values)} values for the {counts[path]} elements of `{path}`"
+            text = f"{plural(len(values), 'value')} for the {plural(counts[path], 'element')} of `{path}`"
             case.fail("PRT903", text, *spec.where, "members")
     given = {path for path, _ in spec.members}
     missing = [n for n in names if n not in given]

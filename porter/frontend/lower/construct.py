@@ -20,6 +20,7 @@ from porter.frontend.lower.types import field_name
 from porter.frontend.parse import ast_facts as ast
 from porter.frontend.parse.clang_compat import Cursor, CursorKind
 from porter.frontend.parse.clang_compat import Type as ClangType
+from porter.wording import plural
 
 RAW_STORAGE = {"f16": "__ushort_as_half", "bf16": "__ushort_as_bfloat16"}
 
@@ -107,7 +108,7 @@ def _scalar_class(fx: FunctionLowering, c: Cursor, t: ClangType, args: list[Curs
         bits = to_type(x, ir.U16 if to.name in ("f16", "bf16") else ir.U8)
         return bit_cast(bits, to)
     if len(args) != 1:
-        raise Untranslatable("PRT512", f"constructor of {to.name} from {len(args)} values")
+        raise Untranslatable("PRT512", f"constructor of {to.name} from {plural(len(args), 'value')}")
     return to_type(x, to)
 
 

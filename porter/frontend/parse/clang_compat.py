@@ -28,7 +28,7 @@ if hasattr(Cursor, "is_null"):
 _VISITOR = getattr(cindex, "cursor_visit_callback", None) or cindex.callbacks["cursor_visit"]
 
 __all__ = [
-    "AsmOperand", "AsmStatement", "Cursor", "CursorKind", "Place", "TranslationUnit", "Type", "TypeKind",
+    "AsmOperand", "AsmStatement", "Cursor", "CursorKind", "FilePosition", "TranslationUnit", "Type", "TypeKind",
     "asm_statement", "binary_op", "evaluate", "extent", "is_invalid", "is_verbatim", "overloaded", "parse_file",
     "place", "skipped_lines", "span", "specialised_template", "spelled", "tells_macro_bodies", "token_spellings",
     "unary_op", "walk",
@@ -142,7 +142,7 @@ def walk(cursor: Cursor) -> Iterator[Cursor]:
     return iter(found)
 
 
-class Place(NamedTuple):
+class FilePosition(NamedTuple):
     """A position in a file; `offset` counts bytes. `file` is "" for positions the compiler made up."""
 
     file: str
@@ -151,27 +151,27 @@ class Place(NamedTuple):
     offset: int
 
 
-def _place(get: Any, loc: Any) -> Place:
+def _place(get: Any, loc: Any) -> FilePosition:
     file, line, col, offset = ctypes.c_void_p(), ctypes.c_uint(), ctypes.c_uint(), ctypes.c_uint()
     get(loc, ctypes.byref(file), ctypes.byref(line), ctypes.byref(col), ctypes.byref(offset))
     name = ""
     if file.value:
         name = _lib().text(_lib().file_name(file))
-    return Place(name, line.value, col.value, offset.value)
+    return FilePosition(name, line.value, col.value, offset.value)
 
 
-def place(loc: Any) -> Place:
+def place(loc: Any) -> FilePosition:
     """Where a source location stands in a file: an argument of a macro where it is written, the body of a macro where
     the macro is used."""
     return _place(_lib().file_location, loc)
 
 
-def spelled(loc: Any) -> Place:
+def spelled(loc: Any) -> FilePosition:
     """Where a source location is written: the body of a macro at its definition (libclang 18: as `place`)."""
     return _place(_lib().spelling_location, loc)
 
 
-def extent(cursor: Cursor) -> tuple[Place, Place]:
+def extent(cursor: Cursor) -> tuple[FilePosition, FilePosition]:
     """Start and end of a cursor, as `place` gives them."""
     e = cursor.extent
     return place(e.start), place(e.end)

@@ -108,8 +108,8 @@ def _is_there(path: Path) -> bool:
 
 def _not_plain(includer: Path, text: str, name: str, found: Path) -> Diagnostic:
     line = text.count("\n", 0, text.find(name)) + 1
-    message = f"include '{name}' is no plain file: {found}"
-    help_ = "a pipe or a device has no end that a parse could reach: include a file"
+    message = f"include '{name}' is not a regular file: {found}"
+    help_ = "a pipe or a device may never end: include a regular file"
     return Diagnostic("PRT003", message, Span(str(includer), line), help=help_)
 
 

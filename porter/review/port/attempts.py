@@ -16,6 +16,7 @@ from porter.agents.shared_budget import count
 from porter.model import PorterError
 from porter.plain_files import read_plain, read_plain_text
 from porter.review.port.loaded import Loaded
+from porter.wording import plural
 
 FOLDER = Path(".porter") / "runs"
 RECORDS = ("events.jsonl", "candidate-*.jsonl")
@@ -63,7 +64,7 @@ class AgentRun:
     @property
     def label(self) -> str:
         """The run in a few words."""
-        attempts = f"{len(self.attempts)} attempt{'s' * (len(self.attempts) != 1)}"
+        attempts = plural(len(self.attempts), "attempt")
         how = "damaged" if self.fault else self.ended.partition(" ")[0] or "not ended"
         return "  ".join(part for part in (self.name, self.settings.model, attempts, self.cost, how) if part)
 
@@ -74,7 +75,7 @@ class AgentRun:
         kept = sum(a.state == "kept" for a in self.attempts)
         rows = [
             f"run {self.name}", self.settings.model and f"model {self.settings.model}", self.ended or "not ended",
-            self.fault, f"{len(self.attempts)} attempts, {kept} kept, {self.seconds:.0f} s",
+            self.fault, f"{plural(len(self.attempts), 'attempt')}, {kept} kept, {self.seconds:.0f} s",
             self.cost and f"cost {self.cost}", tokens and f"tokens {tokens}",
         ]  # fmt: skip
         return "\n".join(row for row in rows if row)

@@ -83,7 +83,7 @@ def edit(loaded: Loaded, region: Region, text: str) -> Loaded:
     except (SyntaxError, ValueError) as error:
         line = error.lineno if isinstance(error, SyntaxError) else None
         why = f"line {line - region.first + 1}: {error.msg}" if line and isinstance(error, SyntaxError) else str(error)
-        raise _refused(loaded, region, f"the edit is not Python: {why}", "mend it; what you typed is kept") from None
+        raise _refused(loaded, region, f"the edit is not Python: {why}", "fix it; what you typed is kept") from None
     _write(loaded, made, lambda record: record)
     drop_draft(loaded.path)
     return load(loaded.path, loaded.config)
@@ -102,7 +102,7 @@ def earlier_lines(loaded: Loaded, region: Region, config: PortConfig | None = No
     source has changed and the text that was ported is not known, so that porter would now emit another port.
     """
     if loaded.source_changed and loaded.ported_cuda is None:
-        raise _refused(loaded, region, "the source has changed: what porter emitted is not known", "port it anew")
+        raise _refused(loaded, region, "the source has changed: what porter emitted is not known", "port it again")
     made = translated(loaded, config)
     emitted, present = lines_of(made.module.text), loaded.port_lines
     first, last = region.first, region.last
@@ -254,7 +254,7 @@ def _unchanged(loaded: Loaded) -> None:
     except (OSError, UnicodeDecodeError):
         present = None
     if present != loaded.text:
-        message = f"{loaded.path} was changed by another program; it is read anew"
+        message = f"{loaded.path} was changed by another program; it has been reloaded"
         raise PorterError(Diagnostic("PRT964", message, Span(str(loaded.path), 0), help="look again, and decide then"))
 
 

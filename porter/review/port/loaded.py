@@ -277,7 +277,7 @@ def _missing_source(path: Path, error: Exception) -> Diagnostic:
 
 def _changed_source(path: Path, port: Path, found: bool) -> Diagnostic:
     message = f"{path} has changed since {port} was made from it"
-    help_ = "decisions about changed CUDA lines are stale; `porter port` makes the port anew"
+    help_ = "decisions about changed CUDA lines are stale; `porter port` regenerates the port"
     if not found:
         help_ = f"the ported text is neither in the record nor in the last {REVISIONS} revisions in git; {help_}"
     return Diagnostic("PRT958", message, Span(str(path), 0), Severity.WARNING, help_)

@@ -24,7 +24,7 @@ _FOUND = 1 << 20  # added to lines that were found, not named: assemblers keep n
 
 
 @dataclass(frozen=True)
-class Place:
+class PortLine:
     """A line of the port; `named` when the compiler names it."""
 
     line: int
@@ -49,9 +49,9 @@ class Port:
                 self.called.setdefault(name, []).append(n)
 
 
-def instructions(ptx: str, port: Port) -> Iterator[tuple[Place, str]]:
+def instructions(ptx: str, port: Port) -> Iterator[tuple[PortLine, str]]:
     """(place, instruction) of the PTX in order, as far as the places are known."""
-    at: Place | None = None
+    at: PortLine | None = None
     places = iter(_places(ptx, port))
     for row in ptx.splitlines():
         if _LOC.match(row):
@@ -73,17 +73,17 @@ def relabelled(ptx: str, port: Port) -> str:
     return f'{text.rstrip()}\n\t.file\t{number} "{port.name}"\n'
 
 
-def place_in(file: str, line: int, port: Port) -> Place | None:
+def place_in(file: str, line: int, port: Port) -> PortLine | None:
     """The place of an instruction whose cubin is the port's own, or made of relabelled PTX; None outside its code."""
-    at = Place(line % _FOUND, line < _FOUND)
+    at = PortLine(line % _FOUND, line < _FOUND)
     inside = at.line in port.device and Path(file).name == port.name and not _in_library(file)
     return at if inside else None
 
 
-def _places(ptx: str, port: Port) -> list[Place | None]:
+def _places(ptx: str, port: Port) -> list[PortLine | None]:
     """The port's line of each `.loc`, in order; None before the first that is known."""
     files: Mapping[str, str] = dict(_FILE.findall(ptx))
-    found: list[Place | None] = []
+    found: list[PortLine | None] = []
     last: int | None = None  # the line that was named last
     for row in ptx.splitlines():
         loc = _LOC.match(row)
@@ -95,11 +95,11 @@ def _places(ptx: str, port: Port) -> list[Place | None]:
             path, line = files.get(call[1], ""), int(call[2])
         if Path(path).name == port.name and not _in_library(path) and line in port.device:
             last = line
-            found.append(Place(line, True))
+            found.append(PortLine(line, True))
             continue
         calls = sorted({n for name in _functions_at(path, line) for n in port.called.get(name, ())})
         near = min(calls, key=lambda n: (abs(n - (last or 0)), n), default=last)
-        found.append(Place(near, False) if near is not None else None)
+        found.append(PortLine(near, False) if near is not None else None)
     return found
 
 

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from porter.config import PortConfig
+from porter.wording import plural
 
 Say = Callable[[str], None]
 Verifier = Callable[[Path, Say], Awaitable[tuple[bool, str]]]  # (port, progress) -> (all checks passed, what to tell)
@@ -86,7 +87,7 @@ def conclusion(code: int, output: str, last: str) -> tuple[bool, str]:
     if bad or errors:
         return False, ", ".join([*bad, *errors])
     if holes:
-        return False, f"not verified: {holes} hole{'s' * (holes != 1)} left"
+        return False, f"not verified: {plural(holes, 'hole')} left"
     if not kernels or code:
         return False, f"the verification ended with {code}: {last or 'without a message'}"
     return True, "every check passed or was skipped"

@@ -18,6 +18,7 @@ from porter.review.port.regions import Region
 from porter.review.words import assumption_words, author_words, library_words
 from porter.verify.compile.nvdisasm import disassemble
 from porter.verify.compile.ptxas import cubin_of
+from porter.wording import plural
 
 if TYPE_CHECKING:
     from porter.verify.compile.worker import CompileResult
@@ -122,7 +123,7 @@ def _sass(result: CompileResult, port: Port, lines: Collection[int]) -> str:
         how = "; lines that the compiler names itself: library calls are placed where a ptxas is installed"
     code = tuple(i for i in code if i.text != "NOP ;")  # padding behind the kernel
     placed = [(at, i.text) for i in code if (at := place_in(i.file, i.line, port)) is not None]
-    return f" ({len(code)} instructions in all{how})\n" + _cut(
+    return f" ({plural(len(code), 'instruction')} in all{how})\n" + _cut(
         [f"{at!s:>6} {text}" for at, text in placed if at.line in lines]
     )
 

@@ -14,6 +14,7 @@ from porter.review.screens.bindings import bindings
 from porter.review.screens.dialogs import Line
 from porter.review.screens.review import ReviewScreen
 from porter.review.screens.shown import KeyLine, PortScreen
+from porter.wording import plural
 
 CHECKS = ("compile", "numerics", "sanitizer", "performance")
 COLUMNS = ("port", "regions", "holes", *CHECKS, "reviewed")
@@ -66,7 +67,7 @@ class PortsScreen(PortScreen):
         if at is not None and str(at) in [str(path) for _, path in rows]:
             table.move_cursor(row=table.get_row_index(str(at)))
         complete = sum(p.complete for p in self.review.ports.values())
-        words = f"{len(rows)} of {len(self.review.ports)} ports, {complete} reviewed in full"
+        words = f"{len(rows)} of {plural(len(self.review.ports), 'port')}, {complete} reviewed in full"
         self.query_one("#faults", Static).update(Text(words + (f'; filter "{self.wanted}"' if self.wanted else "")))
 
     def cells(self, p: Loaded) -> list[str]:

@@ -24,6 +24,7 @@ from porter.review.screens.shown import KeyLine, OnePortScreen
 from porter.review.screens.three_way import ThreeWayScreen
 from porter.review.words import SIGN, about_rows, checks_words
 from porter.source import lines_of
+from porter.wording import plural
 
 
 class ReviewScreen(OnePortScreen):
@@ -140,7 +141,7 @@ class ReviewScreen(OnePortScreen):
     def tell_about(self, region: Region | None) -> None:
         p = self.loaded
         about = self.query_one("#about", Static)
-        about.border_title = f"{p.accepted} of {len(p.regions)} regions accepted"
+        about.border_title = f"{p.accepted} of {plural(len(p.regions), 'region')} accepted"
         running = self.review.running.get(self.path)
         checks = checks_words(p.verdicts) if p.verdicts else "not verified"
         if running:
@@ -285,7 +286,7 @@ class ReviewScreen(OnePortScreen):
         if line:
             pane.go(line)
         else:
-            self.notify(f'"{self.wanted}" is not there', markup=False)
+            self.notify(f'"{self.wanted}" was not found', markup=False)
 
     def action_explain(self) -> None:
         if self.here is not None:
@@ -320,6 +321,6 @@ class ReviewScreen(OnePortScreen):
 
     def action_three_way(self) -> None:
         if not self.loaded.source_changed:
-            self.notify("the CUDA is the one that was ported: there are only two texts")
+            self.notify("the CUDA has not changed since it was ported: there are only two texts")
             return
         self.app.push_screen(ThreeWayScreen(self.path))

@@ -88,7 +88,7 @@ class ThreeWayScreen(OnePortScreen):
         before = lines_of(p.ported_cuda or "")
         words = "- gone   + new   ~ port lines that came from changed CUDA   tab: the next text"
         if p.ported_cuda is None:
-            words = "the ported text is neither in the record nor in git: only the CUDA as it is now is shown"
+            words = "the ported text is neither in the record nor in git: only the current CUDA is shown"
         gone, self.fresh = changed_lines(before, p.cuda_lines) if p.ported_cuda is not None else (set(), set())
         self.beside = counterparts(before, p.cuda_lines)
         stale = affected([e for e in p.line_map if p.is_source(e.span)], gone)

@@ -22,7 +22,7 @@ def choose(name: str = "auto", arch: str = "") -> Backend:
     if found is not None:
         return found
     if base == "gpu":
-        help_ = "`--backend auto` takes the emulator where there is no GPU"
+        help_ = "`--backend auto` uses the emulator where there is no GPU"
         raise PorterError(Diagnostic("PRT878", f"the GPU backend cannot run here: {why}", help=help_))
     return emulator()
 
@@ -47,5 +47,5 @@ def _gpu(index: int, arch: str) -> tuple[Backend | None, str]:
     except PorterError as error:
         return None, error.diagnostics[0].message
     if arch and not facts.runs(arch):
-        return None, f"{facts.name} is {facts.arch} and runs no cubins for {arch}"
+        return None, f"{facts.name} is {facts.arch} and cannot run cubins for {arch}"
     return backend, ""

@@ -137,7 +137,7 @@ class GpuProcess:
 
 
 def _no_gpu(why: str) -> PorterError:
-    help = "run on a machine with an NVIDIA GPU and its driver, or take --backend emulator"
+    help = "run on a machine with an NVIDIA GPU and its driver, or use --backend emulator"
     return PorterError(Diagnostic(NO_GPU, why, help=help))
 
 

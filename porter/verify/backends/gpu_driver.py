@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from porter.case.reader import LaunchShape
+from porter.wording import plural
 
 
 class GpuError(RuntimeError):
@@ -140,8 +141,8 @@ class Device:
         self.check("cuInit", _initialised(d))
         count = int(self.check("cuDeviceGetCount", d.cuDeviceGetCount()))
         if index >= count:
-            plural = "" if count == 1 else "s"
-            raise GpuError(f"gpu:{index} does not exist: this machine shows {count} CUDA device{plural}")
+            shown = plural(count, "CUDA device")
+            raise GpuError(f"gpu:{index} does not exist: this machine shows {shown}")
         handle = self.check("cuDeviceGet", d.cuDeviceGet(index))
         context = self.check("cuDevicePrimaryCtxRetain", d.cuDevicePrimaryCtxRetain(handle))
         self.check("cuCtxSetCurrent", d.cuCtxSetCurrent(context))

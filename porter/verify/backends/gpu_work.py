@@ -13,6 +13,7 @@ from porter.verify.backends.emulator import module_of
 from porter.verify.backends.interface import Argument, Build
 from porter.verify.emulator.memory.arguments import encode_argument
 from porter.verify.launches.buffers import HostBuffer
+from porter.wording import plural
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,8 @@ def call_of(
         raise ValueError(f"{build.label} has no cubin: a GPU runs cubins only")
     declared = module_of(build.ptx).declarations[build.entry].params
     if len(declared) != len(arguments):
-        raise ptx.LaunchError(f"{build.entry} has {len(declared)} parameters, {len(arguments)} arguments were given")
+        counts = f"{plural(len(declared), 'parameter')}, {plural(len(arguments), 'argument')} given"
+        raise ptx.LaunchError(f"{build.entry} has {counts}")
     buffers: list[HostBuffer] = []
     packed: list[bytes | Pointer] = []
     for value, parameter in zip(arguments, declared, strict=True):

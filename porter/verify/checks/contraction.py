@@ -19,7 +19,7 @@ from porter.case.reader import LaunchShape
 from porter.verify import emulator as ptx
 from porter.verify.backends.interface import Backend, Build
 from porter.verify.emulator.decode import contraction
-from porter.verify.execute import Subject, TrialResult, copies, reference_values
+from porter.verify.execute import InstanceUnderTest, TrialResult, copies, reference_values
 from porter.verify.launches.buffers import Buffers, HostBuffer
 from porter.verify.launches.inputs import make_inputs
 from porter.verify.launches.trials import Trial
@@ -59,7 +59,7 @@ def choice_of_products(original: Build, port: Build) -> float:
 
 
 def check(
-    subject: Subject,
+    subject: InstanceUnderTest,
     results: Sequence[TrialResult],
     shapes: Sequence[tuple[LaunchShape, LaunchShape]],
     backend: Backend,
@@ -80,7 +80,7 @@ def check(
 
 
 def _findings(
-    subject: Subject, result: TrialResult, shapes: tuple[LaunchShape, LaunchShape], backend: Backend
+    subject: InstanceUnderTest, result: TrialResult, shapes: tuple[LaunchShape, LaunchShape], backend: Backend
 ) -> list[Finding]:
     trial = result.trial
     before = make_inputs(subject.case, trial.point, subject.values, trial.scenario, trial.seed, trial.misaligned)
@@ -112,7 +112,7 @@ def _findings(
 
 
 def _runs(
-    subject: Subject, build: Build, shape: LaunchShape, trial: Trial, before: Buffers, backend: Backend
+    subject: InstanceUnderTest, build: Build, shape: LaunchShape, trial: Trial, before: Buffers, backend: Backend
 ) -> dict[str, Buffers]:
     """What a launch leaves, by the way in which its sums are fused ("" for none)."""
     counts = fusible(build)
@@ -150,7 +150,7 @@ def nearest(of: HostBuffer, among: Sequence[HostBuffer]) -> np.ndarray:
     return best
 
 
-def _finding(subject: Subject, bad: Finding, who: str) -> Finding:
+def _finding(subject: InstanceUnderTest, bad: Finding, who: str) -> Finding:
     build, other = (subject.port, subject.original) if who == "port" else (subject.original, subject.port)
     counts, theirs = fusible(build), fusible(other)
     more = {k: n for k, n in counts.items() if n > theirs[k]} or dict(counts)
@@ -160,7 +160,7 @@ def _finding(subject: Subject, bad: Finding, who: str) -> Finding:
     return replace(bad, code=CODE, message=text + bad.message + evidence(subject))
 
 
-def evidence(subject: Subject) -> str:
+def evidence(subject: InstanceUnderTest) -> str:
     """What ptxas made of both sides, in a sentence; "" where nothing can be disassembled."""
     counts = [machine_counts(b) for b in (subject.original, subject.port)]
     if not all(counts):

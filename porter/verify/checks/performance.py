@@ -24,6 +24,7 @@ from porter.verify.backends.timing import geomean
 from porter.verify.compile.worker import CompileRequest, compile_port
 from porter.verify.execute import Given
 from porter.verify.launches.buffers import Buffers, HostBuffer, is_integer
+from porter.wording import plural
 
 GEOMEAN_GATE, SHAPE_GATE, SUSPICIOUS = 1.05, 1.10, 0.5
 MOST_POINTS = 4  # when neither the case nor the caller says what to time
@@ -178,7 +179,7 @@ def time_points(
     rows = []
     for done, (row, make) in enumerate(jobs):
         if time.perf_counter() > deadline:
-            row.answer = TimingAnswer(error="not timed: the time for performance was over")
+            row.answer = TimingAnswer(error="not timed: the time limit for performance was reached")
         else:
             try:
                 row.answer = process.ask(make(), TIMEOUT)
@@ -219,8 +220,9 @@ def performance_verdict(case: Case, rows: Sequence[Row], device: str) -> Verdict
         Diagnostic("PRT870", f"{r.label} at {_sizes(r)}: {r.ratio:.2f}x the original's time ({_us(r)})", span)
         for r in slow
     ]
+    points = plural(len(timed), "point")
     if mean > GEOMEAN_GATE and mean - 1.0 > doubt:
-        failed.insert(0, Diagnostic("PRT870", f"{mean:.3f}x the original's time over {len(timed)} points", span))
+        failed.insert(0, Diagnostic("PRT870", f"{mean:.3f}x the original's time over {points}", span))
     notes = [
         Diagnostic("PRT871", f"{r.label} at {_sizes(r)}: {r.ratio:.2f}x the original's time ({_us(r)})", span,
                    Severity.WARNING)
@@ -230,9 +232,9 @@ def performance_verdict(case: Case, rows: Sequence[Row], device: str) -> Verdict
     unsettled = [r for r in timed if not r.answer.timings["graph_cold"].settled]
     if unsettled:
         far = max(r.spread for r in unsettled)
-        text = f"{len(unsettled)} of {len(timed)} points: the original differed from itself by up to {far:.1%}"
+        text = f"{len(unsettled)} of {points}: the original differed from itself by up to {far:.1%}"
         notes.append(Diagnostic("PRT872", text, span, Severity.NOTE))
-    detail = f"{mean:.3f}x the original's time over {len(timed)} points, worst {worst.ratio:.3f} at {_sizes(worst)}"
+    detail = f"{mean:.3f}x the original's time over {points}, worst {worst.ratio:.3f} at {_sizes(worst)}"
     detail += f", cold L2, {device}"
     found = (*failed[:8], *errors[:8], *notes[:8])
     if failed:

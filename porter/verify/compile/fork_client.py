@@ -61,9 +61,9 @@ class ForkServer:
     def alive(self) -> bool:
         return self.process.poll() is None
 
-    def child(self, files: Sequence[Path] = ()) -> Child:
+    def child(self, files: Sequence[Path] = ()) -> ForkedChild:
         """A new child that may read these files beside what is installed. Raises Died when the server is gone."""
-        return Child(self, files)
+        return ForkedChild(self, files)
 
     def send(self, message: Mapping[str, Any], files: Sequence[int] = ()) -> int:
         """Ask for something; returns the number given to a started child. Raises Died."""
@@ -90,7 +90,7 @@ class ForkServer:
         self.log.close()
 
 
-class Child:
+class ForkedChild:
     """A forked child: its folder, which is all that it can write, and the pipes to it."""
 
     def __init__(self, server: ForkServer, files: Sequence[Path]):
@@ -141,7 +141,7 @@ class Child:
                 self._rest += data
                 if len(self._rest) > _ANSWER_BYTES:
                     self.close()
-                    raise Died("CRASH", "the compiler process answered without end")
+                    raise Died("CRASH", "the compiler process sent an answer without end")
         line, _, rest = bytes(self._rest).partition(b"\n")
         self._rest = bytearray(rest)
         try:
@@ -150,7 +150,7 @@ class Child:
                 raise ValueError
         except ValueError:
             self.close()
-            raise Died("CRASH", "the compiler process answered something else than an answer") from None
+            raise Died("CRASH", "the compiler process gave an invalid answer") from None
         return answer
 
     def take(self, folder: str, names: Sequence[str], optional: Sequence[str] = ()) -> dict[str, bytes]:
@@ -232,7 +232,7 @@ def _plain_file(name: str, folder: int) -> bytes:
     file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     with os.fdopen(file, "rb") as opened:
         if not stat.S_ISREG(os.fstat(file).st_mode):
-            raise ValueError(f"{name} is not a plain file")
+            raise ValueError(f"{name} is not a regular file")
         data = opened.read(_FILE_BYTES + 1)
     if len(data) > _FILE_BYTES:
         raise ValueError(f"{name} is larger than {_FILE_BYTES} bytes")

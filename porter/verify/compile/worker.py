@@ -25,7 +25,7 @@ from porter.corpus.runtime.dsl import FORMAT, dsl_version
 from porter.corpus.runtime.sources import source_closure
 from porter.verify.compile.artifacts import OPTIONAL_FILES, PORT, REQUIRED_FILES, checked, with_path, without_path
 from porter.verify.compile.dsl_environments import Toolchain
-from porter.verify.compile.fork_client import Child, Died, ForkServer
+from porter.verify.compile.fork_client import Died, ForkedChild, ForkServer
 
 # What the server may see of the environment: enough to find Python and libraries; no keys, no proxies.
 _ENV = re.compile(
@@ -91,7 +91,7 @@ class CompileWorkers:
     def __init__(self, toolchain: Toolchain | None = None) -> None:
         self.toolchain = toolchain
         self._server: ForkServer | None = None
-        self._idle: list[tuple[str, Child]] = []  # (whose, child), used longest ago first
+        self._idle: list[tuple[str, ForkedChild]] = []  # (whose, child), used longest ago first
         self._lock = threading.Lock()
 
     def warm(self) -> None:
@@ -107,7 +107,7 @@ class CompileWorkers:
             return _dead(death)
 
     @contextlib.contextmanager
-    def answering(self, request: Mapping[str, Any], timeout: float) -> Iterator[tuple[dict[str, Any], Child]]:
+    def answering(self, request: Mapping[str, Any], timeout: float) -> Iterator[tuple[dict[str, Any], ForkedChild]]:
         """An answer and the child that gave it, whose folder is there meanwhile. Raises Died."""
         sources = request["sources"]
         # names are looked up where no port has been imported
@@ -133,7 +133,7 @@ class CompileWorkers:
         for old in spare:
             old.close()
 
-    def _take(self, owner: str) -> Child | None:
+    def _take(self, owner: str) -> ForkedChild | None:
         with self._lock:
             for n, (of, child) in enumerate(self._idle):
                 if of == owner:
@@ -250,7 +250,7 @@ def compile_port(
         except Died as death:
             answer = _dead(death)
         except (ValueError, KeyError, TypeError) as error:
-            answer = _dead(Died("CRASH", f"the compiler process answered nonsense: {error}"))
+            answer = _dead(Died("CRASH", f"the compiler process gave an invalid answer: {error}"))
         return CompileResult(
             request,
             False,

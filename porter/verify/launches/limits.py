@@ -54,14 +54,14 @@ def limits_of(arch: str) -> Limits:
 
 
 @dataclass(frozen=True)
-class Kernel:
+class KernelResources:
     """What of a compiled kernel limits its launches: registers a thread (0: unknown), static shared memory in bytes."""
 
     registers: int = 0
     static_smem: int = 0
 
 
-def resident_blocks(shape: LaunchShape, kernel: Kernel, arch: str) -> int:
+def resident_blocks(shape: LaunchShape, kernel: KernelResources, arch: str) -> int:
     """Blocks of a launch that one multiprocessor holds at once."""
     limits = limits_of(arch)
     warps = -(-shape.block[0] * shape.block[1] * shape.block[2] // 32)
@@ -75,7 +75,7 @@ def resident_blocks(shape: LaunchShape, kernel: Kernel, arch: str) -> int:
     return found
 
 
-def broken_limit(shape: LaunchShape, kernel: Kernel, arch: str, sm_count: int = 0) -> str:
+def broken_limit(shape: LaunchShape, kernel: KernelResources, arch: str, sm_count: int = 0) -> str:
     """What no GPU of the architecture accepts in a launch; "" where there is nothing, or where it launches no block.
 
     `sm_count`: of the machine, where the grid was scaled with it; 0: the largest of the architecture.

@@ -18,7 +18,7 @@ from porter.model import Diagnostic, PorterError
 from porter.source import Span
 from porter.verify.emulator.machine.drawn import SM_COUNTS
 from porter.verify.launches.derived import listed_sizes
-from porter.verify.launches.limits import Kernel, broken_limit
+from porter.verify.launches.limits import KernelResources, broken_limit
 from porter.verify.launches.port_launch import Failed, answered
 from porter.verify.launches.trials import Trial
 from porter.verify.launches.ways import MOST, OwnLaunch, ways_of
@@ -50,8 +50,8 @@ class PortLaunches:
     instance: CaseInstance
     values: Mapping[str, Value]
     sm_count: int
-    original_kernels: Mapping[str, Kernel]
-    port_kernels: Mapping[str, Kernel]
+    original_kernels: Mapping[str, KernelResources]
+    port_kernels: Mapping[str, KernelResources]
 
     def plan(self, trials: Sequence[Trial], pairs: Sequence[Pair], extra: Sequence[Trial], seed: int) -> OwnPlan:
         """`trials` with their shapes, `extra` trials beyond the case that the port may refuse, and all that it adds."""
@@ -159,7 +159,7 @@ class PortLaunches:
         sizes = {n: listed_sizes(self.case, n) for n in self.case.base_sizes}
         return all(min(v) <= point.sizes[n] <= max(v) for n, v in sizes.items() if v)
 
-    def _broken(self, shape: LaunchShape, kernels: Mapping[str, Kernel], sm_count: int = 0) -> str:
+    def _broken(self, shape: LaunchShape, kernels: Mapping[str, KernelResources], sm_count: int = 0) -> str:
         found = (broken_limit(shape, kernel, arch, sm_count) for arch, kernel in kernels.items())
         return next((text for text in found if text), "")
 

@@ -13,7 +13,7 @@ from porter.case.expressions import ExprError
 from porter.case.reader import Case, CaseInstance, LaunchShape, Point
 from porter.model import PorterError
 from porter.verify.backends.interface import Backend
-from porter.verify.execute import Subject, TrialResult, run_trial
+from porter.verify.execute import InstanceUnderTest, TrialResult, run_trial
 from porter.verify.launches.derived import is_legal, listed_sizes, point_of
 from porter.verify.launches.port_launch import port_launches
 from porter.verify.launches.trials import Trial
@@ -31,7 +31,7 @@ class Shrinker:
     port_path: Path
     case: Case
     instance: CaseInstance
-    subject: Subject
+    subject: InstanceUnderTest
     backend: Backend
     sm_count: int
 

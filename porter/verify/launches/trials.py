@@ -13,6 +13,7 @@ from porter.case.reader import Case, CaseInstance, Point, span_of
 from porter.cxx.types import scalar_name
 from porter.model import KernelInfo
 from porter.verify.launches.inputs import SCENARIOS, dist_of, scenarios
+from porter.wording import plural
 
 LAUNCHES = 12  # an instance, when not thorough: enough for each scenario and each size once
 LARGE = 60_000  # elements of a point from which one launch with ordinary inputs must do
@@ -181,4 +182,5 @@ def far_trial(
 def covered(trials: Sequence[Trial]) -> str:
     """One line about what the trials are, for a report."""
     names = sorted({t.scenario for t in trials})
-    return f"{len(trials)} launches over {len({id(t.point) for t in trials})} points: {', '.join(names)}"
+    points = plural(len({id(t.point) for t in trials}), "point")
+    return f"{plural(len(trials), 'launch')} over {points}: {', '.join(names)}"

@@ -13,7 +13,7 @@ from porter.model import KernelInfo, PorterError
 from porter.verify import emulator as ptx
 from porter.verify.backends.emulator import EmulatorBackend
 from porter.verify.backends.interface import Build
-from porter.verify.execute import Subject, copies, given_to
+from porter.verify.execute import InstanceUnderTest, copies, given_to
 from porter.verify.launches.inputs import make_inputs
 from porter.verify.launches.trials import Trial
 from porter.verify.measure.extents import Extent, extents
@@ -56,7 +56,7 @@ def measure(
     case: Case, info: KernelInfo, values: Mapping[str, Value], original: Build, sizes: Sequence[Mapping[str, int]]
 ) -> list[Measurement]:
     """Launches of the original at these sizes. Never raises for what the kernel does or the case cannot give."""
-    subject = Subject(case, info, dict(values), original, original)
+    subject = InstanceUnderTest(case, info, dict(values), original, original)
     found: list[Measurement] = []
     began = time.process_time()
     for given in sizes:
@@ -72,7 +72,7 @@ def measure(
     return found
 
 
-def _measured(subject: Subject, sizes: Mapping[str, int], point: Point) -> Measurement:
+def _measured(subject: InstanceUnderTest, sizes: Mapping[str, int], point: Point) -> Measurement:
     case, backend = subject.case, EmulatorBackend(BUDGET)
     whole = {n: v for n, v in point.names(subject.values).items() if isinstance(v, int) and not isinstance(v, bool)}
     measurement = Measurement(sizes, whole)

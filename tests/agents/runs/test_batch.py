@@ -21,7 +21,7 @@ from tests.agents.messages_server import Fail, Say, call, serving
 from tests.agents.runs.test_endings import GIVE_UP, SOLVE
 from tests.agents.runs.test_eval import TASKS
 from tests.agents.solutions import SOLUTIONS
-from tests.agents.stub_bench import SUBJECT, StubBench
+from tests.agents.stub_verifier import SUBJECT, StubVerifier
 
 NAMES = ("packed_add_u8", "goto_loop", "reference_result")
 
@@ -68,7 +68,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-test-0123456789")
     monkeypatch.setattr(
-        "porter.agents.runs.session.PortBench", lambda *args: StubBench()
+        "porter.agents.runs.session.PortBench", lambda *args: StubVerifier()
     )  # for speed: it is not about answers
     return tmp_path
 
@@ -160,7 +160,7 @@ def test_a_server_that_asks_one_run_to_wait_is_left_alone_by_all(tmp_path):
 
         def run(name):
             journal = Journal(tmp_path / f"{name}.jsonl")
-            Run(replace(SUBJECT, kernel=name), StubBench(), provider, AgentSettings(), journal, limiter).go()
+            Run(replace(SUBJECT, kernel=name), StubVerifier(), provider, AgentSettings(), journal, limiter).go()
             journal.close()
 
         end = time.monotonic() + 3

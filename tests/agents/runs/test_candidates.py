@@ -28,13 +28,13 @@ from porter.model import PorterError, Status, Verdict
 from porter.model.facts import ResourcesFacts, UsedResources
 from tests.agents.conftest import KEY
 from tests.agents.messages_server import Fail, Say, call, serving
-from tests.agents.stub_bench import FILLED, PORT, SUBJECT, StubBench
+from tests.agents.stub_verifier import FILLED, PORT, SUBJECT, StubVerifier
 
 pytest.importorskip("anthropic", reason="needs the extra `agent`")
 
 
 @dataclass
-class PlacedBench(StubBench):
+class PlacedBench(StubVerifier):
     """A stub that knows where its drafts would go. `asked` is of all candidates together."""
 
     asked: list
@@ -82,9 +82,17 @@ def candidates(root, url, count=3, limiter=None, provider=True, asked=None, name
     files = [root / "src" / "k.cu", root / "src" / "k.case.toml"]
     folder = RunFolder(path, files[0], "", "", "k", root / "ported" / "k.py", PORT, False, PortConfig(), settings)
     who = connect("anthropic_messages", Connection(KEY, url)) if provider else None
-    bench = PlacedBench(asked if asked is not None else [])
+    verifier = PlacedBench(asked if asked is not None else [])
     return Candidates(
-        folder, SUBJECT, bench, files, who, (KEY,), limiter or Limiter(), lambda line: None, stop or threading.Event()
+        folder,
+        SUBJECT,
+        verifier,
+        files,
+        who,
+        (KEY,),
+        limiter or Limiter(),
+        lambda line: None,
+        stop or threading.Event(),
     )
 
 

@@ -12,7 +12,7 @@ from porter.agents.loop import Run
 from porter.agents.record import Journal
 from tests.agents.conftest import KEY
 from tests.agents.messages_server import Fail, Say, Step, call, script, text
-from tests.agents.stub_bench import FILLED, PORT, SUBJECT, StubBench
+from tests.agents.stub_verifier import FILLED, PORT, SUBJECT, StubVerifier
 
 FILL = [
     call("replace_region", region="hole-1", code="pass"),
@@ -165,7 +165,7 @@ ENDINGS = [
     Ending(
         "context too long, said by the server",
         (Fail(400, "invalid_request_error", "prompt is too long: 9 > 8"),),
-        ("unchanged", "context", "the conversation has become too long for the model: 400 prompt is too long: 9 > 8"),
+        ("unchanged", "context", "the conversation is too long for the model: 400 prompt is too long: 9 > 8"),
         Decimal(0),
         "$0.00",
         1,
@@ -173,7 +173,7 @@ ENDINGS = [
     Ending(
         "context too long, found on the way",
         (Say([text("x")], stop="model_context_window_exceeded"),),
-        ("unchanged", "context", "the conversation has become too long for the model"),
+        ("unchanged", "context", "the conversation is too long for the model"),
         ONE,
         "$0.01",
         1,
@@ -272,7 +272,7 @@ ENDINGS = [
     Ending(
         "a silent server",
         (Say([text("x")], pause=1.0),),
-        ("unchanged", "provider", "the connection failed: nothing came for 0.3 s (2 tries)"),
+        ("unchanged", "provider", "the connection failed: no data arrived for 0.3 s (2 tries)"),
         Decimal(0),
         "$0.00, and 2 unanswered requests possibly charged ($0.01 known)",
         2,
@@ -292,7 +292,7 @@ ENDINGS = [
     Ending(
         "attempts",
         tuple(try_out(f"out[i] = nope + {n}") for n in range(9)),
-        ("unchanged", "budget", "all 2 attempts are used up"),
+        ("unchanged", "budget", "the budget of 2 attempts is used up"),
         2 * ONE,
         "$0.01",
         2,
@@ -370,7 +370,7 @@ def test_state_message_and_cost(agent, tmp_path, ending):
     else:
         assert outcome.text == PORT
     journal = Journal(path, [KEY])
-    again = Run(SUBJECT, StubBench(), None, outcome.settings, journal, sleep=None).go()
+    again = Run(SUBJECT, StubVerifier(), None, outcome.settings, journal, sleep=None).go()
     journal.close()
     for name in ("state", "ended", "message", "cost", "text", "kept", "candidate", "line_map"):
         assert getattr(again, name) == getattr(outcome, name), name

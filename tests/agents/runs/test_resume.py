@@ -22,7 +22,7 @@ from porter.agents.settings import AgentSettings
 from porter.model import PorterError
 from tests.agents.conftest import KEY
 from tests.agents.messages_server import Fail, Say, call, serving, text
-from tests.agents.stub_bench import SUBJECT, StubBench
+from tests.agents.stub_verifier import SUBJECT, StubVerifier
 
 pytest.importorskip("anthropic", reason="needs the extra `agent`")
 
@@ -78,16 +78,16 @@ def provider_at(url):
 
 def go(path, url, die_at=-1, how="after"):
     settings = AgentSettings(usd=Decimal(5))
-    bench = StubBench()
+    verifier = StubVerifier()
     journal = Mortal(path, [KEY], die_at=die_at, how=how)
     try:
         return (
-            Run(SUBJECT, bench, provider_at(url), settings, journal, sleep=lambda s: None).go(),
-            bench,
+            Run(SUBJECT, verifier, provider_at(url), settings, journal, sleep=lambda s: None).go(),
+            verifier,
             journal.writes,
         )
     except Killed:
-        return None, bench, journal.writes
+        return None, verifier, journal.writes
     finally:
         journal.close()
 
@@ -139,9 +139,9 @@ def test_a_finished_run_is_read_again_without_a_request_or_a_verification(tmp_pa
         expected, _, _ = go(path, served.url)
         before = path.read_bytes()
         served.requests.clear()
-        outcome, bench, _ = go(path, served.url)
+        outcome, verifier, _ = go(path, served.url)
         assert whole(outcome) == whole(expected)
-        assert (served.requests, bench.asked, path.read_bytes()) == ([], [], before)
+        assert (served.requests, verifier.asked, path.read_bytes()) == ([], [], before)
 
 
 def test_a_failure_that_was_recorded_is_not_counted_twice(tmp_path):
@@ -177,7 +177,7 @@ def test_a_run_that_got_no_answer_goes_on_when_there_is_one(tmp_path):
             if provider:
                 journal.reopen()
             who = provider_at(url) if provider else None
-            return Run(SUBJECT, StubBench(), who, settings, journal, sleep=lambda s: None).go()
+            return Run(SUBJECT, StubVerifier(), who, settings, journal, sleep=lambda s: None).go()
         finally:
             journal.close()
 
@@ -210,7 +210,7 @@ def test_what_was_spent_before_a_stop_counts_after_it(tmp_path, die_at):
         journal = Mortal(tmp_path / "r.jsonl", [KEY], die_at=at)
         try:
             settings = AgentSettings(usd=Decimal("0.10"))
-            return Run(SUBJECT, StubBench(), provider_at(url), settings, journal, sleep=lambda s: None).go()
+            return Run(SUBJECT, StubVerifier(), provider_at(url), settings, journal, sleep=lambda s: None).go()
         except Killed:
             return None
         finally:
@@ -233,7 +233,7 @@ def test_answers_that_break_off_use_up_the_budget_however_often_the_run_is_resum
             journal = Journal(path, [KEY])
             journal.reopen()
             settings = AgentSettings(usd=Decimal("0.007"), retries=1)
-            run = Run(SUBJECT, StubBench(), provider_at(served.url), settings, journal, sleep=lambda s: None)
+            run = Run(SUBJECT, StubVerifier(), provider_at(served.url), settings, journal, sleep=lambda s: None)
             outcome = run.go()
             journal.close()
     assert len(served.requests) == 2 and outcome.spent.maybe == Decimal("0.00804")
@@ -245,7 +245,7 @@ def test_waiting_for_a_server_counts_as_time(tmp_path):
     journal = Journal(tmp_path / "r.jsonl", clock=lambda: now[0])
     with serving(lambda request, n: Fail(529, "overloaded_error")) as served:
         settings, sleep = AgentSettings(seconds=10), lambda s: now.__setitem__(0, now[0] + s)
-        outcome = Run(SUBJECT, StubBench(), provider_at(served.url), settings, journal, sleep=sleep).go()
+        outcome = Run(SUBJECT, StubVerifier(), provider_at(served.url), settings, journal, sleep=sleep).go()
     journal.close()
     assert (outcome.ended, outcome.message) == ("budget", "the time of 10 s is used up")
     assert len(served.requests) == 4  # after 0, 2, 6 and 14 s

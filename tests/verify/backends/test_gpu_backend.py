@@ -311,7 +311,7 @@ def test_a_gpu_of_another_architecture_is_none(monkeypatch):
     monkeypatch.setattr(GpuProcess, "facts", facts)
     assert isinstance(by_name.choose("auto", "sm_90a"), GpuBackend)
     assert isinstance(by_name.choose("auto", "sm_100a"), EmulatorBackend)
-    with pytest.raises(PorterError, match="Fake is sm_90a and runs no cubins for sm_100a"):
+    with pytest.raises(PorterError, match="Fake is sm_90a and cannot run cubins for sm_100a"):
         by_name.choose("gpu", "sm_100a")
 
 

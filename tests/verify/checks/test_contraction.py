@@ -13,10 +13,10 @@ from porter.model import Instance, KernelInfo, KernelParam, Severity, Status
 from porter.verify.backends.emulator import EmulatorBackend
 from porter.verify.backends.interface import Build
 from porter.verify.checks import contraction
-from porter.verify.conclude import InstanceRun, numerics_verdict
-from porter.verify.execute import Subject, run_trial
+from porter.verify.execute import InstanceUnderTest, run_trial
 from porter.verify.launches.trials import choose_trials
 from porter.verify.numerics.tolerance import derive
+from porter.verify.verdicts import InstanceRun, numerics_verdict
 
 CASE = """kernel = "k"
 [sizes]
@@ -73,7 +73,7 @@ def verified(original: str, port: str, kind: str, more: str = ""):
     builds = [
         Build(label, kernel(body, kind), "k", "sm_90a") for label, body in (("original", original), ("port", port))
     ]
-    subject = Subject(case, INFO, {}, builds[0], builds[1], reduces=False)
+    subject = InstanceUnderTest(case, INFO, {}, builds[0], builds[1], reduces=False)
     backend = EmulatorBackend()
     trials = choose_trials(case, case.instances[0], {}, 13, 4)
     shapes = [(case.launch_at(t.point, {}, 8),) * 2 for t in trials]

@@ -137,7 +137,7 @@ def test_counters_are_used_once():
 def test_time_that_is_over_is_said():
     made = []
     rows = time_points(None, [(row(1, 1), lambda: made.append(1))], deadline=0.0)  # type: ignore[arg-type]
-    assert not made and "time for performance was over" in rows[0].answer.error
+    assert not made and "time limit for performance was reached" in rows[0].answer.error
 
 
 KERNEL = """

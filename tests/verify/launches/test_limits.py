@@ -9,7 +9,7 @@ from porter.case.reader import parse_case
 from porter.model import PorterError
 from porter.verify.launches.attributes import attributes_of
 from porter.verify.launches.constants import compared_constants, own_constants
-from porter.verify.launches.limits import Kernel, broken_limit, resident_blocks
+from porter.verify.launches.limits import KernelResources, broken_limit, resident_blocks
 from porter.verify.launches.own import PortLaunches
 from porter.verify.launches.trials import choose_trials
 
@@ -31,31 +31,31 @@ BROKEN = {
 @pytest.mark.parametrize("arch", ["sm_90a", "sm_100a"])
 @pytest.mark.parametrize("name", BROKEN)
 def test_each_limit_is_named(name, arch):
-    assert name in broken_limit(BROKEN[name], Kernel(), arch)
+    assert name in broken_limit(BROKEN[name], KernelResources(), arch)
 
 
 @pytest.mark.parametrize("arch", ["sm_90a", "sm_100a"])
 def test_the_largest_that_is_accepted(arch):
     most = LaunchShape(((1 << 31) - 1, 65535, 65535), (16, 1, 64), 232448)
-    assert broken_limit(most, Kernel(), arch) == ""
-    blocks = resident_blocks(SMALL, Kernel(32), arch)
+    assert broken_limit(most, KernelResources(), arch) == ""
+    blocks = resident_blocks(SMALL, KernelResources(32), arch)
     assert blocks == 32
     sms = {"sm_90a": 144, "sm_100a": 160}[arch]
     together = LaunchShape((blocks * sms, 1, 1), (64, 1, 1), cooperative=True)
-    assert broken_limit(together, Kernel(32), arch) == ""
-    assert "at most 256" in broken_limit(together, Kernel(32), arch, sm_count=8)
+    assert broken_limit(together, KernelResources(32), arch) == ""
+    assert "at most 256" in broken_limit(together, KernelResources(32), arch, sm_count=8)
 
 
 def test_registers_and_static_memory_count():
     wide = LaunchShape((1, 1, 1), (1024, 1, 1))
-    assert "128 registers" in broken_limit(wide, Kernel(128), "sm_90a")
-    assert broken_limit(wide, Kernel(64), "sm_90a") == ""
-    assert resident_blocks(wide, Kernel(64), "sm_90a") == 1
-    assert "static shared" in broken_limit(SMALL, Kernel(32, 50000), "sm_90a")
+    assert "128 registers" in broken_limit(wide, KernelResources(128), "sm_90a")
+    assert broken_limit(wide, KernelResources(64), "sm_90a") == ""
+    assert resident_blocks(wide, KernelResources(64), "sm_90a") == 1
+    assert "static shared" in broken_limit(SMALL, KernelResources(32, 50000), "sm_90a")
     assert "a launch in clusters" in broken_limit(
-        LaunchShape((2, 1, 1), (32, 1, 1), cluster=(2, 1, 1)), Kernel(), "sm_80"
+        LaunchShape((2, 1, 1), (32, 1, 1), cluster=(2, 1, 1)), KernelResources(), "sm_80"
     )
-    assert "at most 101376" in broken_limit(LaunchShape((1, 1, 1), (32, 1, 1), 120000), Kernel(), "sm_120a")
+    assert "at most 101376" in broken_limit(LaunchShape((1, 1, 1), (32, 1, 1), 120000), KernelResources(), "sm_120a")
 
 
 PORT = """
@@ -130,7 +130,9 @@ def test_a_case_that_no_gpu_launches_is_the_cases_fault(tmp_path, grid, more, sa
     port = tmp_path / "k.py"
     port.write_text(PORT.replace("{more}", ""))
     (instance,) = case.instances
-    own = PortLaunches(port, port.read_text(), case, instance, {}, 8, {"sm_90a": Kernel(32)}, {"sm_90a": Kernel(32)})
+    own = PortLaunches(
+        port, port.read_text(), case, instance, {}, 8, {"sm_90a": KernelResources(32)}, {"sm_90a": KernelResources(32)}
+    )
     trials = choose_trials(case, instance, {}, 1)
     pairs = [(case.launch_at(t.point, {}, 8),) * 2 for t in trials]
     own_ask = type(own)._ask

@@ -10,7 +10,7 @@ import pytest
 
 from porter.case.reader import Point, parse_case
 from porter.verify.backends.interface import Build, RunResult, Violation
-from porter.verify.execute import Subject, run_trial
+from porter.verify.execute import InstanceUnderTest, run_trial
 from porter.verify.explain import fails_numerics, fails_sanitizer
 from porter.verify.launches.derived import constants_of, derived_trials, is_legal, size_candidates
 from porter.verify.launches.shrink import Shrinker
@@ -70,7 +70,9 @@ def test_sizes_that_are_all_given_are_not_varied():
 
 
 def subject_of(backend):
-    return Subject(CASE, INFO, F32, Build("original", "", "k", ""), Build("port", "", "k", ""), reduces=False), backend
+    return InstanceUnderTest(
+        CASE, INFO, F32, Build("original", "", "k", ""), Build("port", "", "k", ""), reduces=False
+    ), backend
 
 
 @pytest.fixture

@@ -10,13 +10,13 @@ import pytest
 from porter.case.reader import LaunchShape, parse_case
 from porter.model import Instance, KernelInfo, KernelParam, Status, TemplateParam
 from porter.verify.backends.interface import Build, RunResult, Violation
-from porter.verify.conclude import InstanceRun, determinism_verdict, loosened, numerics_verdict, sanitizer_verdict
-from porter.verify.execute import Subject, arguments, run_trial
+from porter.verify.execute import InstanceUnderTest, arguments, run_trial
 from porter.verify.launches.inputs import scenarios
 from porter.verify.launches.trials import choose_trials, covered, far_trial, may_misalign
 from porter.verify.numerics.formats import decode, encode
 from porter.verify.original_faults import excuse_port
 from porter.verify.repeat import Repeats, repeat_trial
+from porter.verify.verdicts import InstanceRun, determinism_verdict, loosened, numerics_verdict, sanitizer_verdict
 
 TEXT = """kernel = "scale"
 [[instances]]
@@ -178,7 +178,7 @@ def reference(inputs, scalars, sizes, args):
 
 def subject(values=F32, reduces=False, reference=reference):
     builds = (Build("original", "", "k", "sm_90a"), Build("port", "", "k", "sm_90a"))
-    return Subject(CASE, INFO, values, *builds, reduces=reduces, reference=reference)
+    return InstanceUnderTest(CASE, INFO, values, *builds, reduces=reduces, reference=reference)
 
 
 def shapes(trial, values=F32):

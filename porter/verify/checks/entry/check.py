@@ -27,6 +27,7 @@ from porter.verify.checks.entry.functions import (
 from porter.verify.checks.entry.judge import Fault
 from porter.verify.checks.entry.situations import shaping, situations
 from porter.verify.compile.worker import entry_answers
+from porter.wording import plural
 
 Ask = Callable[[Path, Sequence[Mapping[str, Any]]], dict[str, Any]]  # calls to their answers
 NAME = "entry"
@@ -72,12 +73,12 @@ def check_entry(
         try:
             found += judge.faults(call, answer, case)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            message = f"the process that calls {call.function.name} answered nonsense: {type(error).__name__}"
+            message = f"the process that calls {call.function.name} gave an invalid answer: {type(error).__name__}"
             found.append(Fault(judge.TAKES, ("nonsense",), message, call.function.line))
     if found:
         return _failed(_diagnostics(port_path, found), len(calls))
     names = ", ".join(f.name for f in functions)
-    detail = f"{names} launches what is verified and does nothing else ({len(calls)} calls)"
+    detail = f"{names} launches what is verified and does nothing else ({plural(len(calls), 'call')})"
     return Verdict(NAME, Status.PASS, detail, (), EntryFacts(len(calls), tuple(f.name for f in functions)))
 
 

@@ -12,7 +12,7 @@ from porter.case.reader import Case
 from porter.emit.spelling import parameter
 from porter.model import KernelInfo
 from porter.syntax import module_tree
-from porter.verify.checks.honesty.finding import dotted, host_functions, walk
+from porter.verify.checks.honesty.objection import dotted, host_functions, walk
 
 Kind = str  # buffer, scalar, size, template
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from porter.model import Diagnostic
 from porter.source import Span
 from porter.syntax import module_tree
-from porter.verify.checks.honesty.finding import PLAIN, Finding, host_functions, walk
 from porter.verify.checks.honesty.imports import check_imports
 from porter.verify.checks.honesty.language import check_host_attributes, check_language
 from porter.verify.checks.honesty.launches import check_launches, offered_instances
 from porter.verify.checks.honesty.machine import check_machine
+from porter.verify.checks.honesty.objection import PLAIN, Objection, host_functions, walk
 from porter.verify.checks.honesty.state import check_state
 from porter.verify.checks.honesty.tensors import check_tensors
 from porter.verify.checks.honesty.text import check_text
@@ -42,16 +42,17 @@ def check_honesty(text: str, path: Path, verified: Sequence[Mapping[str, object]
             for line, values in offered_instances(tree) if verified is not None else ():
                 if values not in [dict(v) for v in verified or ()]:
                     help = "an instance that the case (or .port.json) does not name is not verified"
-                    found.append(Finding(line, f"offers an instance that is not verified: {values}", help))
+                    found.append(Objection(line, f"offers an instance that is not verified: {values}", help))
         except SyntaxError as error:
-            found.append(Finding(error.lineno or 1, f"the port is not Python: {error.msg}", ""))
+            found.append(Objection(error.lineno or 1, f"the port is not Python: {error.msg}", ""))
         except (RecursionError, MemoryError, ValueError) as error:
-            found.append(Finding(1, f"the port cannot be read ({type(error).__name__}): it nests too deep", PLAIN))
+            text = f"the port cannot be read ({type(error).__name__}): it is nested too deeply"
+            found.append(Objection(1, text, PLAIN))
     unique = sorted(dict.fromkeys(found), key=lambda f: (f.line, f.message))
     return [Diagnostic(CODE, f.message, Span(str(path), f.line), help=f.help) for f in unique]
 
 
-def _checks(tree: ast.Module, text: str) -> Iterator[Finding]:
+def _checks(tree: ast.Module, text: str) -> Iterator[Objection]:
     yield from check_imports(tree)
     yield from check_language(tree, text)
     imported = {

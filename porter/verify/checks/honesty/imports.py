@@ -6,14 +6,14 @@ import ast
 import sys
 from collections.abc import Iterator
 
-from porter.verify.checks.honesty.finding import WORK, Finding, walk
+from porter.verify.checks.honesty.objection import WORK, Objection, walk
 from porter.verify.checks.honesty.vocabulary import MODULES, is_module, may_name
 
 _OF_TORCH = ("itemsize", "is_floating_point", "is_complex", "is_signed", "type", "index", "max", "min", "bits", "eps")
 _STANDARD = sys.stdlib_module_names - {"math", "typing"}
 
 
-def check_imports(tree: ast.Module) -> Iterator[Finding]:
+def check_imports(tree: ast.Module) -> Iterator[Objection]:
     """Imports outside the list, names outside a module's list, modules used as values or hidden by other names."""
     bound: dict[str, str] = {}  # local name -> dotted path of what was imported
     for node in walk(tree):
@@ -24,11 +24,11 @@ def check_imports(tree: ast.Module) -> Iterator[Finding]:
                 yield from _module(alias.name, node.lineno)
         elif isinstance(node, ast.ImportFrom):
             if node.level:
-                yield Finding(node.lineno, "imports a neighbouring file", "a port is one file")
+                yield Objection(node.lineno, "imports a neighbouring file", "a port is one file")
                 continue
             module = node.module or ""
             if any(a.name == "*" for a in node.names):
-                yield Finding(node.lineno, f"`from {module} import *` hides what is used", "import names one by one")
+                yield Objection(node.lineno, f"`from {module} import *` hides what is used", "import names one by one")
             refused = list(_module(module, node.lineno))
             yield from refused
             for alias in node.names:
@@ -40,23 +40,23 @@ def check_imports(tree: ast.Module) -> Iterator[Finding]:
     yield from _uses(tree, modules)
 
 
-def _module(name: str, line: int) -> Iterator[Finding]:
+def _module(name: str, line: int) -> Iterator[Objection]:
     if name.startswith("torch.nn"):
-        yield Finding(line, f"imports {name}, which computes", WORK)
+        yield Objection(line, f"imports {name}, which computes", WORK)
     elif not is_module(name):
-        yield Finding(line, f"imports {name}", f"a port may import {', '.join(MODULES)}")
+        yield Objection(line, f"imports {name}", f"a port may import {', '.join(MODULES)}")
 
 
-def _name(module: str, name: str, line: int, verb: str) -> Iterator[Finding]:
+def _name(module: str, name: str, line: int, verb: str) -> Iterator[Objection]:
     if may_name(module, name) and not _standard(module, name):
         return
     text = f"{module}.{name}"
     if module.split(".")[0] == "torch":
-        yield Finding(line, f"imports torch's {name}" if verb == "imports" else f"uses {text}", WORK)
+        yield Objection(line, f"imports torch's {name}" if verb == "imports" else f"uses {text}", WORK)
     elif module == "porter.corpus.lib":
-        yield Finding(line, f"{verb} {text}, which lib does not define", "see porter/corpus/lib")
+        yield Objection(line, f"{verb} {text}, which lib does not define", "see porter/corpus/lib")
     else:
-        yield Finding(line, f"{verb} {text}", f"{name} of {module} is not for ports")
+        yield Objection(line, f"{verb} {text}", f"{name} of {module} is not allowed in ports")
 
 
 def _standard(module: str, name: str) -> bool:
@@ -66,7 +66,7 @@ def _standard(module: str, name: str) -> bool:
     return name in _STANDARD and not is_module(f"{module}.{name}")
 
 
-def _uses(tree: ast.Module, modules: dict[str, str]) -> Iterator[Finding]:
+def _uses(tree: ast.Module, modules: dict[str, str]) -> Iterator[Objection]:
     inner = {id(n.value) for n in walk(tree) if isinstance(n, ast.Attribute)}
     for node in walk(tree):
         if id(node) in inner or not isinstance(node, ast.Attribute | ast.Name) or isinstance(node.ctx, ast.Store):
@@ -88,16 +88,16 @@ def _uses(tree: ast.Module, modules: dict[str, str]) -> Iterator[Finding]:
                 yield from _name(path, name, node.lineno, "uses")
                 rest = attributes[: len(attributes) - at_name - 1]
                 if path.split(".")[0] == "torch" and rest and rest[-1] not in _OF_TORCH:
-                    yield Finding(node.lineno, f"uses {inside}.{rest[-1]}", WORK)
+                    yield Objection(node.lineno, f"uses {inside}.{rest[-1]}", WORK)
             else:
-                yield Finding(node.lineno, f"uses {inside}", f"a port may import {', '.join(MODULES)}")
+                yield Objection(node.lineno, f"uses {inside}", f"a port may import {', '.join(MODULES)}")
             break
         else:
             help = "name what is used of it: passed around, nobody could see what that is"
-            yield Finding(node.lineno, f"uses the module {path} as a value", help)
+            yield Objection(node.lineno, f"uses the module {path} as a value", help)
 
 
-def _hidden(tree: ast.Module, modules: dict[str, str]) -> Iterator[Finding]:
+def _hidden(tree: ast.Module, modules: dict[str, str]) -> Iterator[Objection]:
     for node in walk(tree):
         names: list[str] = []
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
@@ -109,4 +109,4 @@ def _hidden(tree: ast.Module, modules: dict[str, str]) -> Iterator[Finding]:
         for name in names:
             if name in modules:
                 line = getattr(node, "lineno", 1)
-                yield Finding(line, f"gives the name {name} of a module to something else", "choose another name")
+                yield Objection(line, f"gives the name {name} of a module to something else", "choose another name")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from porter.verify.checks.honesty.finding import Finding, decorated, device_nodes, dotted, host_functions, walk
+from porter.verify.checks.honesty.objection import Objection, decorated, device_nodes, dotted, host_functions, walk
 from porter.verify.checks.honesty.vocabulary import words
 
 _ONLY_FIRST = "the verifier runs one kernel: the one that KERNEL launches"
@@ -16,12 +16,12 @@ _LAUNCH = words(
 )
 
 
-def check_launches(tree: ast.Module) -> Iterator[Finding]:
+def check_launches(tree: ast.Module) -> Iterator[Objection]:
     """Kernels that nothing launches, several of them, launch functions that do more or other than launch."""
     kernels = decorated(tree, "kernel")
     jits = decorated(tree, "jit")
     if not kernels:
-        yield Finding(1, "no @cute.kernel in the port", "the work has to be done by a CuTeDSL kernel")
+        yield Objection(1, "no @cute.kernel in the port", "the work has to be done by a CuTeDSL kernel")
         return
     launched: dict[str, set[str]] = {}  # jit function -> kernels it launches
     for name, function in jits.items():
@@ -30,13 +30,13 @@ def check_launches(tree: ast.Module) -> Iterator[Finding]:
     for name, node in kernels.items():
         if not any(name in targets for targets in launched.values()):
             help = "launch it from a @cute.jit function"
-            yield Finding(node.lineno, f"the kernel {name} is never launched", help)
+            yield Objection(node.lineno, f"the kernel {name} is never launched", help)
     used = {n.id for n in walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
     for name in launched:
         function = jits[name]
         if name not in used:
             help = "give it to runtime.Kernel(launch=...)"
-            yield Finding(function.lineno, f"nothing uses the launch function {name}", help)
+            yield Objection(function.lineno, f"nothing uses the launch function {name}", help)
         yield from _launch_function(function, tree, kernels, jits)
     yield from _kernel_objects(tree)
     for host in host_functions(tree):
@@ -54,10 +54,10 @@ def _launches(function: ast.FunctionDef) -> Iterator[tuple[ast.Call, ast.Call]]:
 
 def _launch_function(
     function: ast.FunctionDef, tree: ast.Module, kernels: dict[str, ast.FunctionDef], jits: dict[str, ast.FunctionDef]
-) -> Iterator[Finding]:
+) -> Iterator[Objection]:
     launches = list(_launches(function))
     if len(launches) > 1 and not _alternatives(function):
-        yield Finding(launches[1][1].lineno, f"{function.name} launches more than one kernel", _ONLY_FIRST)
+        yield Objection(launches[1][1].lineno, f"{function.name} launches more than one kernel", _ONLY_FIRST)
     own = [a.arg for a in function.args.args]
     for made, launch in launches:
         names = [a.id if isinstance(a, ast.Name) else "" for a in made.args]
@@ -65,20 +65,22 @@ def _launch_function(
         plain = [n for n in own if n not in _GRID and n != "stream" and n != "smem"]
         if kernel is None or made.keywords or (set(_GRID[:6]) <= set(own) and names != plain):
             help = "hand the launch function's own arguments on, in order"
-            yield Finding(made.lineno, f"{function.name} changes what the kernel is given: `{ast.unparse(made)}`", help)
+            yield Objection(
+                made.lineno, f"{function.name} changes what the kernel is given: `{ast.unparse(made)}`", help
+            )
         given = {k.arg: k.value for k in launch.keywords}
         if unknown := [k or "**" for k in given if k not in _LAUNCH]:
-            yield Finding(launch.lineno, f"{function.name} launches with {unknown[0]}", _ONLY_FIRST)
+            yield Objection(launch.lineno, f"{function.name} launches with {unknown[0]}", _ONLY_FIRST)
         stream = given.get("stream")
         if not isinstance(stream, ast.Name) or stream.id not in own:
             help = "launch on the stream that the launch function is given"
-            yield Finding(launch.lineno, f"{function.name} works on another stream", help)
+            yield Objection(launch.lineno, f"{function.name} works on another stream", help)
         for key in ("grid", "block"):
             told = [n.id for n in walk(given[key]) if isinstance(n, ast.Name)] if key in given else []
             asked = [n for n in _GRID if n.startswith(key)]
             if set(asked) <= set(own) and (told != asked or not isinstance(given[key], ast.Tuple | ast.List)):
                 help = "launch the grid and the block that the launch function is given"
-                yield Finding(launch.lineno, f"{function.name} changes the {key} of the launch", help)
+                yield Objection(launch.lineno, f"{function.name} changes the {key} of the launch", help)
     yield from _host_code(function, tree, kernels, jits)
 
 
@@ -101,7 +103,7 @@ def _alternatives(function: ast.FunctionDef) -> bool:
 
 def _host_code(
     function: ast.FunctionDef, tree: ast.Module, kernels: dict[str, ast.FunctionDef], jits: dict[str, ast.FunctionDef]
-) -> Iterator[Finding]:
+) -> Iterator[Objection]:
     """A launch function becomes code of the host: instructions written by hand there would run on the CPU."""
     todo, seen = [function], {function.name}
     plain = {n.name: n for n in walk(tree) if isinstance(n, ast.FunctionDef)}
@@ -117,16 +119,16 @@ def _host_code(
                 text = dotted(node)
                 if text.startswith(("lib.", "cute.arch.", "cutlass.cute.arch.")) or node.attr == "inline_ptx":
                     help = "only kernels may use device instructions"
-                    yield Finding(node.lineno, f"{function.name} runs {text or node.attr} on the host", help)
+                    yield Objection(node.lineno, f"{function.name} runs {text or node.attr} on the host", help)
             elif isinstance(node, ast.Name) and node.id in dialects:
                 help = "only kernels may use device instructions"
-                yield Finding(node.lineno, f"{function.name} runs {node.id} on the host", help)
+                yield Objection(node.lineno, f"{function.name} runs {node.id} on the host", help)
             elif isinstance(node, ast.Name) and node.id in plain and node.id not in seen | kernels.keys():
                 seen.add(node.id)
                 todo.append(jits.get(node.id) or plain[node.id])
 
 
-def _kernel_objects(tree: ast.Module) -> Iterator[Finding]:
+def _kernel_objects(tree: ast.Module) -> Iterator[Objection]:
     """One runtime.Kernel, named KERNEL, is what the verifier compiles; nothing else may be launched."""
     named = {
         id(s.value) for s in tree.body
@@ -135,17 +137,17 @@ def _kernel_objects(tree: ast.Module) -> Iterator[Finding]:
     device = device_nodes(tree)
     for node in walk(tree):
         if isinstance(node, ast.Call) and dotted(node.func) in ("runtime.Kernel", "Kernel") and id(node) not in named:
-            yield Finding(node.lineno, "makes another Kernel than KERNEL, which nobody verifies", _ONLY_FIRST)
+            yield Objection(node.lineno, "makes another Kernel than KERNEL, which is not verified", _ONLY_FIRST)
         if not isinstance(node, ast.Attribute) or id(node) in device or dotted(node) == f"KERNEL.{node.attr}":
             continue
         if node.attr in ("launch", "prepare", "compile"):
-            yield Finding(node.lineno, f"launches `{ast.unparse(node.value)}`, which nobody verifies", _ONLY_FIRST)
+            yield Objection(node.lineno, f"launches `{ast.unparse(node.value)}`, which is not verified", _ONLY_FIRST)
     stores = [n for n in walk(tree) if isinstance(n, ast.Name) and n.id == "KERNEL" and isinstance(n.ctx, ast.Store)]
     for again in sorted(stores, key=lambda n: n.lineno)[1:]:
-        yield Finding(again.lineno, "gives KERNEL another value", _ONLY_FIRST)
+        yield Objection(again.lineno, "gives KERNEL another value", _ONLY_FIRST)
 
 
-def _returns_before_launch(function: ast.FunctionDef) -> Iterator[Finding]:
+def _returns_before_launch(function: ast.FunctionDef) -> Iterator[Objection]:
     """A way round the launch: a return that is not about an empty problem, above the launch."""
     lines = [n.lineno for n in walk(function) if isinstance(n, ast.Attribute) and dotted(n) == "KERNEL.launch"]
     if not lines:
@@ -155,10 +157,10 @@ def _returns_before_launch(function: ast.FunctionDef) -> Iterator[Finding]:
             continue
         if any(isinstance(s, ast.Return) for s in node.body):
             help = "every call must launch; only an empty problem may not"
-            yield Finding(node.lineno, f"returns without a launch when `{ast.unparse(node.test)}`", help)
+            yield Objection(node.lineno, f"returns without a launch when `{ast.unparse(node.test)}`", help)
     for at, statement in enumerate(function.body):
         if isinstance(statement, ast.Return) and statement.lineno < max(lines) and at + 1 < len(function.body):
-            yield Finding(statement.lineno, "returns without a launch", "every call must launch")
+            yield Objection(statement.lineno, "returns without a launch", "every call must launch")
 
 
 def _about_nothing(test: ast.expr) -> bool:

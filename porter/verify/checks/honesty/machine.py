@@ -11,7 +11,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from porter.verify.checks.honesty.finding import Finding, device_nodes, dotted, host_functions, walk
+from porter.verify.checks.honesty.objection import Objection, device_nodes, dotted, host_functions, walk
 from porter.verify.checks.honesty.vocabulary import words
 
 HELP = "what a port does may depend on its arguments, its constants and runtime.sm_count()"
@@ -34,7 +34,7 @@ _SPOKEN = words("print cute.printf cute.print_tensor printf")  # text that is sh
 _TEXT = words("startswith endswith count index split join strip find")
 
 
-def check_machine(tree: ast.Module) -> Iterator[Finding]:
+def check_machine(tree: ast.Module) -> Iterator[Objection]:
     """Questions about the machine or the process, by name; sets whose order shows; SM counts that are compared."""
     device = device_nodes(tree)
     launching = _launching(tree)
@@ -49,21 +49,21 @@ def check_machine(tree: ast.Module) -> Iterator[Finding]:
             yield from _attribute(node, inside, id(node) in device, id(node) in host or id(node) in launching, place)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             if node.id in _IDENTITY and id(node) not in bases | annotations and not _is_own(tree, node.id):
-                yield Finding(node.lineno, f"asks for {node.id}(), {_IDENTITY[node.id]}", HELP)
+                yield Objection(node.lineno, f"asks for {node.id}(), {_IDENTITY[node.id]}", HELP)
             elif node.id in _ASKS and _is_imported(tree, node.id):
-                yield Finding(node.lineno, f"asks about the machine: {node.id}", HELP)
+                yield Objection(node.lineno, f"asks about the machine: {node.id}", HELP)
             elif node.id == "torch" and inside and id(node) not in annotations:
-                yield Finding(node.lineno, f"asks torch in {place}: `{_around(tree, node)}`", HELP)
+                yield Objection(node.lineno, f"asks torch in {place}: `{_around(tree, node)}`", HELP)
         elif isinstance(node, ast.ImportFrom):
             for alias in node.names:
                 if alias.name in _ASKS:
-                    yield Finding(node.lineno, f"asks about the machine: {node.module}.{alias.name}", HELP)
+                    yield Objection(node.lineno, f"asks about the machine: {node.module}.{alias.name}", HELP)
         elif isinstance(node, ast.Assert) and any(isinstance(n, ast.NamedExpr) for n in walk(node)):
-            yield Finding(node.lineno, "assigns in an assert, which python -O leaves out", HELP)
+            yield Objection(node.lineno, "assigns in an assert, which python -O leaves out", HELP)
         elif inside and id(node) not in quiet and not all(_plain(v, objects) for v in _shown(node)):
             message = f"makes text of an object in {place}: `{ast.unparse(node)}`"
             line = getattr(node, "lineno", 1)
-            yield Finding(line, message, "an object's text may show its address; texts are for messages")
+            yield Objection(line, message, "an object's text may show its address; texts are for messages")
     yield from _sets(tree)
     yield from _counted(tree)
 
@@ -85,15 +85,15 @@ def _launching(tree: ast.Module) -> set[int]:
     return {id(n) for function in todo for n in walk(function)}
 
 
-def _attribute(node: ast.Attribute, inside: bool, device: bool, host: bool, place: str) -> Iterator[Finding]:
+def _attribute(node: ast.Attribute, inside: bool, device: bool, host: bool, place: str) -> Iterator[Objection]:
     name = dotted(node)
     if node.attr in _ASKS:
-        yield Finding(node.lineno, f"asks about the machine: {name or node.attr}", HELP)
+        yield Objection(node.lineno, f"asks about the machine: {name or node.attr}", HELP)
     elif name.startswith("runtime.") and name.count(".") == 1:
         if inside and node.attr not in (_TRACED if device else _LAUNCHING):
-            yield Finding(node.lineno, f"asks {name} in {place}", HELP)
+            yield Objection(node.lineno, f"asks {name} in {place}", HELP)
         elif not host and node.attr in ("sm_count", "device_index", "arch_for"):
-            yield Finding(node.lineno, f"asks {name} when it is imported", HELP)
+            yield Objection(node.lineno, f"asks {name} when it is imported", HELP)
 
 
 def _is_own(tree: ast.Module, name: str) -> bool:
@@ -171,7 +171,7 @@ def _objects(tree: ast.Module) -> frozenset[str]:
     return frozenset(found)
 
 
-def _sets(tree: ast.Module) -> Iterator[Finding]:
+def _sets(tree: ast.Module) -> Iterator[Objection]:
     """Sets may be asked for members; what walks through one sees an order that changes with the process."""
     named = {
         t.id for n in walk(tree) if isinstance(n, ast.Assign) and _is_set(n.value, set())
@@ -192,7 +192,7 @@ def _sets(tree: ast.Module) -> Iterator[Finding]:
             if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
                 continue
             message = f"the order of a set shows: `{ast.unparse(node)}`"
-            yield Finding(node.lineno, message, "ask a set for members only; a tuple or sorted() has an order")
+            yield Objection(node.lineno, message, "ask a set for members only; a tuple or sorted() has an order")
 
 
 def _is_set(node: ast.expr, named: set[str]) -> bool:
@@ -203,7 +203,7 @@ def _is_set(node: ast.expr, named: set[str]) -> bool:
     return isinstance(node, ast.Name) and node.id in named
 
 
-def _counted(tree: ast.Module) -> Iterator[Finding]:
+def _counted(tree: ast.Module) -> Iterator[Objection]:
     """The number of multiprocessors may scale a grid; a test of it tells one machine from another."""
     for function in (n for n in walk(tree) if isinstance(n, ast.FunctionDef)):
         names = {a.arg for a in (*function.args.args, *function.args.kwonlyargs) if a.arg == "sm_count"}
@@ -233,7 +233,7 @@ def _counted(tree: ast.Module) -> Iterator[Finding]:
                 test = node
             if test is not None and _direct(test, names):
                 help_ = "scale with the number of multiprocessors, do not test it"
-                yield Finding(test.lineno, f"asks which machine it runs on: `{ast.unparse(test)}`", help_)
+                yield Objection(test.lineno, f"asks which machine it runs on: `{ast.unparse(test)}`", help_)
 
 
 def _asks(node: ast.AST, names: set[str]) -> bool:

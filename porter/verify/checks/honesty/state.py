@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from porter.verify.checks.honesty.finding import STATE, Finding, decorated, dotted, walk
+from porter.verify.checks.honesty.objection import STATE, Objection, decorated, dotted, walk
 from porter.verify.checks.honesty.vocabulary import words
 
 _CHANGE = words("append add update setdefault pop popitem clear insert extend remove discard sort reverse appendleft")
 _READ = words("get items keys values index count")
 
 
-def check_state(tree: ast.Module) -> Iterator[Finding]:
+def check_state(tree: ast.Module) -> Iterator[Objection]:
     """Stores into what belongs to the module, and module tables that are handed around, where they could be filled."""
     module_names = {t.id for s in tree.body for t in _targets(s)}
     module_names |= {n.name for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef)}
@@ -26,13 +26,13 @@ def check_state(tree: ast.Module) -> Iterator[Finding]:
         for node in walk(function):
             root = _stored(node)
             if root in imported - local:
-                yield Finding(node.lineno, f"stores into {root}", STATE)  # type: ignore[attr-defined]
+                yield Objection(node.lineno, f"stores into {root}", STATE)  # type: ignore[attr-defined]
             elif root in module_names - local:
-                yield Finding(node.lineno, f"stores into the module's {root}", STATE)  # type: ignore[attr-defined]
+                yield Objection(node.lineno, f"stores into the module's {root}", STATE)  # type: ignore[attr-defined]
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _CHANGE:
                 base = dotted(node.func.value) or dotted(_base(node.func.value))
                 if base.split(".")[0] in (module_names | imported) - local:
-                    yield Finding(node.lineno, f"changes {base}, which belongs to the module", STATE)
+                    yield Objection(node.lineno, f"changes {base}, which belongs to the module", STATE)
     yield from _handed_around(tree, tables)
     yield from _objects(tree)
 
@@ -72,7 +72,7 @@ def _is_table(value: ast.expr | None) -> bool:
     return value is not None and any(isinstance(n, ast.Dict | ast.List | ast.Set) for n in walk(value))
 
 
-def _handed_around(tree: ast.Module, tables: set[str]) -> Iterator[Finding]:
+def _handed_around(tree: ast.Module, tables: set[str]) -> Iterator[Objection]:
     """A table of the module may be read where it stands; under another name it could be written unseen."""
     read: set[int] = set()
     for node in walk(tree):
@@ -90,21 +90,21 @@ def _handed_around(tree: ast.Module, tables: set[str]) -> Iterator[Finding]:
             read |= {id(a) for a in node.args}
     for node in walk(tree):
         if isinstance(node, ast.Name) and node.id in tables and isinstance(node.ctx, ast.Load) and id(node) not in read:
-            yield Finding(node.lineno, f"hands the module's table {node.id} around", f"{STATE}; make it a tuple")
+            yield Objection(node.lineno, f"hands the module's table {node.id} around", f"{STATE}; make it a tuple")
 
 
-def _objects(tree: ast.Module) -> Iterator[Finding]:
+def _objects(tree: ast.Module) -> Iterator[Objection]:
     """Objects of the port's own classes that live as long as the module, and attributes of classes that are written."""
     classes = {n.name for n in walk(tree) if isinstance(n, ast.ClassDef)}
     for cls in [n for n in walk(tree) if isinstance(n, ast.ClassDef)]:
         for statement in cls.body:
             if isinstance(statement, ast.Assign | ast.AnnAssign) and _is_table(statement.value):
-                yield Finding(statement.lineno, f"class {cls.name} has a table that all its objects share", STATE)
+                yield Objection(statement.lineno, f"class {cls.name} has a table that all its objects share", STATE)
     for statement in tree.body:
         for node in walk(statement) if isinstance(statement, ast.Assign | ast.AnnAssign) else ():
             if isinstance(node, ast.Call) and dotted(node.func) in classes:
-                yield Finding(node.lineno, f"keeps an object of {dotted(node.func)} in the module", STATE)
+                yield Objection(node.lineno, f"keeps an object of {dotted(node.func)} in the module", STATE)
     for name, function in {**decorated(tree, "kernel"), **decorated(tree, "jit")}.items():
         for node in walk(function):
             if isinstance(node, ast.Call) and dotted(node.func) == "id":
-                yield Finding(node.lineno, f"{name} asks for the identity of an object", STATE)
+                yield Objection(node.lineno, f"{name} asks for the identity of an object", STATE)

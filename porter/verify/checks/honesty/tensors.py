@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from porter.verify.checks.honesty.finding import WORK, Finding, dotted, host_functions, walk
+from porter.verify.checks.honesty.objection import WORK, Objection, dotted, host_functions, walk
 from porter.verify.checks.honesty.vocabulary import SIZES, TAKES_TENSORS, TENSOR_METHODS, words
 
 _SAME_TENSOR = words(
@@ -15,15 +15,15 @@ _SAME_TENSOR = words(
 _FRESH = ("torch.empty", "torch.zeros", "torch.full")
 
 
-def check_tensors(tree: ast.Module) -> Iterator[Finding]:
+def check_tensors(tree: ast.Module) -> Iterator[Objection]:
     """Torch's operators, arithmetic and computing methods on tensors, stores into them, streams of its own."""
     host = {id(f) for f in host_functions(tree)}
     pointers = _pointer_positions(tree)
     for node in walk(tree):
         if isinstance(node, ast.Attribute) and dotted(node).startswith("torch.ops."):
-            yield Finding(node.lineno, f"uses {dotted(node)}", WORK)
+            yield Objection(node.lineno, f"uses {dotted(node)}", WORK)
         elif isinstance(node, ast.Call) and dotted(node.func).split(".")[-1] in ("Stream", "stream", "ExternalStream"):
-            yield Finding(node.lineno, f"works on another stream: `{ast.unparse(node)}`", "use the current one")
+            yield Objection(node.lineno, f"works on another stream: `{ast.unparse(node)}`", "use the current one")
         elif isinstance(node, ast.FunctionDef) and id(node) in host:
             yield from _operations(node, pointers, {n.name for n in walk(tree) if isinstance(n, ast.FunctionDef)})
 
@@ -39,7 +39,7 @@ def _pointer_positions(tree: ast.Module) -> list[int]:
     return []
 
 
-def _operations(function: ast.FunctionDef, pointers: list[int], own: set[str]) -> Iterator[Finding]:
+def _operations(function: ast.FunctionDef, pointers: list[int], own: set[str]) -> Iterator[Objection]:
     tensors = _tensors(function, pointers)
     for node in walk(function):
         operands: list[ast.expr] = []
@@ -52,18 +52,18 @@ def _operations(function: ast.FunctionDef, pointers: list[int], own: set[str]) -
         elif isinstance(node, ast.Compare) and not all(isinstance(o, ast.Is | ast.IsNot) for o in node.ops):
             operands = [node.left, *node.comparators]
         if any(_mentions(o, tensors) for o in operands):
-            yield Finding(node.lineno, f"computes with tensors: `{ast.unparse(node)}`", WORK)  # type: ignore[attr-defined]
+            yield Objection(node.lineno, f"computes with tensors: `{ast.unparse(node)}`", WORK)  # type: ignore[attr-defined]
         if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load) and _mentions(node.value, tensors):
-            yield Finding(node.lineno, f"writes into a tensor: `{ast.unparse(node)}`", WORK)
+            yield Objection(node.lineno, f"writes into a tensor: `{ast.unparse(node)}`", WORK)
         if isinstance(node, ast.Call) and any(_mentions(a, tensors) for a in (*node.args, *node.keywords)):
             name = dotted(node.func)
             given = name in TAKES_TENSORS | own or name.split(".")[0] in ("runtime", "KERNEL", "torch")
             if not given and not name.endswith(("Error", ".append", ".extend")):
-                yield Finding(node.lineno, f"computes with tensors: `{ast.unparse(node)}`", WORK)
+                yield Objection(node.lineno, f"computes with tensors: `{ast.unparse(node)}`", WORK)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             method = node.func
             if method.attr not in TENSOR_METHODS and _is_tensor(method.value, tensors):
-                yield Finding(node.lineno, f"calls .{method.attr}() of a tensor", WORK)
+                yield Objection(node.lineno, f"calls .{method.attr}() of a tensor", WORK)
 
 
 def _tensors(function: ast.FunctionDef, pointers: list[int]) -> set[str]:

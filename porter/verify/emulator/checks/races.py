@@ -31,7 +31,7 @@ from porter.verify.emulator.decode.program import (
 from porter.verify.emulator.machine.environment import Env
 from porter.verify.emulator.machine.wave import WARP, Wave
 from porter.verify.emulator.memory.access import Piece, Resolved
-from porter.verify.emulator.memory.buffers import Region
+from porter.verify.emulator.memory.buffers import MemoryRegion
 
 LAZY = 1 << 28  # bytes: more than this is rows far apart, of which few are touched
 
@@ -138,10 +138,10 @@ class RaceChecker:
     def threads(self, e: Env, piece: Piece) -> np.ndarray:
         return e.ids if piece.positions is None else e.ids[piece.positions]
 
-    def region_key(self, region: Region) -> int:
+    def region_key(self, region: MemoryRegion) -> int:
         return self.regions.setdefault(id(region), len(self.regions))
 
-    def shadow(self, region: Region, granule: int) -> Shadow:
+    def shadow(self, region: MemoryRegion, granule: int) -> Shadow:
         if region.space == "shared":
             found = region.race
             if found is None:
@@ -213,7 +213,7 @@ class RaceChecker:
         e: Env,
         step: Step,
         shadow: Shadow,
-        region: Region,
+        region: MemoryRegion,
         ids: np.ndarray,
         warp: np.ndarray,
         index: np.ndarray,
@@ -268,7 +268,7 @@ class RaceChecker:
         who: np.ndarray,
         steps: np.ndarray,
         offsets: np.ndarray,
-        region: Region,
+        region: MemoryRegion,
     ) -> None:
         """Reports volatile accesses by two lanes of a warp of which nothing but the warp's step tells the order."""
         if getattr(step, "order", "") != "volatile" or not strongly.any():
@@ -289,7 +289,7 @@ class RaceChecker:
         self,
         step: Step,
         shadow: Shadow,
-        region: Region,
+        region: MemoryRegion,
         ids: np.ndarray,
         index: np.ndarray,
         offsets: np.ndarray,
@@ -320,7 +320,7 @@ class RaceChecker:
         who: np.ndarray,
         clock: np.ndarray,
         epoch: np.ndarray,
-        region: Region,
+        region: MemoryRegion,
     ) -> np.ndarray:
         """Where the earlier access of thread `who` (plus one) is not ordered before this one."""
         other = who - 1 - self.base
@@ -342,7 +342,7 @@ class RaceChecker:
         return (self.order.known.max(axis=1) > 0)[warp]
 
     def both_strong(
-        self, levels: np.ndarray, level: int, warp: np.ndarray, who: np.ndarray, region: Region
+        self, levels: np.ndarray, level: int, warp: np.ndarray, who: np.ndarray, region: MemoryRegion
     ) -> np.ndarray:
         """Where an access of scope `level` and an earlier one of thread `who` (plus one) are strong to each other."""
         if not level:
@@ -360,7 +360,7 @@ class RaceChecker:
         self,
         step: Step,
         shadow: Shadow,
-        region: Region,
+        region: MemoryRegion,
         ids: np.ndarray,
         index: np.ndarray,
         offsets: np.ndarray,
@@ -412,7 +412,7 @@ class RaceChecker:
         ids: np.ndarray,
         index: np.ndarray,
         offsets: np.ndarray,
-        region: Region,
+        region: MemoryRegion,
         verb: str,
         narrow: np.ndarray | int,
     ) -> None:
@@ -438,7 +438,7 @@ class RaceChecker:
                 text += ": both are strong, but the scope of one does not include the other"
             self.add(kind, step, ids[mask], region, int(offsets[lane]), text)
 
-    def add(self, kind: str, step: Step, lanes: np.ndarray, region: Region, offset: int, text: str) -> None:
+    def add(self, kind: str, step: Step, lanes: np.ndarray, region: MemoryRegion, offset: int, text: str) -> None:
         wave = self.wave
         if region.space == "shared":
             offset %= wave.geometry.shared_stride

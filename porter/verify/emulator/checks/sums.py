@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from porter.verify.emulator.decode.types import PtxType
-from porter.verify.emulator.memory.buffers import Region
+from porter.verify.emulator.memory.buffers import MemoryRegion
 
 ROUNDING = {"f16": 2.0**-11, "f16x2": 2.0**-11, "bf16": 2.0**-8, "bf16x2": 2.0**-8, "f32": 2.0**-24, "f64": 2.0**-53}
 
@@ -31,7 +31,7 @@ class FloatSums:
     def __init__(self) -> None:
         self.found: dict[str, Sums] = {}  # by the buffer's name
 
-    def add(self, region: Region, index: np.ndarray, operand: np.ndarray, t: PtxType) -> None:
+    def add(self, region: MemoryRegion, index: np.ndarray, operand: np.ndarray, t: PtxType) -> None:
         """Lanes add `operand` (raw words of type `t`) to the words `index` of a region."""
         if region.space != "global":
             return

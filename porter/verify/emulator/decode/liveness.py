@@ -17,8 +17,8 @@ from porter.verify.emulator.decode.program import (
     MatrixMove,
     MatrixMultiply,
     Mbarrier,
+    MemoryOperand,
     Multimem,
-    Place,
     Pure,
     RegSrc,
     Segment,
@@ -30,7 +30,7 @@ from porter.verify.emulator.decode.program import (
 )
 
 
-def _place_use(place: Place | None) -> int:
+def _place_use(place: MemoryOperand | None) -> int:
     return 1 << place.base.index if place is not None and isinstance(place.base, RegSrc) else 0
 
 

@@ -19,7 +19,7 @@ from porter.verify.emulator.decode.ir import (
     Special,
     Sym,
 )
-from porter.verify.emulator.decode.program import Const, Dst, Place, RegSrc, SpecialSrc, Src
+from porter.verify.emulator.decode.program import Const, Dst, MemoryOperand, RegSrc, SpecialSrc, Src
 from porter.verify.emulator.decode.types import PtxType
 from porter.verify.emulator.errors import PtxSyntaxError, UnsupportedPtx
 from porter.verify.emulator.memory.layout import FUNCTION_BASE
@@ -91,7 +91,7 @@ class Site:
             return Dst(frame.base + operand.index, operand.type)
         raise UnsupportedPtx(instr.opcode, instr.line, "the destination must be a register")
 
-    def place(self, frame: Frame, instr: Instr, operand: Operand, space: str) -> Place:
+    def place(self, frame: Frame, instr: Instr, operand: Operand, space: str) -> MemoryOperand:
         if not isinstance(operand, Address):
             raise PtxSyntaxError(f"{instr.opcode} needs an address", instr.line)
         base = operand.base
@@ -105,12 +105,12 @@ class Site:
                 space = "global"
             if found != space:
                 raise PtxSyntaxError(f"{base.name} is in .{found}, not in .{space}", instr.line)
-            return Place(space, None, address + operand.offset)
+            return MemoryOperand(space, None, address + operand.offset)
         if space == "const":
             space = "global"
         if isinstance(base, Imm):
-            return Place(space, None, base.value + operand.offset)
-        return Place(space, RegSrc(frame.base + base.index, base.type), operand.offset)
+            return MemoryOperand(space, None, base.value + operand.offset)
+        return MemoryOperand(space, RegSrc(frame.base + base.index, base.type), operand.offset)
 
 
 def literal_bits(literal: Imm, bits: int, type_: PtxType | None) -> int:

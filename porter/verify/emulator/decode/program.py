@@ -53,7 +53,7 @@ class Guard:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class MemoryOperand:
     """A memory operand: space ("" generic), base (None: absolute) and byte offset."""
 
     space: str
@@ -79,7 +79,7 @@ class Pure(Step):
 
 @dataclass(slots=True)
 class Load(Step):
-    place: Place = None  # type: ignore[assignment]
+    place: MemoryOperand = None  # type: ignore[assignment]
     type: PtxType = None  # type: ignore[assignment]
     dsts: tuple[Dst | None, ...] = ()
     order: str = "weak"  # weak relaxed acquire volatile
@@ -88,7 +88,7 @@ class Load(Step):
 
 @dataclass(slots=True)
 class Store(Step):
-    place: Place = None  # type: ignore[assignment]
+    place: MemoryOperand = None  # type: ignore[assignment]
     type: PtxType = None  # type: ignore[assignment]
     srcs: tuple[Src, ...] = ()
     order: str = "weak"
@@ -99,7 +99,7 @@ class Store(Step):
 class Atomic(Step):
     """`op` is add min max inc dec and or xor exch cas; one result and operand per vector element."""
 
-    place: Place = None  # type: ignore[assignment]
+    place: MemoryOperand = None  # type: ignore[assignment]
     type: PtxType = None  # type: ignore[assignment]
     op: str = ""
     dsts: tuple[Dst | None, ...] = ()
@@ -131,18 +131,18 @@ class Fence(Step):
 class Copy(Step):
     """cp.async and cp.async.bulk, done at once: `size` bytes from one place to another, zero filled up to `room`."""
 
-    target: Place = None  # type: ignore[assignment]
-    origin: Place = None  # type: ignore[assignment]
+    target: MemoryOperand = None  # type: ignore[assignment]
+    origin: MemoryOperand = None  # type: ignore[assignment]
     room: Src | None = None
     size: Src | None = None
-    mbarrier: Place | None = None
+    mbarrier: MemoryOperand | None = None
     bulk: bool = False
 
 
 @dataclass(slots=True)
 class Mbarrier(Step):
     kind: str = ""  # init inval arrive arrive_drop expect_tx complete_tx test_wait try_wait pending_count
-    place: Place | None = None
+    place: MemoryOperand | None = None
     dsts: tuple[Dst | None, ...] = ()
     srcs: tuple[Src, ...] = ()
     parity: bool = False
@@ -156,7 +156,7 @@ class MatrixMove(Step):
     """ldmatrix, stmatrix, movmatrix."""
 
     kind: str = ""
-    place: Place | None = None
+    place: MemoryOperand | None = None
     dsts: tuple[Dst | None, ...] = ()
     srcs: tuple[Src, ...] = ()
     count: int = 1
@@ -190,8 +190,8 @@ class HostCall(Step):
     """vprintf, __assertfail: `args` are the values of the call's parameters."""
 
     name: str = ""
-    args: tuple[Place, ...] = ()
-    result: Place | None = None
+    args: tuple[MemoryOperand, ...] = ()
+    result: MemoryOperand | None = None
 
 
 @dataclass(slots=True)

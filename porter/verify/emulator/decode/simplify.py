@@ -15,8 +15,8 @@ from porter.verify.emulator.decode.program import (
     MatrixMove,
     MatrixMultiply,
     Mbarrier,
+    MemoryOperand,
     Multimem,
-    Place,
     Pure,
     RegSrc,
     Segment,
@@ -61,7 +61,7 @@ def propagate_constants(segments: list[Segment]) -> None:
     def maybe(source: Src | None) -> Src | None:
         return None if source is None else swap(source)
 
-    def place(p: Place) -> Place:
+    def place(p: MemoryOperand) -> MemoryOperand:
         return replace(p, base=maybe(p.base)) if p.base is not None else p
 
     for segment in segments:

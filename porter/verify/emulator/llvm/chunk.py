@@ -13,7 +13,7 @@ from porter.verify.emulator.decode.program import (
     Guard,
     HostCall,
     Load,
-    Place,
+    MemoryOperand,
     Pure,
     RegSrc,
     SpecialSrc,
@@ -200,7 +200,7 @@ class Chunk:
         p = w.op(f"bitcast {w.vec('i1')} {guard} to i{w.lanes}")
         return w.op(f"and i{w.lanes} {self.bits}, {p}")
 
-    def addresses(self, place: Place, extra: int) -> Value:
+    def addresses(self, place: MemoryOperand, extra: int) -> Value:
         """<L x i64> addresses inside the place's space."""
         b = self.b
         offset = place.offset + extra
@@ -216,7 +216,15 @@ class Chunk:
         return b.add(value, b.const(64, offset)) if offset else value
 
     def access(
-        self, place: Place, extra: int, part: int, per: int, align: int, lanes: str, stored: str | None, mark: int
+        self,
+        place: MemoryOperand,
+        extra: int,
+        part: int,
+        per: int,
+        align: int,
+        lanes: str,
+        stored: str | None,
+        mark: int,
     ) -> str | None:
         """One access of `per` elements of `part` bytes a lane. Loads give <L*per x iE>; stores write `stored`.
 

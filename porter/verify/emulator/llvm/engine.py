@@ -25,13 +25,13 @@ from porter.verify.emulator.llvm.emit import Compiled, Emitter, Guards
 from porter.verify.emulator.llvm.records import fill_foreign, renumber
 from porter.verify.emulator.llvm.text import Refused
 from porter.verify.emulator.machine.wave import Geometry
-from porter.verify.emulator.memory.buffers import AddressSpace, Region
+from porter.verify.emulator.memory.buffers import AddressSpace, MemoryRegion
 from porter.verify.emulator.memory.layout import SHARED_WINDOW
 
 SLICE = 64  # blocks that run before Python looks for Ctrl-C, at first
 
 
-class Kernel:
+class CompiledEntry:
     """Machine code of one entry. Keeps its engine alive."""
 
     def __init__(self, engine: Any, address: int, facts: Compiled, cached: bool):
@@ -95,7 +95,7 @@ def is_cached(module: Module, program: Program, guards: Guards) -> bool:
     ).exists()
 
 
-def compile_program(module: Module, program: Program, guards: Guards) -> Kernel:
+def compile_program(module: Module, program: Program, guards: Guards) -> CompiledEntry:
     """The kernel of an entry, from memory, from the cache folder, or compiled now. Raises Refused."""
     kept = ("llvm", program.entry, guards)
     found = module.cache.get(kept)
@@ -112,7 +112,7 @@ def compile_program(module: Module, program: Program, guards: Guards) -> Kernel:
     return kernel
 
 
-def _load(module: Module, program: Program, guards: Guards) -> Kernel:
+def _load(module: Module, program: Program, guards: Guards) -> CompiledEntry:
     import llvmlite.binding as llvm
 
     name, features, lanes = _host()
@@ -135,7 +135,7 @@ def _load(module: Module, program: Program, guards: Guards) -> Kernel:
         cached = False
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
-    return Kernel(engine, engine.get_function_address("run"), facts, cached)
+    return CompiledEntry(engine, engine.get_function_address("run"), facts, cached)
 
 
 def _assemble(text: str, target: Any) -> bytes:
@@ -172,7 +172,7 @@ class Machine:
     """Memory and context for running blocks of one launch with a Kernel."""
 
     def __init__(
-        self, kernel: Kernel, geometry: Geometry, params: np.ndarray, space: AddressSpace, guards: Guards,
+        self, kernel: CompiledEntry, geometry: Geometry, params: np.ndarray, space: AddressSpace, guards: Guards,
         seen: dict[object, object], limit: int,
     ):  # fmt: skip
         """`limit`: how much work (see Budget) may be done."""
@@ -194,7 +194,7 @@ class Machine:
         x, y = g.block[0], g.block[1]
         self.tids = [t.astype(np.uint32) for t in (thread % x, thread // x % y, thread // (x * y))]
         self.params = params if params.size else np.zeros(1, np.uint8)
-        window = Region(
+        window = MemoryRegion(
             "shared", "shared", SHARED_WINDOW, self.shared[: g.shared_size], self.shared_shadow if track else None
         )
         regions = [window, *space.regions]
@@ -234,7 +234,7 @@ class Machine:
             words[runtime.SLOT[name]] = value
         self.words = words
 
-    def _records(self, region: Region, guards: Guards, seen: dict[object, object]) -> tuple[int, int, int]:
+    def _records(self, region: MemoryRegion, guards: Guards, seen: dict[object, object]) -> tuple[int, int, int]:
         """Records for the race check of a region, and the three words that tell of them.
 
         `seen`: what the interpreter remembers of blocks that it has run.
@@ -280,7 +280,7 @@ class Machine:
         return int(self.words[runtime.SLOT["crossed"]])
 
 
-def _row(region: Region) -> list[int]:
+def _row(region: MemoryRegion) -> list[int]:
     host = region.data.ctypes.data
     shadow = region.shadow.ctypes.data - region.base if region.shadow is not None else 0
     return [region.base, region.size, host - region.base, shadow, int(region.writable)]

@@ -7,13 +7,13 @@ import struct
 
 import numpy as np
 
-from porter.verify.emulator.decode.program import HostCall, Place
+from porter.verify.emulator.decode.program import HostCall, MemoryOperand
 from porter.verify.emulator.machine.environment import Env
 from porter.verify.emulator.machine.evaluate import Runner
 from porter.verify.emulator.memory.access import LanesKilled, Resolver, address_getter, fetch
 
 _SPEC = re.compile(r"%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d+))?(hh|h|ll|l|z|j|t|L)?([diuoxXfFeEgGaAcspn%])")
-_GENERIC = Place("", None, 0)
+_GENERIC = MemoryOperand("", None, 0)
 
 
 class _Reader:

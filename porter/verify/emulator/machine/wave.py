@@ -12,7 +12,7 @@ from porter.verify.emulator.decode.ir import Instr
 from porter.verify.emulator.decode.program import Program
 from porter.verify.emulator.decode.types import PtxType
 from porter.verify.emulator.machine.drawn import USUAL, Machine
-from porter.verify.emulator.memory.buffers import AddressSpace, Region
+from porter.verify.emulator.memory.buffers import AddressSpace, MemoryRegion
 
 WARP = 32
 Dim = tuple[int, int, int]
@@ -102,17 +102,17 @@ class Wave:
         self.alive_count = int(self.alive.sum())
         self.slot_of = self.ids // g.padded
         self.registers: list[np.ndarray] = [zero(_dtype(t)) for t in program.registers]
-        self.params = Region("param", "parameters", 0, params, None, writable=False)
+        self.params = MemoryRegion("param", "parameters", 0, params, None, writable=False)
         self.param_size, self.param_stride = program.param_bytes, params.size // g.ranks
         self.rank_of = self.ranks[self.slot_of] if g.ranks > 1 else None  # of each thread
         track = checks.uninitialised
         size = self.slots * g.shared_stride
-        self.shared = Region(
+        self.shared = MemoryRegion(
             "shared", "shared", 0, _filled(size, checks.fill), np.zeros(size, np.uint8) if track else None
         )
         self.shared_base = self.slot_of * g.shared_stride
         size = self.threads * g.local_stride
-        self.local = Region(
+        self.local = MemoryRegion(
             "local", "local", 0, _filled(size, checks.fill), np.zeros(size, np.uint8) if track else None
         )
         self.local_base = self.ids * g.local_stride

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from porter.verify.emulator.decode.ir import Instr
-from porter.verify.emulator.decode.program import Const, Load, Place, Store
+from porter.verify.emulator.decode.program import Const, Load, MemoryOperand, Store
 from porter.verify.emulator.decode.types import B64, TYPES, U32, PtxType
 from porter.verify.emulator.machine.environment import Env
 from porter.verify.emulator.machine.evaluate import Runner, getter, putter
-from porter.verify.emulator.memory.buffers import Region
+from porter.verify.emulator.memory.buffers import MemoryRegion
 from porter.verify.emulator.memory.layout import (
     CLUSTER_SHIFT,
     GLOBAL_BASE,
@@ -39,7 +39,7 @@ class LanesKilled(Exception):
 class Piece:
     """Accesses to one region. `positions` index the active lanes (None: all of them, or one address for all)."""
 
-    region: Region
+    region: MemoryRegion
     offsets: np.ndarray  # int64, from the start of region.data
     positions: np.ndarray | None
 
@@ -55,7 +55,7 @@ class Resolved:
             raise LanesKilled(np.concatenate(self.killed))
 
 
-def address_getter(place: Place) -> Callable[[Env], np.ndarray]:
+def address_getter(place: MemoryOperand) -> Callable[[Env], np.ndarray]:
     """Addresses of the active lanes as uint64, offset included; one element if all lanes share it."""
     if place.base is None or isinstance(place.base, Const):
         base = place.base.value if isinstance(place.base, Const) else 0
@@ -82,7 +82,7 @@ class Resolver:
 
     __slots__ = ("instr", "place", "width", "write")
 
-    def __init__(self, instr: Instr, place: Place, width: int, write: bool):
+    def __init__(self, instr: Instr, place: MemoryOperand, width: int, write: bool):
         self.instr, self.place, self.width, self.write = instr, place, width, write
 
     def __call__(self, e: Env, address: np.ndarray) -> Resolved:
@@ -241,7 +241,7 @@ class Resolver:
     # reports
     def report(
         self, e: Env, kind: str, bad: np.ndarray, address: np.ndarray, positions: np.ndarray | None,
-        region: Region | None, result: Resolved,
+        region: MemoryRegion | None, result: Resolved,
     ) -> None:  # fmt: skip
         """Records a violation of the lanes in `bad` (a mask over `address`) and marks them as killed."""
         if bad.size == 1 and e.n != 1 and positions is None:
@@ -349,7 +349,7 @@ def compile_load(step: Load) -> Runner:
     total = part * count
     width = min(total, 16)
     loads = total // width
-    places = [Place(step.place.space, step.place.base, step.place.offset + k * width) for k in range(loads)]
+    places = [MemoryOperand(step.place.space, step.place.base, step.place.offset + k * width) for k in range(loads)]
     addresses = [address_getter(p) for p in places]
     resolver = Resolver(step.source, step.place, width, False)
     whole = Resolver(step.source, step.place, total, False) if loads > 1 else None
@@ -403,7 +403,7 @@ def compile_store(step: Store, resolver: Resolver | None = None) -> Runner:
     width = min(total, 16)
     stores = total // width
     raw = TYPES[f"b{t.bits}"]
-    places = [Place(step.place.space, step.place.base, step.place.offset + k * width) for k in range(stores)]
+    places = [MemoryOperand(step.place.space, step.place.base, step.place.offset + k * width) for k in range(stores)]
     addresses = [address_getter(p) for p in places]
     resolver = resolver or Resolver(step.source, step.place, width, True)
     whole = Resolver(step.source, step.place, total, True) if stores > 1 else None

@@ -10,7 +10,7 @@ from porter.verify.emulator.checks.violations import Checks
 from porter.verify.emulator.decode.ir import Variable
 from porter.verify.emulator.decode.types import PtxType
 from porter.verify.emulator.errors import LaunchError
-from porter.verify.emulator.memory.buffers import AddressSpace, Buffer, Multicast, Pointer, PointerTable, Region
+from porter.verify.emulator.memory.buffers import AddressSpace, Buffer, MemoryRegion, Multicast, Pointer, PointerTable
 from porter.verify.emulator.memory.layout import SHARED_WINDOW
 
 
@@ -93,7 +93,7 @@ def place_buffers(
 ) -> dict[int, int]:
     """Addresses by the id of each buffer and multicast object. Raises LaunchError."""
     addresses: dict[int, int] = {}
-    regions: dict[int, Region] = {}
+    regions: dict[int, MemoryRegion] = {}
     for rank, args in enumerate(rank_args):
         for value, parameter in zip(args, parameters, strict=True):
             name = parameter.name if len(rank_args) == 1 else f"{parameter.name} of rank {rank}"

@@ -88,7 +88,7 @@ class PointerTable(Buffer):
         self.items = tuple(items)
 
 
-class Region:
+class MemoryRegion:
     """A stretch of bytes that threads access: one buffer, or the shared (local) memory of all blocks (threads)."""
 
     __slots__ = ("_shadows", "_views", "base", "data", "name", "race", "shadow", "size", "space", "writable")
@@ -130,20 +130,20 @@ class AddressSpace:
 
     def __init__(self, first_free: int):
         self.next = first_free
-        self.regions: list[Region] = []
+        self.regions: list[MemoryRegion] = []
         self.copies: list[tuple[np.ndarray, np.ndarray]] = []  # (array, aligned copy of it)
         self.module_span = 0  # bytes from one rank's module variables to the next one's
-        self.multicasts: list[tuple[int, int, list[Region]]] = []  # address, bytes, replicas
+        self.multicasts: list[tuple[int, int, list[MemoryRegion]]] = []  # address, bytes, replicas
         self.sums: FloatSums | None = None  # watches additions of floats by atomics
-        self.hits: dict[object, Region] = {}  # by instruction: the region that it found last
+        self.hits: dict[object, MemoryRegion] = {}  # by instruction: the region that it found last
         self._starts = np.zeros(0, np.uint64)
         self._dirty = False
 
-    def place(self, buffer: Buffer, track: bool) -> Region:
+    def place(self, buffer: Buffer, track: bool) -> MemoryRegion:
         """Gives a buffer its address."""
         start = align_up(self.next + buffer.guard, ALLOCATION_ALIGN)
         data = self.aligned(buffer)
-        region = Region("global", buffer.name, start, data, shadow_of(buffer) if track else None, buffer.writable)
+        region = MemoryRegion("global", buffer.name, start, data, shadow_of(buffer) if track else None, buffer.writable)
         return self.insert(region, buffer.guard)
 
     def aligned(self, buffer: Buffer) -> np.ndarray:
@@ -159,7 +159,7 @@ class AddressSpace:
             data = copy
         return data
 
-    def place_multicast(self, regions: list[Region]) -> int:
+    def place_multicast(self, regions: list[MemoryRegion]) -> int:
         """The address that multimem instructions use for these regions of equal size."""
         address = MULTICAST_BASE
         for start, size, _ in self.multicasts:
@@ -167,7 +167,7 @@ class AddressSpace:
         self.multicasts.append((address, regions[0].size, regions))
         return address
 
-    def multicast_at(self, address: int) -> tuple[int, int, list[Region]] | None:
+    def multicast_at(self, address: int) -> tuple[int, int, list[MemoryRegion]] | None:
         return next((m for m in self.multicasts if m[0] <= address < m[0] + max(m[1], 1)), None)
 
     def finish(self) -> None:
@@ -175,7 +175,7 @@ class AddressSpace:
         for array, copy in self.copies:
             array[:] = copy
 
-    def insert(self, region: Region, guard: int) -> Region:
+    def insert(self, region: MemoryRegion, guard: int) -> MemoryRegion:
         self.regions.append(region)
         self.next = max(self.next, region.base + region.size + guard)
         self._dirty = True
@@ -192,9 +192,9 @@ class AddressSpace:
         """For each address the index of the last region that starts at or before it, -1 for none."""
         return np.searchsorted(self._table(), addresses, side="right") - 1
 
-    def nearest(self, address: int) -> tuple[Region | None, int]:
+    def nearest(self, address: int) -> tuple[MemoryRegion | None, int]:
         """The region that an address lies in or is closest to, with the offset from its start."""
-        best: tuple[int, Region] | None = None
+        best: tuple[int, MemoryRegion] | None = None
         for region in self.regions:
             distance = max(region.base - address, address - (region.base + region.size - 1), 0)
             if best is None or distance < best[0]:

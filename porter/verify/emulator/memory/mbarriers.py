@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from porter.verify.emulator.decode.program import Copy, Mbarrier, Place
+from porter.verify.emulator.decode.program import Copy, Mbarrier, MemoryOperand
 from porter.verify.emulator.decode.types import B64, PRED, U32
 from porter.verify.emulator.errors import UnsupportedPtx
 from porter.verify.emulator.machine.environment import Env
@@ -41,7 +41,7 @@ def _update(word: int, arrivals: int, tx: int, drop: int = 0) -> int:
 
 def complete_bytes(e: Env, step: Copy, address: np.ndarray, sizes: np.ndarray) -> None:
     """A bulk copy signals that its bytes have arrived."""
-    resolved = Resolver(step.source, step.mbarrier or Place("shared", None, 0), 8, True)(e, address)
+    resolved = Resolver(step.source, step.mbarrier or MemoryOperand("shared", None, 0), 8, True)(e, address)
     for piece in resolved.pieces:
         view = piece.region.view(8)
         lanes = range(e.n) if piece.positions is None else piece.positions

@@ -9,7 +9,7 @@ import numpy as np
 from porter.verify.emulator.decode.declarations import initialisers
 from porter.verify.emulator.decode.ir import Module, Sym
 from porter.verify.emulator.errors import LaunchError, PtxSyntaxError
-from porter.verify.emulator.memory.buffers import AddressSpace, Buffer, Region
+from porter.verify.emulator.memory.buffers import AddressSpace, Buffer, MemoryRegion
 from porter.verify.emulator.memory.layout import Placed, place_variables
 
 MOST_BYTES = 1 << 32  # of one module variable
@@ -39,7 +39,7 @@ def place_module(
         variable = placed[name].variable
         writable = variable.space == "global"
         data = image.copy() if writable else image
-        space.insert(Region("global", name, placed[name].address + shift, data, None, writable), 0)
+        space.insert(MemoryRegion("global", name, placed[name].address + shift, data, None, writable), 0)
 
 
 def _place_given(placed: Placed, buffer: Buffer, space: AddressSpace, shift: int) -> None:
@@ -47,7 +47,7 @@ def _place_given(placed: Placed, buffer: Buffer, space: AddressSpace, shift: int
     if buffer.array.nbytes != variable.size:
         raise LaunchError(f"{variable.name} has {variable.size} bytes, its values have {buffer.array.nbytes}")
     writable = variable.space == "global" and buffer.writable
-    region = Region("global", variable.name, placed.address + shift, space.aligned(buffer), None, writable)
+    region = MemoryRegion("global", variable.name, placed.address + shift, space.aligned(buffer), None, writable)
     space.insert(region, 0)
 
 

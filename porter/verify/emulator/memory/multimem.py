@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from porter.verify.emulator.decode.ir import Instr
-from porter.verify.emulator.decode.program import Atomic, Load, Multimem, Place, Store
+from porter.verify.emulator.decode.program import Atomic, Load, MemoryOperand, Multimem, Store
 from porter.verify.emulator.decode.types import TYPES, PtxType
 from porter.verify.emulator.errors import UnsupportedPtx
 from porter.verify.emulator.machine.environment import Env
@@ -23,7 +23,7 @@ class Replica(Resolver):
 
     __slots__ = ("number",)
 
-    def __init__(self, instr: Instr, place: Place, width: int, write: bool, number: int):
+    def __init__(self, instr: Instr, place: MemoryOperand, width: int, write: bool, number: int):
         super().__init__(instr, place, width, write)
         self.number = number
 

@@ -188,7 +188,7 @@ def _(port: Port, case: Case) -> Port | None:
     return port.in_wrapper(f"if {inputs(case)[0]}.numel() > 1000:", "    return")
 
 
-@cheat("another-kernel", "a second Kernel is launched, the verified one is for show", HONESTY, "nobody verifies")
+@cheat("another-kernel", "a second Kernel is launched, the verified one is for show", HONESTY, "which is not verified")
 def _(port: Port, case: Case) -> Port | None:
     found = re.search(r"KERNEL = (runtime\.Kernel\(\n(?:    .*\n)*\))", port.text)
     assert found

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from porter.model import Verdict, facts_of
 from porter.model.facts import PerformanceFacts, TimedPoint, TimingFacts
+from porter.wording import plural
 
 CLOSE = 1.02  # times the copy's time: less is noise
 
 
-def at_floor(verdicts: Sequence[Verdict]) -> str:
+def at_copy_floor(verdicts: Sequence[Verdict]) -> str:
     """What was measured, when every point that was timed (cold L2) is as fast as the copy of its bytes; else "".
 
     Counts of the emulator are no times: they never say that a floor is reached.
@@ -21,7 +22,8 @@ def at_floor(verdicts: Sequence[Verdict]) -> str:
         return ""
     worst = max(r for r in ratios if r is not None)
     device = f" on {facts.device}" if facts.device else ""
-    return f"{worst:.3f} times the time of a copy of the same bytes, at most, over {len(ratios)} points{device}"
+    points = plural(len(ratios), "point")
+    return f"{worst:.3f} times the time of a copy of the same bytes, at most, over {points}{device}"
 
 
 def times_of(facts: PerformanceFacts) -> list[str]:

@@ -9,7 +9,7 @@ from porter.provenance.line_map import cuda_span
 from porter.source import NO_SPAN
 
 
-def said(diagnostics: Sequence[Diagnostic], line_map: tuple[LineMapEntry, ...]) -> str:
+def located_messages(diagnostics: Sequence[Diagnostic], line_map: tuple[LineMapEntry, ...]) -> str:
     """`PRT811 (k.py:26, k.cu:4): message`, notes and help below. `line_map` is of the text that they are about."""
     lines = []
     for d in diagnostics:

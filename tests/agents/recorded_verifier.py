@@ -20,14 +20,14 @@ def measured() -> dict[str, tuple[Verdict, ...]]:
     return {name: tuple(verdict_from_json(v) for v in row["verdicts"]) for name, row in kernels.items()}
 
 
-class RecordedBench:
-    """Implements porter.agents.desk.Bench. `known`: the kernel whose record answers for a text."""
+class RecordedVerifier:
+    """Implements porter.agents.edit_session.Verifier. `known`: the kernel whose record answers for a text."""
 
     def __init__(self, known: dict[str, str]) -> None:
         self.known = known
         self.asked: list[str] = []
 
-    def fault(self):
+    def why_unavailable(self):
         return ""
 
     def check_names(self, text):

@@ -1,6 +1,6 @@
 """The verifier for texts of one bundled port, as the agent asks it; originals are the bundle's, so nothing is parsed.
 
-Implements porter.agents.desk.Bench with `verify_port`, on the backend that it is given.
+Implements porter.agents.edit_session.Verifier with `verify_port`, on the backend that it is given.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.shapes import SHAPES
-from porter.agents.desk import Desk, Subject
+from porter.agents.edit_session import EditSession, StartingPort
 from porter.agents.record import Journal
 from porter.model import Diagnostic, LineMapEntry, Status, Verdict
 from porter.source import Source
@@ -22,7 +22,7 @@ SMALL = 2  # launches an instance
 
 
 @dataclass
-class BundleBench:
+class BundleVerifier:
     bundle: Bundle
     kernel: KernelFacts
     backend: Backend
@@ -30,7 +30,7 @@ class BundleBench:
     seconds: float = 20.0  # for the times of a port
     asked: list[str] = field(default_factory=list)
 
-    def fault(self) -> str:
+    def why_unavailable(self) -> str:
         return ""
 
     def check_names(self, text: str) -> Sequence[Diagnostic]:
@@ -63,17 +63,16 @@ class BundleBench:
         return verify_port(request)
 
 
-def desk_of(bench: BundleBench) -> Desk:
-    """A desk with the bundled port on it, to be optimised; its record is beside the drafts."""
-    case = bench.bundle.case(bench.kernel)
-    text = (bench.bundle.folder / bench.kernel.port).read_text(encoding="utf-8")
-    numbers = [n for n, v in bench.kernel.instances[0].values.items() if type(v) is int]
-    subject = Subject(
-        bench.kernel.kernel, "", "", text, optimise=True, sizes=tuple(n for n, _ in case.sizes), template=tuple(numbers)
-    )
-    return Desk(subject, bench, Journal(bench.folder / "events.jsonl"))
+def session_of(verifier: BundleVerifier) -> EditSession:
+    """An edit session with the bundled port on it, to be optimised; its record is beside the drafts."""
+    case = verifier.bundle.case(verifier.kernel)
+    text = (verifier.bundle.folder / verifier.kernel.port).read_text(encoding="utf-8")
+    numbers = [n for n, v in verifier.kernel.instances[0].values.items() if type(v) is int]
+    sizes = tuple(n for n, _ in case.sizes)
+    subject = StartingPort(verifier.kernel.kernel, "", "", text, optimise=True, sizes=sizes, template=tuple(numbers))
+    return EditSession(subject, verifier, Journal(verifier.folder / "events.jsonl"))
 
 
-def status_of(desk: Desk, check: str) -> Status:
-    """Of the last judged candidate."""
-    return next(v.status for v in desk.last_verdicts if v.check == check)
+def status_of(session: EditSession, check: str) -> Status:
+    """Of the last verified candidate."""
+    return next(v.status for v in session.last_verdicts if v.check == check)

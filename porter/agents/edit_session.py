@@ -1,4 +1,5 @@
-"""The agent's desk: the port being worked on, what the verifier said of it, the rule by which a candidate is kept."""
+"""The agent's edit session: the port being worked on, what the verifier said of it, the rule by which a candidate is
+kept."""
 
 from __future__ import annotations
 
@@ -15,10 +16,10 @@ from porter.provenance.line_map import reanchor
 from porter.provenance.record import line_hashes, sha256_text
 
 
-class Bench(Protocol):
+class Verifier(Protocol):
     """The verifier as the agent sees it: texts in, answers out. It knows case and original; the agent does not."""
 
-    def fault(self) -> str:
+    def why_unavailable(self) -> str:
         """Why nothing can be verified here (the original cannot be run), "" when it can. Asked before anything is."""
         ...
 
@@ -34,7 +35,7 @@ class Bench(Protocol):
 
 
 @dataclass(frozen=True)
-class Subject:
+class StartingPort:
     """The port that a run starts from. `cuda` is the text around the kernel, `ir` porter's view of it."""
 
     kernel: str
@@ -53,7 +54,7 @@ class Subject:
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptEdit:
     """An edit that was kept: by which attempt, which regions, and the check that it brought forward."""
 
     attempt: int
@@ -65,11 +66,11 @@ class Kept:
 
 
 @dataclass
-class Desk:
+class EditSession:
     """The state of a run. `draft` is the candidate, `best` what would be kept now."""
 
-    subject: Subject
-    bench: Bench
+    subject: StartingPort
+    verifier: Verifier
     journal: Journal
     draft: Draft = field(init=False)
     best: Draft = field(init=False)
@@ -77,11 +78,11 @@ class Desk:
     baseline: Rank | None = None
     baseline_verdicts: tuple[Verdict, ...] = ()
     best_verdicts: tuple[Verdict, ...] = ()
-    last_verdicts: tuple[Verdict, ...] = ()  # of the last candidate judged
+    last_verdicts: tuple[Verdict, ...] = ()  # of the last candidate verified
     last_map: tuple[LineMapEntry, ...] = ()  # of the text that the last answer is about
     edited: list[str] = field(default_factory=list)  # regions changed since `best`
-    judged: set[str] = field(default_factory=set)  # texts that were verified
-    kept: list[Kept] = field(default_factory=list)
+    verified_texts: set[str] = field(default_factory=set)  # texts that were verified
+    kept: list[KeptEdit] = field(default_factory=list)
     attempts: int = 0
     idle: int = 0  # attempts since something was kept
     gave_up: str = ""
@@ -97,7 +98,7 @@ class Desk:
         mapped = self.last_map = self.map_of(draft)
 
         def work() -> list[Any]:
-            return [verdict_to_json(v) for v in self.bench.verify(draft.text, mapped, effort)]
+            return [verdict_to_json(v) for v in self.verifier.verify(draft.text, mapped, effort)]
 
         key = {"port": sha256_text(draft.text), "effort": effort}
         return tuple(verdict_from_json(v) for v in self.journal.once("verdicts", key, work))
@@ -105,7 +106,7 @@ class Desk:
     def look_at(self, kind: str) -> tuple[Diagnostic, ...]:
         """What `names` or `compile` says of the candidate."""
         self.last_map = self.map_of(self.draft)
-        ask = self.bench.check_names if kind == "names" else self.bench.compile
+        ask = self.verifier.check_names if kind == "names" else self.verifier.compile
         key = {"port": sha256_text(self.draft.text)}
         answer = self.journal.once(kind, key, lambda: [diagnostic_to_json(d) for d in ask(self.draft.text)])
         return tuple(diagnostic_from_json(d) for d in answer)
@@ -115,19 +116,20 @@ class Desk:
     def open_baseline(self) -> Rank:
         """Verify the port that the run starts from; everything is measured against it."""
         self.best_verdicts = self.last_verdicts = self.baseline_verdicts = self.verify(self.best, "full")
-        self.judged.add(self.best.text)
+        self.verified_texts.add(self.best.text)
         self.baseline = self.best_rank
         return self.best_rank
 
-    def no_harness(self) -> str:
-        """Why no candidate could be verified here: what numerics says, or where it was not run what the bench says."""
+    def why_unavailable(self) -> str:
+        """Why no candidate could be verified here: what numerics says, or where it was not run what the verifier
+        says."""
         numerics = next((v for v in self.last_verdicts if v.check == "numerics"), None)
         if numerics and numerics.status is Status.ERROR:
             own = any(d.code == "PRT807" for d in numerics.diagnostics)  # its launch fails: another one may not
             return "" if own and self.attempts else numerics.detail
         if self.kept or self.attempts or (numerics and numerics.status in (Status.PASS, Status.FAIL)):
             return ""
-        return str(self.journal.once("harness", {}, self.bench.fault))
+        return str(self.journal.once("harness", {}, self.verifier.why_unavailable))
 
     @property
     def best_rank(self) -> Rank:
@@ -137,10 +139,10 @@ class Desk:
     def done(self) -> bool:
         return all_good(self.best_verdicts, len(self.best.open_holes))
 
-    def judge(self) -> tuple[bool, str]:
+    def verify_draft(self) -> tuple[bool, str]:
         """Verify the candidate; keep it when it ranks strictly higher, else go back to the best. (kept, check)."""
         self.attempts += 1
-        self.judged.add(self.draft.text)
+        self.verified_texts.add(self.draft.text)
         verdicts = self.verify(self.draft, "small")
         new = rank(verdicts, len(self.draft.open_holes))
         if all_good(verdicts, len(self.draft.open_holes)):
@@ -154,7 +156,7 @@ class Desk:
             self.draft, self.edited = self.best, []
             return False, ""
         check = what_improved(old, new)
-        kept = Kept(self.attempts, tuple(dict.fromkeys(self.edited)), check)
+        kept = KeptEdit(self.attempts, tuple(dict.fromkeys(self.edited)), check)
         self.line_map = self.map_of(self.draft)
         self.best, self.best_verdicts, self.edited, self.idle = self.draft, verdicts, [], 0
         self.kept.append(kept)

@@ -10,7 +10,7 @@ WORK = "the kernel has to compute the result; torch may allocate and ask for str
 STATE = "a port remembers nothing but its compiled kernel"
 
 
-class Finding(NamedTuple):
+class Objection(NamedTuple):
     """Something that stands against a port: where, what, and what to do."""
 
     line: int

@@ -19,6 +19,7 @@ from porter.verify.numerics.tolerance import derive, is_loosened
 from porter.verify.original_faults import at_fault, faulty_kinds, own_violations
 from porter.verify.repeat import Repeated
 from porter.verify.violation_help import ORIGINAL_DOES, PORT_DOES
+from porter.wording import plural
 
 OTHER_ORDER = " under another order of blocks and warps"
 OPEN_ORDER = 'say in the case what is open: compare = "sum" for sums of floats, "set-per-segment" for places, or "none"'
@@ -88,7 +89,7 @@ def numerics_verdict(
         if endless:
             continue
         if run.planned > len(run.results):
-            message = f"{len(run.results)} of {run.planned} launches were run before the time was over"
+            message = f"{len(run.results)} of {plural(run.planned, 'launch')} finished before time ran out"
             message = about(label, message)
             undecided.append(Diagnostic("PRT808", message, help="allow more time, or fewer and smaller sizes"))
         if not run.results or not any(r.comparisons for r in run.results):
@@ -97,13 +98,13 @@ def numerics_verdict(
     inputs = zlib.crc32(" ".join(f"{r.trial} {r.inputs:08x}" for run in runs for r in run.results).encode())
     facts = NumericsFacts(seed, launches, tuple(scenarios), buffers, f"{inputs:08x}", backend=backend)
     if diagnostics:
-        detail = f"{len(diagnostics)} differences ({_worst(answers)}); seed {seed}"
+        detail = f"{plural(len(diagnostics), 'difference')} ({_worst(answers)}); seed {seed}"
         return Verdict("numerics", Status.FAIL, detail, (*_most(diagnostics), *notes), facts)
     if endless and not undecided:
         return Verdict("numerics", Status.SKIP, "a launch did not end: see sanitizer", tuple(notes), facts)
     if undecided:
         return Verdict("numerics", Status.ERROR, undecided[0].message, (*_most(undecided), *notes), facts)
-    detail = f"{_worst(answers)} in {launches} launches of {len(runs)} instances; seed {seed}"
+    detail = f"{_worst(answers)} in {plural(launches, 'launch')} of {plural(len(runs), 'instance')}; seed {seed}"
     return Verdict("numerics", Status.PASS, detail, tuple(notes), facts)
 
 
@@ -154,7 +155,7 @@ def sanitizer_verdict(
     port, original = _distinct(port), _distinct(original)
     notes = tuple(
         Diagnostic(
-            "PRT809", f"{kind} of the original is let pass: {case.known_reason}", _case_span(case), Severity.WARNING
+            "PRT809", f"{kind} of the original is tolerated: {case.known_reason}", _case_span(case), Severity.WARNING
         )
         for kind in sorted(known)
     )
@@ -167,9 +168,9 @@ def sanitizer_verdict(
     if not launches:
         return Verdict("sanitizer", Status.ERROR, "nothing was run", (), facts)
     if not checked:
-        detail = f"not checked here: {launches} launches on {backend} ended without a fault, which shows no more"
+        detail = f"not checked here: {plural(launches, 'launch')} on {backend} finished without a fault"
         return Verdict("sanitizer", Status.SKIP, f"{detail}; --backend emulator looks", notes, facts)
-    detail = f"{launches} launches without {', '.join(c for c in checked if c not in known)}"
+    detail = f"{plural(launches, 'launch')} without {', '.join(c for c in checked if c not in known)}"
     if known:
         detail += f"; {', '.join(sorted(known))} as in the original: {case.known_reason}"
         facts = replace(facts, known=tuple(sorted(known)))
@@ -194,7 +195,8 @@ def determinism_verdict(repeats: Sequence[Repeated]) -> Verdict:
         return Verdict("determinism", Status.ERROR, original[0].message, _most(original), facts)
     if not repeats:
         return Verdict("determinism", Status.ERROR, "nothing was run", (), facts)
-    return Verdict("determinism", Status.PASS, f"{len(repeats)} launches alike under {schedules} schedules", (), facts)
+    detail = f"{plural(len(repeats), 'launch')} with equal results under {plural(schedules, 'schedule')}"
+    return Verdict("determinism", Status.PASS, detail, (), facts)
 
 
 def about(label: str, text: str) -> str:

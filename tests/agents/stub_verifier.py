@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from porter.agents.desk import Subject
+from porter.agents.edit_session import StartingPort
 from porter.model import Diagnostic, Hole, LineMapEntry, Status, Verdict
+from porter.model.facts import CountedLaunch, PerformanceFacts
 from porter.source import Span
 
 CHECKS = ("honesty", "names", "compile", "resources", "entry", "numerics", "sanitizer", "determinism", "performance")
@@ -30,18 +31,19 @@ HOLES = (
     Hole("PRT110", Span("k.cu", 3, 1), "goto again;", "goto has no equivalent"),
     Hole("PRT503", Span("k.cu", 4, 1), "__vadd4(a, b)", "no equivalent"),
 )
-SUBJECT = Subject("k", "__global__ void k() { goto again; }", "", PORT, (LineMapEntry(12, Span("k.cu", 3, 1)),), HOLES)
+CUDA = "__global__ void k() { goto again; }"
+SUBJECT = StartingPort("k", CUDA, "", PORT, (LineMapEntry(12, Span("k.cu", 3, 1)),), HOLES)
 FILLED = PORT.replace('runtime.hole(1, "PRT110")  # goto', "pass").replace('runtime.hole(2, "PRT503", Int32)', "n")
 
 
-class StubBench:
+class StubVerifier:
     """`no_compile` and `wrong` in a text make that check fail, `overfit` fails with unseen launches only."""
 
     def __init__(self, fault: str = "") -> None:
         self.asked: list[str] = []
         self.says = fault
 
-    def fault(self):
+    def why_unavailable(self):
         self.asked.append("fault")
         return self.says
 
@@ -82,6 +84,6 @@ class StubBench:
                 Status.SKIP,
                 "counts",
                 (),
-                {"counts": [{"port": count, "original": {"instructions": 100}}]},
+                PerformanceFacts(counts=(CountedLaunch(port=count, original={"instructions": 100}),)),
             )
         return found

@@ -29,7 +29,7 @@ from porter.verify.checks.performance import (
     time_points,
     timing_job,
 )
-from porter.verify.execute import Subject, given_to
+from porter.verify.execute import InstanceUnderTest, given_to
 from porter.verify.launches.inputs import make_inputs
 from porter.verify.launches.port_launch import port_launches
 from porter.verify.launches.trials import Trial
@@ -43,7 +43,7 @@ class Performance:
 
     case: Case
     instances: Sequence[tuple[CaseInstance, Mapping[str, Value]]]
-    subjects: Mapping[int, Subject]
+    subjects: Mapping[int, InstanceUnderTest]
     port_path: Path
     arch: str
     seed: int
@@ -53,7 +53,7 @@ class Performance:
         backend: Backend,
         sizes: Sequence[Mapping[str, int]],
         seconds: float,
-        small: Sequence[tuple[Subject, Trial]],
+        small: Sequence[tuple[InstanceUnderTest, Trial]],
         on_progress: Callable[[str, int, int], None] | None = None,
     ) -> Verdict:
         """Times of the points of `sizes` (or of the case) on a GPU. Elsewhere SKIP, with counts of a `small` launch.
@@ -96,7 +96,7 @@ class Performance:
 
         return row, make
 
-    def counts(self, backend: Backend, small: Sequence[tuple[Subject, Trial]]) -> CountedLaunch | None:
+    def counts(self, backend: Backend, small: Sequence[tuple[InstanceUnderTest, Trial]]) -> CountedLaunch | None:
         """Counts of both sides for the largest launch that is small enough; None when none is."""
         fit = [s for s in small if 0 < s[1].point.elements <= COUNTED]
         for subject, trial in sorted(fit, key=lambda s: -s[1].point.elements)[:1]:
