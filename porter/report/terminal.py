@@ -54,7 +54,7 @@ class _Visible:
 def visible_output() -> Iterator[None]:
     """Within it, what is printed to stdout and stderr steers nothing."""
     kept = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = (s if isinstance(s, _Visible) else cast(TextIO, _Visible(s)) for s in kept)
+    sys.stdout, sys.stderr = (s if s is None or isinstance(s, _Visible) else cast(TextIO, _Visible(s)) for s in kept)
     try:
         yield
     finally:

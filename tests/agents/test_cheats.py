@@ -46,8 +46,8 @@ def hole(code: str) -> list[tuple[str, str]]:
 CHEATS = [
     ("results reused from an earlier call", [("helpers", "KEPT = {}"), *hole(f"{RIGHT}\nKEPT[0] = n")],
      "honesty", "stores into the module's KEPT"),
-    ("zeros", hole("out[i] = Uint32(0)"), "numerics", "differences (different)"),
-    ("nothing is written", hole("pass"), "numerics", "differences (different)"),
+    ("zeros", hole("out[i] = Uint32(0)"), "numerics", "(different)"),
+    ("nothing is written", hole("pass"), "numerics", "(different)"),
     ("writing on another stream", [("helpers", OTHER_STREAM), *hole(RIGHT)], "honesty", "works on another stream"),
     ("editing inputs", hole(f"{RIGHT}\na[i] = Uint32(0)"), "sanitizer", "write at offset 0 of read-only a"),
     ("a fallback", hole(f"{RIGHT}\ntry:\n    x = y\nexcept Exception:\n    x = x"), "honesty", "catches exceptions"),

@@ -36,7 +36,7 @@ def work(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     for module in ("session", "prompt_preview"):  # nothing here is about verification
-        monkeypatch.setattr(f"porter.agents.runs.{module}.PortBench", lambda *args: StubVerifier())
+        monkeypatch.setattr(f"porter.agents.runs.{module}.PortVerifier", lambda *args: StubVerifier())
     return tmp_path
 
 
@@ -71,7 +71,7 @@ def test_show_prompt_prints_what_would_be_sent_and_sends_nothing(work, capfd):
 def test_show_prompt_is_empty_where_nothing_would_be_sent(work, monkeypatch, capfd):
     """No case (and no draft of one is written), no way to run the original, a port that is good as it is."""
     verifier, where = StubVerifier(), [*ARGS, "--agent", "--show-prompt"]
-    monkeypatch.setattr("porter.agents.runs.prompt_preview.PortBench", lambda *args: verifier)
+    monkeypatch.setattr("porter.agents.runs.prompt_preview.PortVerifier", lambda *args: verifier)
     assert main([*where, "--optimise"]) == 0  # the port has a hole, so of both modes one asks
     assert capfd.readouterr().out.count("POST ") == 1
     verifier.says = "the original cannot be run"

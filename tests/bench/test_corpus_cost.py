@@ -71,11 +71,11 @@ def test_an_op_adds_no_more_than_another_empty_call(name):
     passed = []
     bind(lambda *a: passed.append(a))(*args)
     key = eval(f"({op.key})", dict(zip(op.signature.parameters, args, strict=True)))
-    op.ready[key] = bind(nop)
+    op.fast[key] = bind(nop)
     gc.disable()
     try:
         bare, whole = fastest(nop, passed[0]), fastest(getattr(corpus, name), args)
     finally:
         gc.enable()
-        op.forget()
+        op.clear()
     assert whole <= 3 * bare, f"{whole:.0f} ns, the empty call {bare:.0f} ns"

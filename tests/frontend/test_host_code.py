@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from porter.case.reader import check_case, parse_case
+from porter.case.fit import check_case
+from porter.case.reader import parse_case
 from porter.frontend.case.draft import case_from_launch, derive_case
 from porter.frontend.case.text import case_text
 from porter.frontend.host.explore import entries

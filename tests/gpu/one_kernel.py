@@ -21,11 +21,12 @@ import torch
 from porter.corpus.runtime import arch_for
 from porter.model import Instance
 from porter.verify.backends.interface import Build
-from porter.verify.execute import InstanceUnderTest, TrialResult, _comparable, compare
+from porter.verify.execute import InstanceUnderTest, TrialResult, compare
 from porter.verify.launches.buffers import Buffers
 from porter.verify.launches.inputs import make_inputs
 from porter.verify.launches.trials import Trial
 from porter.verify.numerics.reference import load_reference
+from porter.verify.repeat import comparable
 from porter.verify.verdicts import InstanceRun
 from tools.gpu.manifest import Bundle, InstanceFacts, KernelFacts, Launch, chosen_instance, read_bundle
 from tools.gpu.original import Original
@@ -380,7 +381,7 @@ def determinism(run: KernelRun) -> Answer:
 
 def assert_same(a: Buffers, b: Buffers, trial: Trial, what: str) -> None:
     """Every compared output holds the same bits on both sides."""
-    one, two = _comparable(a, trial), _comparable(b, trial)
+    one, two = comparable(a, trial), comparable(b, trial)
     for name, words in one.items():
         different = int(np.count_nonzero(words != two[name]))
         assert different == 0, f"{what} differ in {different} of {words.size} elements of {name} (at {trial})"

@@ -20,7 +20,7 @@ from porter.frontend.parse.source import ParseOptions, parse_source
 from porter.source import Source
 from porter.verify.backends.emulator import EmulatorBackend
 from porter.verify.backends.interface import Build
-from porter.verify.execute import InstanceUnderTest, reference_values
+from porter.verify.execute import EXTREME, InstanceUnderTest, reference_values
 from porter.verify.launches.buffers import Buffers, HostBuffer, is_integer
 from porter.verify.launches.inputs import make_inputs
 from porter.verify.launches.trials import Trial, choose_trials
@@ -117,7 +117,7 @@ def test_original_and_reference_agree(path: Path) -> None:
         case = subject.case
         for trial in choose_trials(case, case.instances[number], subject.values, seed=SEED):
             shape = case.launch_at(trial.point, subject.values, SM_COUNT)
-            if shape.is_empty:
+            if shape.is_empty or trial.scenario in EXTREME:  # where float64 is no judge of float32
                 continue
             buffers = make_inputs(case, trial.point, subject.values, trial.scenario, trial.seed, trial.misaligned)
             before = {n: b.copy() for n, b in buffers.items()}

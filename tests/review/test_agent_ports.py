@@ -45,7 +45,7 @@ def test_the_edit_of_an_agent_is_shown_and_undone(tmp_path: Path, monkeypatch: p
     loaded = reject(load(port), region, "too clever")
     text = port.read_text()
     assert "0x7F7F7F7F" not in text and "runtime.hole(1," in text and "PRT963" not in text
-    assert [hole.cuda for _, hole in loaded.holes] and "__vadd4" in loaded.holes[0][1].cuda
+    assert [hole.cuda for _, hole in loaded.holes] and "add_bytes" in loaded.holes[0][1].cuda
     undone = next(r for r in loaded.regions if r.hole == 1)
     decision = loaded.decisions[undone.name]
     assert (decision.state, decision.comment, decision.by) == ("rejected", "too clever", "Ada")

@@ -139,7 +139,7 @@ REFUSED = {
     "a member less": (STRUCT, STRUCT[1].replace("gain = 0.75, ", ""), "PRT902", "the member `gain`"),
     "struct by dist": (STRUCT, '[[symbols]]\nname = "curve"\ndist = "normal"\n', "PRT902", "several types"),
     "dtype": (SCALAR, SCALAR[1] + 'dtype = "f16"\n', "PRT905", "takes f32"),
-    "name": (ARRAY, '[[symbols]]\nname = "weights<float>"\ndist = "normal"\n', "PRT903", "no name of a variable"),
+    "name": (ARRAY, '[[symbols]]\nname = "weights<float>"\ndist = "normal"\n', "PRT903", "not the name of a variable"),
     "two of a name": (
         NAMESPACE,
         '[[symbols]]\nname = "level"\ndist = "normal"\n',

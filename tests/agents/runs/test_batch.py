@@ -68,7 +68,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-test-0123456789")
     monkeypatch.setattr(
-        "porter.agents.runs.session.PortBench", lambda *args: StubVerifier()
+        "porter.agents.runs.session.PortVerifier", lambda *args: StubVerifier()
     )  # for speed: it is not about answers
     return tmp_path
 

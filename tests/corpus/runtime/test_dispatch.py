@@ -225,7 +225,7 @@ def test_tables_lead_to_what_a_plan_says(launches, name, monkeypatch):
     for call in calls:
         ops.OPS[name].clear()
         want.append(outcome(call))
-    assert len({w for w in want if isinstance(w, tuple)}) > 3
+    assert len({w for w in want if isinstance(w, tuple)}) > (1 if "moe" in name else 3)  # one sort fits many sizes
     ops.OPS[name].clear()
     for order in (1, -1, 1):
         assert [outcome(call) for call in calls[::order]] == want[::order]
