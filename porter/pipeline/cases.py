@@ -12,7 +12,7 @@ from porter.case.reader import load_case
 from porter.config import PortConfig
 from porter.files.atomic import write_atomic, writing_failed
 from porter.model import Diagnostic, KernelInfo, Severity
-from porter.pipeline.derived_cases import DerivedCase, derive_case
+from porter.pipeline.derived_cases import CaseText, derive_case
 from porter.pipeline.inputs import case_if_any, instances_asked, other_kernels_case, with_instances
 from porter.pipeline.outputs import drafted_case_path
 from porter.source import Span
@@ -73,14 +73,14 @@ def _write(path: Path, text: str) -> None:
         raise writing_failed(path, error) from error
 
 
-def _unconfirmed(case: Case, info: KernelInfo, made: DerivedCase | None = None) -> Diagnostic:
+def _unconfirmed(case: Case, info: KernelInfo, made: CaseText | None = None) -> Diagnostic:
     message = f"the case of `{info.name}` was derived from {case.derived}, and nobody has confirmed it"
     help_ = f"read {case.path}; when it is right, port again with --confirm-cases"
     notes = tuple(f"assumed: {a}" for a in made.assumptions) if made else ()
     return Diagnostic(DERIVED, message, Span(str(case.path), 1), Severity.WARNING, help_, notes)
 
 
-def _to_complete(info: KernelInfo, path: Path, where: str, made: DerivedCase | None = None) -> Diagnostic:
+def _to_complete(info: KernelInfo, path: Path, where: str, made: CaseText | None = None) -> Diagnostic:
     message = f"`{info.name}` has no case; {where} {path}"
     notes = (f"open: {made.open}",) if made else ()
     help_ = f"complete {path} and port again: the port is not verified without it"

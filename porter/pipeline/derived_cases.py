@@ -3,10 +3,9 @@ measured on the original, and sizes that the original does not take are left out
 
 from __future__ import annotations
 
-import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,8 +16,11 @@ from porter.case.instances import instance_values
 from porter.case.model import Case
 from porter.case.reader import parse_case
 from porter.case.toml_lines import parsed_toml
+from porter.frontend.case.derived import DerivedCase
+from porter.frontend.case.text import TODO, case_text
+from porter.ir import SCALAR_BYTES
 from porter.model import KernelInfo, PorterError
-from porter.pipeline.guessed_launches import Way, guessed_ways
+from porter.pipeline.guessed_launches import guessed_launches
 from porter.verify.backends.interface import Build
 from porter.verify.measure.extents import Extent, Fit, Measured, fit
 from porter.verify.measure.launches import ELEMENTS, Measurement, measure, probes
@@ -26,14 +28,12 @@ from porter.verify.measure.launches import ELEMENTS, Measurement, measure, probe
 if TYPE_CHECKING:
     from porter.frontend.parse.source import ParsedUnit
 
-_OPEN = "TODO"
-_GUESS = "# TODO check: a guess"
 _HIGH = "4"
 _NEED_BOUNDS = ("i16", "u16", "i32", "u32", "i64", "u64")  # whole numbers that are no codes
 
 
 @dataclass(frozen=True)
-class DerivedCase:
+class CaseText:
     """The TOML text of a case; `open` is what a person has to complete ("" for a case that can be used), `assumptions`
     what was measured or guessed, in words."""
 
@@ -42,86 +42,79 @@ class DerivedCase:
     assumptions: tuple[str, ...] = ()
 
 
-def derive_case(unit: ParsedUnit, info: KernelInfo, path: Path) -> DerivedCase:
+def derive_case(unit: ParsedUnit, info: KernelInfo, path: Path) -> CaseText:
     """The case of a kernel, as `path` will hold it. The original is run on the emulator: Ctrl-C ends that."""
     from porter.frontend.case import draft
-    from porter.frontend.case.text import case_text
 
     found = draft.derive_case(unit, info)
-    text, place = case_text(found)[0], found.place
     source = os.path.relpath(unit.source.path, path.parent).replace(os.sep, "/")
-    text = re.sub(r'^source = ".*"$', lambda _: f"source = {json.dumps(source)}", text, count=1, flags=re.M)
     try:
-        completed, assumptions = _completed(_marked(text, place), unit, info, path)
+        completed, assumptions = _completed(found, unit, info, path)
+        text = case_text(completed, source, derived=True)[0]
+        _case(text, info, path)
     except _Open as reason:
-        return DerivedCase(text, str(reason))
-    return DerivedCase(completed, "", assumptions)
+        return CaseText(case_text(found, source)[0], str(reason))
+    return CaseText(text, "", assumptions)
 
 
 class _Open(Exception):
     """Something in the draft is for a person to decide."""
 
 
-def _marked(text: str, place: str) -> str:
-    """The draft as a derived case."""
-    head = f"# Derived by porter from {place}: read it, and delete the line `derived` when it is right."
-    lines = text.split("\n")
-    kept = [n for n in lines if not n.startswith("# Drafted by porter")]
-    at = next(i for i, n in enumerate(kept) if n.startswith("kernel = "))
-    return "\n".join([head, *kept[: at + 1], f'derived = "{place}"', *kept[at + 1 :]])
-
-
-def _completed(text: str, unit: ParsedUnit, info: KernelInfo, path: Path) -> tuple[str, tuple[str, ...]]:
-    data = parsed_toml(text)
-    unknown = _open_shapes(text, data)
-    probe = text
-    assumptions: list[str] = []
-    for table in data.get("buffers", []):
-        name = table["name"]
-        if table.get("high") == _OPEN:
-            text = with_key(text, name, "high", _HIGH)
-        elif table.get("role") == "inout" and "high" not in table and table.get("dtype") in _NEED_BOUNDS:
-            bounds = rf"\1low = 0\nhigh = {_HIGH}\n"
-            text = re.sub(rf'(^name = "{re.escape(name)}"\n)', bounds, text, count=1, flags=re.M)
-        else:
-            continue
-        assumptions.append(f"{name} holds numbers below {_HIGH}")
-    probe = text
-    for name in unknown:
-        probe = with_key(probe, name, "shape", f'["{ELEMENTS}"]')
-    ways: tuple[Way, ...] = (Way(),)
-    if _open_launch(data):
-        ways = guessed_ways(unit, info)
+def _completed(
+    found: DerivedCase, unit: ParsedUnit, info: KernelInfo, path: Path
+) -> tuple[DerivedCase, tuple[str, ...]]:
+    """The case with what host code leaves open filled in, and what that takes for granted. Raises _Open."""
+    found, assumptions = _bounded(found)
+    ways = [found]
+    if found.launch.grid is None or found.launch.block is None:
+        ways = guessed_launches(found, unit, info)
         assumptions.append("no launch was found: threads of a block and blocks of the grid are guesses")
-    left = _left(parsed_toml(ways[0].applied(probe)))
-    if left:
-        raise _Open(left)
+    unknown = found.unknown_extents
     runs: list[Measurement] = []
     taken: list[Measurement] = []
     for way in ways:
-        case = _case(way.applied(probe), info, path)
+        probe = way
+        for name in unknown:
+            probe = probe.with_shape(name, (str(ELEMENTS),), "")
+        text = case_text(probe)[0]
+        if left := _left(parsed_toml(text)):
+            raise _Open(left)
+        case = _case(text, info, path)
         runs = _runs(case, unit, info)
         taken = [m for m in runs if not m.fault and not m.empty]
         if any(e.written for m in taken for e in m.touched.values()):
-            text = way.applied(text)
+            found = way
             break
     if not taken:
         raise _Open(next((f"the original: {m.fault}" for m in runs if m.fault), "the original launches no block"))
-    text, dropped = _narrowed(text, case, runs)
+    found, dropped = _narrowed(found, runs)
     assumptions += dropped
     for name in unknown:
-        found = _shape(name, case, info, taken)
-        if found is None:
+        shape = _shape(name, case, info, taken)
+        if shape is None:
             raise _Open(f"no size explains the length of {name}")
-        comment = "measured" if found.exact else "an upper bound, measured"
-        text = with_key(text, name, "shape", _list(found.shape), comment)
-        assumptions.append(f"{name} is [{', '.join(found.shape)}]" + ("" if found.exact else " at most"))
-    for spec in case.buffers:
-        roles = {m.touched[spec.name].role for m in taken if spec.name in m.touched}
-        if spec.role == "out" and "inout" in roles:
-            text = with_key(text, spec.name, "role", '"inout"', "read before it is written, measured")
-    _case(text, info, path)
-    return text, tuple(assumptions)
+        found = found.with_shape(name, shape.shape, "measured" if shape.exact else "an upper bound, measured")
+        assumptions.append(f"{name} is [{', '.join(shape.shape)}]" + ("" if shape.exact else " at most"))
+    for b in found.buffers:
+        roles = {m.touched[b.name].role for m in taken if b.name in m.touched}
+        if b.role == "out" and "inout" in roles:
+            found = found.with_buffer(b.name, role="inout", role_from="read before it is written, measured")
+    return found, tuple(assumptions)
+
+
+def _bounded(found: DerivedCase) -> tuple[DerivedCase, list[str]]:
+    """The case with small numbers in the integers of which nobody says what they may hold."""
+    assumptions = []
+    for b in found.buffers:
+        if b.high == TODO:
+            found = found.with_buffer(b.name, high=_HIGH)
+        elif b.role == "inout" and b.high is None and b.dtype in _NEED_BOUNDS:
+            found = found.with_buffer(b.name, low="0", high=_HIGH)
+        else:
+            continue
+        assumptions.append(f"{b.name} holds numbers below {_HIGH}")
+    return found, assumptions
 
 
 def _case(text: str, info: KernelInfo, path: Path) -> Case:
@@ -133,20 +126,14 @@ def _case(text: str, info: KernelInfo, path: Path) -> Case:
     return case
 
 
-def _open_shapes(text: str, data: Mapping[str, Any]) -> list[str]:
-    """The buffers whose shape the draft leaves open, or guesses."""
-    guessed = set(re.findall(rf'^name = "(\w+)"\n(?:\w+ = .*\n)*?shape = .*{_GUESS}', text, re.M))
-    return [b["name"] for b in data.get("buffers", []) if b.get("shape") == [_OPEN] or b["name"] in guessed]
-
-
 def _left(value: Any, where: str = "") -> str:
     """The first place that is still open; "" for none."""
-    if value == _OPEN:
+    if value == TODO:
         return where
     if isinstance(value, dict):
         name = value.get("name", "")
         found = [_left(v, f"{k} of {name}" if name else k) for k, v in value.items()]
-        found += [k for k in value if k == _OPEN]
+        found += [k for k in value if k == TODO]
     elif isinstance(value, list):
         found = [_left(v, where) for v in value]
     else:
@@ -154,17 +141,12 @@ def _left(value: Any, where: str = "") -> str:
     return next((f for f in found if f), "")
 
 
-def _open_launch(data: Mapping[str, Any]) -> bool:
-    launch = data.get("launch", {})
-    return _OPEN in (*launch.get("grid", []), *launch.get("block", []))
-
-
 def _runs(case: Case, unit: ParsedUnit, info: KernelInfo) -> list[Measurement]:
     """Launches of the original at each instance; of several instances each is tried at fewer points."""
-    loose = [replace(b, role="inout", high=b.high or _HIGH) if b.role == "out" else b for b in case.buffers]
-    case = replace(case, buffers=tuple(loose))
     from porter.verify.original.build import build_original
 
+    loose = [replace(b, role="inout", high=b.high or _HIGH) if b.role == "out" else b for b in case.buffers]
+    case = replace(case, buffers=tuple(loose))
     instances = [i.instance for i in case.instances]
     try:
         builds = build_original(unit.source, unit.options, info, instances, unit=unit)
@@ -180,25 +162,10 @@ def _runs(case: Case, unit: ParsedUnit, info: KernelInfo) -> list[Measurement]:
 
 
 def _shape(name: str, case: Case, info: KernelInfo, runs: Sequence[Measurement]) -> Fit | None:
-    spec = case.buffer(name)
-    measured = []
-    for m in runs:
-        extent = m.touched.get(name, Extent())
-        width = _width(spec.dtype, info, case)
-        measured.append(Measured(m.numbers, -(-extent.bytes // width)))
+    width = SCALAR_BYTES[case.buffer(name).dtype_at(instance_values(info, case.instances[0].instance))]
+    measured = [Measured(m.numbers, -(-m.touched.get(name, Extent()).bytes // width)) for m in runs]
     names = [n for n in _ordered(case) if all(n in m.numbers for m in measured)]
     return fit(measured, names)
-
-
-def _width(dtype: str, info: KernelInfo, case: Case) -> int:
-    from porter import ir
-
-    values = dict(instance_values(info, case.instances[0].instance))
-    bound = values.get(dtype, dtype)
-    from porter.cxx.types import scalar_name
-
-    name = scalar_name(bound) if isinstance(bound, str) else None
-    return ir.SCALAR_BYTES[name] if name else 1
 
 
 def _ordered(case: Case) -> list[str]:
@@ -208,33 +175,21 @@ def _ordered(case: Case) -> list[str]:
     return [*outer, *(n for n in names if n not in outer)]
 
 
-def _narrowed(text: str, case: Case, runs: Sequence[Measurement]) -> tuple[str, list[str]]:
-    """The text without the sizes at which the original was never clean, and words about each."""
-    notes = []
-    for name, listed in case.sizes:
-        if isinstance(listed, str):
-            continue
-        bad = []
-        for value in listed:
-            here = [m for m in runs if m.sizes.get(name) == value and not m.empty]
-            if here and all(m.fault for m in here):
-                bad.append(value)
-        kept = [v for v in listed if v not in bad]
+def _narrowed(found: DerivedCase, runs: Sequence[Measurement]) -> tuple[DerivedCase, list[str]]:
+    """The case without the sizes at which the original was never clean, and words about each."""
+    sizes, notes = [], []
+    for size in found.sizes:
+        listed = () if isinstance(size.values, str) else size.values
+        bad = [v for v in listed if _refused(size.name, v, runs)]
+        kept = tuple(v for v in listed if v not in bad)
         if bad and any(kept):
-            text = re.sub(rf"^{re.escape(name)} = \[.*?\]", f"{name} = {kept}", text, count=1, flags=re.M)
-            fault = next(m.fault for m in runs if m.sizes.get(name) == bad[0] and m.fault)
-            notes.append(f"{name} = {', '.join(map(str, bad))} is left out: {fault}")
-    return text, notes
+            fault = next(m.fault for m in runs if m.sizes.get(size.name) == bad[0] and m.fault)
+            notes.append(f"{size.name} = {', '.join(map(str, bad))} is left out: {fault}")
+            size = replace(size, values=kept)
+        sizes.append(size)
+    return replace(found, sizes=tuple(sizes)), notes
 
 
-def with_key(text: str, buffer: str, key: str, value: str, comment: str = "") -> str:
-    """The text with a key of one buffer's table replaced."""
-    pattern = rf'(^\[\[buffers\]\]\nname = "{re.escape(buffer)}"\n(?:(?!\[).*\n)*?){key} = .*$'
-    note = f"  # {comment}" if comment else ""
-    return re.sub(pattern, lambda m: f"{m.group(1)}{key} = {value}{note}", text, count=1, flags=re.M)
-
-
-def _list(items: Sequence[str]) -> str:
-    return "[" + ", ".join(f'"{i}"' for i in items) + "]"
-
-
+def _refused(name: str, value: int, runs: Sequence[Measurement]) -> bool:
+    here = [m for m in runs if m.sizes.get(name) == value and not m.empty]
+    return bool(here) and all(m.fault for m in here)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from porter.case.instances import instance_values
+from porter.frontend.case.derived import DerivedCase, DerivedSize
 from porter.model import Instance, KernelInfo, PorterError
 
 if TYPE_CHECKING:
@@ -17,27 +17,20 @@ GRID = "grid_blocks"
 _COMMENT = "a guess: no launch of this kernel was found"
 
 
-@dataclass(frozen=True)
-class Way:
-    """One guess, or (without a block) the launch that the draft has."""
-
-    block: tuple[int, ...] = ()
-
-    def applied(self, text: str) -> str:
-        if not self.block:
-            return text
-        block = ", ".join(f'"{b}"' for b in self.block)
-        text = re.sub(r"^block = .*$", f"block = [{block}]  # {_COMMENT}", text, count=1, flags=re.M)
-        text = re.sub(r"^grid = .*$", f'grid = ["{GRID}"]  # {_COMMENT}', text, count=1, flags=re.M)
-        text = re.sub(r"^TODO = \[1\].*\n", "", text, count=1, flags=re.M)
-        return re.sub(r"^\[sizes\]\n", f"[sizes]\n{GRID} = [1, 3]\n", text, count=1, flags=re.M)
-
-
-def guessed_ways(unit: ParsedUnit, info: KernelInfo) -> tuple[Way, ...]:
-    """The likeliest first: what the kernel's own text says of its threads, then the usual blocks."""
+def guessed_launches(found: DerivedCase, unit: ParsedUnit, info: KernelInfo) -> list[DerivedCase]:
+    """The case with each launch, the likeliest first: what the kernel's own text says of its threads, then the usual
+    blocks."""
     threads = _threads(unit, info)
     first = ((threads,),) if threads else ()
-    return tuple(Way(block) for block in dict.fromkeys((*first, *BLOCKS)))
+    sizes = (DerivedSize(GRID, (1, 3)), *found.sizes)
+    return [
+        replace(
+            found,
+            sizes=sizes,
+            launch=replace(found.launch, grid=(GRID,), block=tuple(map(str, block)), guess=_COMMENT),
+        )
+        for block in dict.fromkeys((*first, *BLOCKS))
+    ]
 
 
 def _threads(unit: ParsedUnit, info: KernelInfo) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from porter import ir
 from porter.model import Instance, KernelInfo
@@ -55,6 +56,7 @@ class DerivedBuffer:
     high: str | None = None  # "TODO" for an integer that is read and of which nobody says what it may hold
     optional: bool = False
     shape_from: str = ""  # what the shape was read from, for the comment beside it
+    role_from: str = ""  # likewise
     dist_from: str = ""
 
 
@@ -82,6 +84,7 @@ class DerivedLaunch:
     host_function: str = ""
     span: Span = NO_SPAN
     open: dict[str, str] = field(default_factory=dict)  # key of a part that is not known -> why
+    guess: str = ""  # what the comment beside grid and block says, where both are porter's
 
 
 @dataclass(frozen=True)
@@ -124,9 +127,10 @@ class DerivedCase:
         """Buffers whose length nobody says."""
         return tuple(b.name for b in self.buffers if b.shape is None)
 
+    def with_buffer(self, name: str, **changes: Any) -> DerivedCase:
+        """The same with fields of one buffer changed."""
+        return replace(self, buffers=tuple(replace(b, **changes) if b.name == name else b for b in self.buffers))
+
     def with_shape(self, name: str, shape: tuple[str, ...], shape_from: str) -> DerivedCase:
         """The same with the shape of one buffer (case expressions over sizes and scalars) filled in."""
-        buffers = (
-            replace(b, shape=shape, shape_from=shape_from) if b.name == name else b for b in self.buffers
-        )
-        return replace(self, buffers=tuple(buffers))
+        return self.with_buffer(name, shape=shape, shape_from=shape_from)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -21,23 +22,29 @@ class _Writer:
         return f"# TODO {reason}"
 
 
-def case_text(case: DerivedCase) -> tuple[str, int]:
-    """(TOML text, how many places a person has to fill in)."""
+def case_text(case: DerivedCase, source: str = "", derived: bool = False) -> tuple[str, int]:
+    """(TOML text, how many places a person has to fill in). `source` is the path to the source from where the case will
+    lie, "": beside it. `derived` says that nothing is left open and nobody has confirmed it."""
     w = _Writer(case)
-    source = Path(case.info.span.file).name
+    name = Path(case.info.span.file).name
+    source = source or name
+    head = f"Drafted by porter from {name or 'the kernel'}. Complete every TODO."
+    if derived:
+        head = f"Derived by porter from {case.place}: read it, and delete the line `derived` when it is right."
     buffers = [_buffer(w, b) for b in case.buffers]
     scalars = [_scalar(w, s) for s in case.scalars]
     launch = _launch(w)
     sizes = _sizes(w)
     instances = _instances(w)
     lines = [
-        f"# Drafted by porter from {source or 'the kernel'}. Complete every TODO.",
+        f"# {head}",
         "# The format is described at the top of porter/case/reader.py.",
         *(f"# taken from the source: {g}" for g in case.grounds if not g.is_guess),
         *(f"# a guess: {g}" for g in case.grounds if g.is_guess),
         "schema = 1",
         f'kernel = "{case.info.name}"',
-        f'source = "{source}"' if source else "",
+        *([f'derived = "{case.place}"'] if derived else []),
+        f"source = {json.dumps(source)}" if source else "",
         *(["only_shapes = true"] if case.only_shapes else []),
         "",
         *instances,
@@ -108,8 +115,8 @@ def _buffer(w: _Writer, b: DerivedBuffer) -> list[str]:
         lines.append(f"shape = {_quoted(b.shape)}" + (f"  # {b.shape_from}" if b.shape_from else ""))
     if b.strides is not None:
         lines.append(f"strides = [{', '.join(s if s == '1' else chr(34) + s + chr(34) for s in b.strides)}]")
-    guess = "  # a guess; `inout` if what it held before is read or kept" if b.role_is_guess else ""
-    lines.append(f'role = "{b.role}"{guess}')
+    why = b.role_from or ("a guess; `inout` if what it held before is read or kept" if b.role_is_guess else "")
+    lines.append(f'role = "{b.role}"' + (f"  # {why}" if why else ""))
     if b.dist:
         lines.append(f'dist = "{b.dist}"' + (f"  # {b.dist_from}" if b.dist_from else ""))
     if b.low is not None:
@@ -152,7 +159,7 @@ def _launch(w: _Writer) -> list[str]:
             reason = launch.open.get(key, "no launch of this kernel was found in the file")
             lines.append(f'{key} = ["{TODO}"]  {w.need(reason)}')
         else:
-            lines.append(f"{key} = {_quoted(dims)}")
+            lines.append(f"{key} = {_quoted(dims)}" + (f"  # {launch.guess}" if launch.guess else ""))
     if launch.smem is None:
         lines.append(f'smem = "{TODO}"  {w.need(launch.open.get("smem", "its dynamic shared memory"))}')
     elif launch.smem != "0":
