@@ -249,7 +249,6 @@ ROWS: list[Row] = [
         ("__hmax", "lib.hmax({0}, {1})"),
         ("__hmin", "lib.hmin({0}, {1})"),
         ("__hisnan", "lib.isnan({0})"),
-        ("__hisinf", "Int32(lib.isinf({0}))"),
         *((n, f"lib.{n}({{0}})") for n in ("hexp", "hexp2", "hlog", "hlog2", "hlog10", "hsqrt", "hrsqrt", "hrcp")),
         ("htanh", "BFloat16(lib.tanh_approx(Float32({0})))", {"when": ("bf16",)}),
         ("htanh", "{A}(cute.math.tanh(Float32({0})))"),
@@ -332,9 +331,8 @@ ROWS: list[Row] = [
         for s in ("", "_block", "_system")
     ],
     Row("atomicCAS", "lib.atomic_cas({0}, {1}, {2})", kinds="pvv", effect=True),
-    # ---- whatever no row above has
-    *_libdevice(),
 ]
+ROWS += [row for row in _libdevice() if not any(r.cuda == row.cuda and not r.when for r in ROWS)]
 
 #: loads and stores with cache hints: the hint is dropped or kept by the emitter, the access is a plain one
 LOADS = {"__ldg": "", "__ldcs": "cs", "__ldcg": "cg", "__ldca": "ca", "__ldlu": "lu", "__ldcv": "cv"}
