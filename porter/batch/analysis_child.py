@@ -153,14 +153,13 @@ def run_all(
 ) -> list[dict[str, Any]]:
     """One small launch of original and port of each instance, as porter.verify.side_by_side tells it."""
     from porter.patterns.symbols import same_symbols
-    from porter.verify.launches.made_up import launched_threads, threads_of_cub
+    from porter.verify.launches.made_up import threads_of_block
     from porter.verify.run_outcome import NOT_RUN, Outcome
 
-    blocks = [launch.block for launch in unit.launches if launch.kernel.split("::")[-1] == info.name]
     outcomes = []
     for instance, kernel, port in zip(instances, same_symbols(list(kernels)), made, strict=True):
         values = instance_values(info, instance)
-        threads = threads_of_cub(kernel) or launched_threads(blocks, unit.source.text, values)
+        threads = threads_of_block(kernel, unit.launches, unit.source.text, values)
 
         def stop(*_: object) -> None:
             raise _TooLong

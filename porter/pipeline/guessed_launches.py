@@ -37,7 +37,7 @@ def _threads(unit: ParsedUnit, info: KernelInfo) -> int:
     """The threads of a block that a block-wide function of cub, a constant or a template value names; else 0."""
     from porter.frontend.instances.choice import default_instances, instances_from_launches
     from porter.frontend.instances.lowered import lowered
-    from porter.verify.launches.made_up import launched_threads, threads_of_cub
+    from porter.verify.launches.made_up import threads_of_block
 
     found = instances_from_launches(unit, info) or default_instances(info, unit) if info.is_template else [Instance()]
     instance = next(iter(found), Instance())
@@ -45,5 +45,4 @@ def _threads(unit: ParsedUnit, info: KernelInfo) -> int:
         (kernel,) = lowered(unit, info, (instance,), {})
     except PorterError:
         return 0
-    blocks = [x.block for x in unit.launches if x.kernel.split("::")[-1] == info.name]
-    return threads_of_cub(kernel) or launched_threads(blocks, unit.source.text, instance_values(info, instance))
+    return threads_of_block(kernel, unit.launches, unit.source.text, instance_values(info, instance))

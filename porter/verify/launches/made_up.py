@@ -17,6 +17,7 @@ import numpy as np
 
 from porter import ir
 from porter.case.model import BufferSpec
+from porter.model import Launch
 from porter.verify import emulator as ptx
 from porter.verify.backends.emulator import as_argument
 from porter.verify.launches.buffers import HostBuffer, host_buffer, is_integer, storage
@@ -332,6 +333,13 @@ def _dim3(given: tuple[int, ...]) -> Dim3:
 
 _THREADS = re.compile(r"(?:block|cta|thread).*(?:size|dim|num|count|per)|^(?:block|n?threads|tpb|num_?threads)$", re.I)
 _INTEGER = re.compile(r"\s*(?:dim3\s*\(?)?\s*(\d+|[A-Za-z_]\w*)\s*\)?\s*$")
+
+
+def threads_of_block(kernel: ir.Kernel, launches: Sequence[Launch], text: str, values: Mapping[str, object]) -> int:
+    """The threads of a block that the source names for a kernel: its block-wide functions of cub, else one of the
+    `launches` in its `text`, else a template value; 0 where nothing does."""
+    blocks = [launch.block for launch in launches if launch.kernel.split("::")[-1] == kernel.name]
+    return threads_of_cub(kernel) or launched_threads(blocks, text, values)
 
 
 def threads_of_cub(kernel: ir.Kernel) -> int:
