@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from porter.frontend.instances.explicit import deduced_instantiations, explicit_instantiations
 from porter.frontend.launches.sites import host_functions, launched_kernels
@@ -97,24 +98,23 @@ def _launched(unit: ParsedUnit) -> list[tuple[Span, tuple[str, ...]]]:
 
 def explicit_in(unit: ParsedUnit) -> list[tuple[str, tuple[str, ...]]]:
     """The explicit instantiations that the preprocessor leaves in."""
-    if "explicit" not in unit.memo:
-        text = unit.source.text
-        found = explicit_instantiations(text)
-        if found and re.search(r"^[ \t]*#[ \t]*(if|elif)", text, re.M):
-            found = explicit_instantiations(text, skipped_lines(unit))
-        unit.memo["explicit"] = found
-    return unit.memo["explicit"]
+    return _left_in(unit, explicit_instantiations)
 
 
 def _deduced(unit: ParsedUnit) -> list[tuple[str, str, str]]:
     """The explicit instantiations without arguments that the preprocessor leaves in."""
-    if "deduced" not in unit.memo:
+    return _left_in(unit, deduced_instantiations)
+
+
+def _left_in(unit: ParsedUnit, find: Callable[..., list[Any]]) -> list[Any]:
+    """What `find` sees in the source outside of the lines that the preprocessor skips; found once per unit."""
+    if find.__name__ not in unit.memo:
         text = unit.source.text
-        found = deduced_instantiations(text)
+        found = find(text)
         if found and re.search(r"^[ \t]*#[ \t]*(if|elif)", text, re.M):
-            found = deduced_instantiations(text, skipped_lines(unit))
-        unit.memo["deduced"] = found
-    return unit.memo["deduced"]
+            found = find(text, skipped_lines(unit))
+        unit.memo[find.__name__] = found
+    return unit.memo[find.__name__]
 
 
 def choose_few(instances: tuple[Instance, ...], limit: int = 4) -> tuple[Instance, ...]:
