@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from porter.config import ARCHES, STANDARDS, PortConfig
+from porter.config import ARCHES, MATH, STANDARDS, PortConfig
 from porter.model import Diagnostic, PorterError
 from porter.plain_files import read_plain_text
 from porter.source import Span
@@ -27,7 +27,8 @@ SUFFIXES = (".cu",)
 _JOINED = ("-I", "-D", "-U")
 _WITH_VALUE = {
     "-isystem": "-I", "--include-path": "-I", "--system-include": "-I", "-idirafter": "-I", "-iquote": "-I",
-    "--define-macro": "-D", "--undefine-macro": "-U", "--std": "-std", "-arch": "-arch", "--gpu-architecture": "-arch",
+    "--define-macro": "-D", "--undefine-macro": "-U", "--std": "-std", "-std": "-std",
+    "-arch": "-arch", "--gpu-architecture": "-arch",
     "-code": "-code", "--gpu-code": "-code", "-gencode": "-gencode", "--generate-code": "-gencode",
     "-include": "-include", "--pre-include": "-include", "--options-file": "@", "-optf": "@",
 }  # fmt: skip
@@ -37,7 +38,8 @@ _SKIP_NEXT = frozenset({
     "--linker-options", "-ccbin", "--compiler-bindir", "-x", "--x", "-MF", "-MT", "-MQ", "-L", "-l", "-t", "--threads",
     "-maxrregcount", "--maxrregcount", "-diag-suppress", "--diag-suppress", "-Xcudafe", "-Xfatbin", "-rdc", "-cudart",
 })  # fmt: skip
-_FAST = ("use_fast_math", "ftz=true", "prec-div=false", "prec-sqrt=false", "fmad=false")
+_FAST_MATH = ("-use_fast_math", "--use_fast_math", "-ffast-math")
+_ROUNDING = tuple(flag.partition("=")[0] for flag in MATH if "=" in flag)
 
 
 @dataclass(frozen=True)
@@ -112,40 +114,24 @@ def flags_of_command(words: Sequence[str], folder: Path, database: Path) -> Buil
 
 def _options(words: list[str], folder: Path, database: Path, depth: int) -> Iterator[tuple[str, str]]:
     """(option, value) of those that count, response files read in place."""
-    at = 0
-    while at < len(words):
-        word = words[at]
-        at += 1
-        name, equals, value = word.partition("=")
+    rest = iter(words)
+    for word in rest:
+        name, equals, given = word.partition("=")
         if word.startswith("@"):
             yield from _response(word[1:], folder, database, depth)
         elif name in _WITH_VALUE:
-            if not equals:
-                value = words[at] if at < len(words) else ""
-                at += 1
-            option = _WITH_VALUE[name]
+            option, value = _WITH_VALUE[name], given if equals else next(rest, "")
             yield from _response(value, folder, database, depth) if option == "@" else [(option, value)]
-        elif name == "-std":
-            if not equals:
-                value = words[at] if at < len(words) else ""
-                at += 1
-            yield "-std", value
         elif word[:2] in _JOINED:
-            if len(word) == 2:
-                word += words[at] if at < len(words) else ""
-                at += 1
-            yield word[:2], word[2:]
-        elif (flag := word.lstrip("-").replace("-use_fast_math", "use_fast_math")) in _FAST or flag in ("ffast-math",):
-            yield "math", "use_fast_math" if flag == "ffast-math" else flag
-        elif name.lstrip("-") in ("ftz", "prec-div", "prec-sqrt", "fmad") and word.startswith("-"):
-            if not equals:
-                value = words[at] if at < len(words) else ""
-                at += 1
-            flag = f"{name.lstrip('-')}={value}"
-            if flag in _FAST:
+            yield word[:2], word[2:] or next(rest, "")
+        elif name.lstrip("-") in _ROUNDING and word.startswith("-"):
+            flag = f"{name.lstrip('-')}={given if equals else next(rest, '')}"
+            if flag in MATH:
                 yield "math", flag
+        elif word in _FAST_MATH:
+            yield "math", "use_fast_math"
         elif word in _SKIP_NEXT:
-            at += 1
+            next(rest, "")
 
 
 def _response(name: str, folder: Path, database: Path, depth: int) -> Iterator[tuple[str, str]]:
