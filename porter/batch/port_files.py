@@ -11,11 +11,10 @@ from pathlib import Path
 from porter.batch.pool import MOST, ChildPool, PoolChild
 from porter.config import PortConfig, worker_count
 from porter.model import Report
-from porter.pipeline.compile_commands import with_build_flags
 from porter.pipeline.inputs import unused_instantiations
 from porter.pipeline.outputs import Conflict, check_writable, claim_in, each_once
 from porter.pipeline.stages import port_files
-from porter.pipeline.unchanged import unchanged
+from porter.pipeline.unchanged import known_reports
 from porter.report.console import Progress, silent
 from porter.report.file_count import FileCount
 from porter.source import Span
@@ -31,7 +30,7 @@ def port_all(paths: Sequence[Path], config: PortConfig, progress: Progress = sil
     if len(files) < 2 or config.jobs == 1:
         return port_files(files, config, progress)
     check_writable(config.output)
-    known = {path: report for path in files if (report := unchanged(path, with_build_flags(config, path)))}
+    known = known_reports(files, config)
     rest = [path for path in files if path not in known]
     count = FileCount(len(files), progress, len(known))
     made = _Run(rest, config, progress, min(jobs, len(rest)), jobs, count).run() if rest else []

@@ -51,7 +51,7 @@ from porter.pipeline.outputs import (
     make_record,
     port_paths,
 )
-from porter.pipeline.unchanged import remember, unchanged
+from porter.pipeline.unchanged import known_reports, remember
 from porter.process.limits import limited
 from porter.provenance.line_map import cuda_span
 from porter.provenance.store import refuse_edited, write_port
@@ -110,7 +110,7 @@ def port_files(paths: Sequence[Path], config: PortConfig, progress: Progress = s
     claim = claim_in({})
     check_writable(config.output)
     files = each_once(paths)
-    known = {path: report for path in files if (report := unchanged(path, with_build_flags(config, path)))}
+    known = known_reports(files, config)
     if config.verify and len(known) < len(files):
         from porter.verify.compile.worker import warm
 

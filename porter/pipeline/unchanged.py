@@ -27,6 +27,7 @@ from porter.corpus.runtime.cache import ArtifactCache
 from porter.corpus.runtime.signing import signature
 from porter.files.folders import files_below
 from porter.model import KernelReport, Report
+from porter.pipeline.compile_commands import with_build_flags
 from porter.plain_files import read_plain
 from porter.provenance.json import diagnostic_from_json, diagnostic_to_json
 from porter.provenance.record import record_path, tool_versions
@@ -39,8 +40,13 @@ _KIND, _FILE = "unchanged", "answers.json"
 _NOT_ASKED = ("jobs", "confirm_cases", "cpu_limit", "verify_cpu_limit", "memory_limit")
 
 
-def unchanged(path: Path, config: PortConfig) -> Report | None:
-    """The report of an earlier run, where nothing that it depended on has changed; else None."""
+def known_reports(paths: Iterable[Path], config: PortConfig) -> dict[Path, Report]:
+    """The reports of those files of which nothing has changed since an earlier run. Raises PorterError PRT969."""
+    found = ((path, _known(path, with_build_flags(config, path))) for path in paths)
+    return {path: report for path, report in found if report is not None}
+
+
+def _known(path: Path, config: PortConfig) -> Report | None:
     if not _may_be_known(config):
         return None
     with contextlib.suppress(OSError, KeyError, TypeError, ValueError, AttributeError):
