@@ -11,6 +11,7 @@ import cutlass.cute as cute
 from cutlass import BFloat16, Float16, Float32, Float64, Int32, Int64, Uint32, Uint64
 
 from porter.corpus import lib
+from porter.corpus.lib.moe import routing
 from porter.corpus.lib.rows import load_vector, store_vector
 from porter.corpus.runtime.signature import Tensor
 from porter.corpus.runtime.specialisation import Specialisation
@@ -57,6 +58,10 @@ def _vector(v):
 
 
 CALLS = {
+    "finite": lambda v: Int32(routing.finite(v.x)),
+    "normaliser": lambda v: routing.normaliser(v.x),
+    "group_max": lambda v: [routing.group_max(v.u, 32), routing.group_max(v.u, 8)],
+    "chosen": lambda v: routing.chosen([v.x, v.y, v.z], v.i),
     "exp": lambda v: lib.exp(v.x),
     "over_one_plus_exp": lambda v: lib.over_one_plus_exp(v.x, v.y),
     "sigmoid": lambda v: lib.sigmoid(v.x),

@@ -26,7 +26,6 @@ ELSEWHERE = {
     "chunks": {"rows_and_column"},
     "packed": {"prefetch_bytes", "round_each"},
     "memory": {"shared_address"},
-    "routing": {"finite", "group_max", "chosen"},
 }
 NOT_PTX = ("choices.", "porter.", "cute.")
 BLACKWELL = ("ue8m0", "e2m1")

@@ -7,14 +7,14 @@ import cutlass.cute as cute
 from cutlass import Int32
 
 from porter.corpus import lib
-from porter.corpus.lib.moe.sorting import ExpertSort
+from porter.corpus.lib.moe.sorting import ExpertSort, SortsEntries, bin_at
 from porter.corpus.runtime.dtypes import dtype as scalar
 from porter.corpus.runtime.signature import vector, written
 from porter.corpus.runtime.specialisation import Specialisation
 
 
 @dataclass(frozen=True)
-class AlignBlocks(Specialisation):
+class AlignBlocks(SortsEntries, Specialisation):
     """Static choices. sort: how entries are sorted.  scatter: whether the place of each entry is written."""
 
     index: str
@@ -22,14 +22,6 @@ class AlignBlocks(Specialisation):
     mapped: bool = False
     scatter: bool = False
     pdl: bool = True
-
-    @property
-    def threads(self) -> int:
-        return self.sort.threads
-
-    @property
-    def cluster(self) -> int:
-        return self.sort.cluster
 
     def arguments(self):
         places, blocks, total = (written(vector("i32", n, 4)) for n in ("L", "N", 1))
@@ -78,7 +70,7 @@ class AlignBlocks(Specialisation):
             mN[0] = padded
         for i in range(sort.thread(), mE.shape[0], every):
             start = i * sort.multiple
-            mE[i] = sort.owner(starts, start) if start < padded else Int32(-1)
+            mE[i] = bin_at(starts, sort.bins, start) if start < padded else Int32(-1)
         self.place(counts, places, mP, mI, mMap, mS, total)
         sort.leave()
 

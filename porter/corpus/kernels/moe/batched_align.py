@@ -7,6 +7,7 @@ import cutlass.cute as cute
 from cutlass import Int32
 
 from porter.corpus import lib
+from porter.corpus.lib.moe.sorting import bin_at
 from porter.corpus.runtime.signature import Scalar, vector, written
 from porter.corpus.runtime.specialisation import Specialisation
 
@@ -81,24 +82,11 @@ class BatchedAlign(Specialisation):
         for i in range(block * self.threads + tid, mP.shape[0], every):
             value = sentinel
             if i < total:
-                batch = self.owner(starts, i)
+                batch = bin_at(starts, self.batches, i)
                 offset = i - Int32(starts[batch])
                 if offset < Int32(sizes[batch]):
                     value = batch * most + offset
             mP[i] = value
         for i in range(block * self.threads + tid, mE.shape[0], every):
             first = i * self.multiple
-            mE[i] = self.owner(starts, first) if first < total else Int32(-1)
-
-    @cute.jit
-    def owner(self, starts: cute.Pointer, place: Int32):
-        """The batch that a place belongs to."""
-        low, high = Int32(0), Int32(self.batches)
-        for _ in cutlass.range_constexpr(self.batches.bit_length()):
-            middle = (low + high) // 2
-            if low < high:
-                if Int32(starts[middle + 1]) > place:
-                    high = middle
-                else:
-                    low = middle + 1
-        return low
+            mE[i] = bin_at(starts, self.batches, first) if first < total else Int32(-1)

@@ -7,7 +7,7 @@ import cutlass.cute as cute
 from cutlass import Float32, Int32, Int64
 
 from porter.corpus import lib
-from porter.corpus.lib.moe.sorting import ExpertSort
+from porter.corpus.lib.moe.sorting import ExpertSort, SortsEntries
 from porter.corpus.runtime.dtypes import cutlass_type
 from porter.corpus.runtime.dtypes import dtype as scalar
 from porter.corpus.runtime.signature import rows_of, vector, written
@@ -15,7 +15,7 @@ from porter.corpus.runtime.specialisation import Specialisation
 
 
 @dataclass(frozen=True)
-class Dispatch(Specialisation):
+class Dispatch(SortsEntries, Specialisation):
     """Static choices.
 
     launches 1: every block sorts all entries by itself, in shared memory for `most` entries, having asked for its first
@@ -42,14 +42,6 @@ class Dispatch(Specialisation):
     weights: bool = False
     mapped: bool = False
     pdl: bool = True
-
-    @property
-    def threads(self) -> int:
-        return self.sort.threads
-
-    @property
-    def cluster(self) -> int:
-        return self.sort.cluster
 
     @property
     def nbytes(self) -> int:

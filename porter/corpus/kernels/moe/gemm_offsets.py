@@ -7,7 +7,7 @@ import cutlass.cute as cute
 from cutlass import Int32
 
 from porter.corpus import lib
-from porter.corpus.lib.moe.sorting import ExpertSort
+from porter.corpus.lib.moe.sorting import ExpertSort, SortsEntries
 from porter.corpus.runtime.dtypes import dtype as scalar
 from porter.corpus.runtime.signature import Scalar, Tensor, vector, written
 from porter.corpus.runtime.specialisation import Specialisation
@@ -16,7 +16,7 @@ SCALE_ROWS = 128  # rows of scales that a tile of block scales holds
 
 
 @dataclass(frozen=True)
-class GemmOffsets(Specialisation):
+class GemmOffsets(SortsEntries, Specialisation):
     """Static choices. swapped: problems are those of the transposed product.  scales: whether offsets into block scales
     are wanted.  gated: the first GEMM gives two halves."""
 
@@ -27,14 +27,6 @@ class GemmOffsets(Specialisation):
     gated: bool = True
     swapped: bool = False
     pdl: bool = True
-
-    @property
-    def threads(self) -> int:
-        return self.sort.threads
-
-    @property
-    def cluster(self) -> int:
-        return self.sort.cluster
 
     def arguments(self):
         bins = self.sort.bins

@@ -7,11 +7,10 @@ import cutlass.cute as cute
 from cutlass import Float32, Int32, Int64
 
 from porter.corpus import lib
-from porter.corpus.kernels.moe.routing import put
+from porter.corpus.kernels.moe.routing import results, store_choice
 from porter.corpus.lib.moe import routing
-from porter.corpus.runtime.dtypes import cutlass_type
 from porter.corpus.runtime.dtypes import dtype as scalar
-from porter.corpus.runtime.signature import Scalar, rows_of, vector, written
+from porter.corpus.runtime.signature import Scalar, rows_of, vector
 from porter.corpus.runtime.specialisation import Specialisation
 
 
@@ -37,14 +36,11 @@ class HashRouting(Specialisation):
 
     def arguments(self):
         logits = rows_of(self.dtype, "T", self.experts, scalar(self.dtype).bytes)
-        weights, indices, order = (
-            written(rows_of(t, "T", self.k, scalar(t).bytes)) for t in ("f32", self.index, "i32")
-        )
         ids, table = (
             vector(self.ids, "T", scalar(self.ids).bytes),
             rows_of(self.table, "V", self.k, scalar(self.table).bytes),
         )
-        return weights, indices, order if self.order else None, logits, ids, table, Scalar("f32")
+        return *results(self.k, self.index, self.order), logits, ids, table, Scalar("f32")
 
     @cute.jit
     def __call__(
@@ -89,9 +85,5 @@ class HashRouting(Specialisation):
             sum_ = lib.shfl(weight, 0, width=self.lanes)
             for r in cutlass.range_constexpr(1, self.k):
                 sum_ = sum_ + lib.shfl(weight, r, width=self.lanes)
-            weight = weight * lib.select(sum_ > Float32(0.0), lib.rcp_rn(sum_), Float32(1.0))
-        if (lane < self.k) & (row < total):
-            mW[row, lane] = weight * scale
-            mI[row, lane] = cutlass_type(self.index)(expert)
-            if cutlass.const_expr(self.order):
-                put(mS, row, lane, lane * total + row)
+            weight = weight * routing.normaliser(sum_)
+        store_choice(mW, mI, mS, row, total, lane, self.k, weight * scale, expert)

@@ -21,6 +21,25 @@ def put(mS, row, lane, value):
     mS[row, lane] = value
 
 
+def results(k: int, index: str, order: bool):
+    """Weights, experts and, with `order`, numbers of entries: what a routing writes for each token and choice."""
+    weights, experts, entries = (written(rows_of(t, "T", k, scalar(t).bytes)) for t in ("f32", index, "i32"))
+    return weights, experts, entries if order else None
+
+
+@cute.jit
+def store_choice(
+    mW: cute.Tensor, mI: cute.Tensor, mS, row: Int32, total: Int32, lane: Int32, k: cutlass.Constexpr,
+    weight: Float32, expert: Int32,
+):  # fmt: skip
+    """Write choice `lane` of a token, where there is such a choice and such a token."""
+    if (lane < k) & (row < total):
+        mW[row, lane] = weight
+        mI[row, lane] = mI.element_type(expert)
+        if cutlass.const_expr(mS is not None):
+            put(mS, row, lane, lane * total + row)
+
+
 @dataclass(frozen=True)
 class Routing(Specialisation):
     """Static choices of a routing.
@@ -57,12 +76,9 @@ class Routing(Specialisation):
 
     def arguments(self):
         logits = rows_of(self.dtype, "T", self.experts, self.vec * scalar(self.dtype).bytes)
-        weights, indices, order = (
-            written(rows_of(t, "T", self.k, scalar(t).bytes)) for t in ("f32", self.index, "i32")
-        )
         bias = vector("f32", self.experts, min(self.vec * 4, 16)) if self.bias else None
         padding = Tensor("u8", ("T",), (None,), 1) if self.padding else None
-        return weights, indices, order if self.order else None, logits, bias, padding, Scalar("f32")
+        return *results(self.k, self.index, self.order), logits, bias, padding, Scalar("f32")
 
     @cute.jit
     def __call__(
@@ -107,11 +123,7 @@ class Routing(Specialisation):
         if cutlass.const_expr(counts is not None):
             weight = lib.select(counts, weight, Float32(0.0))
             expert = lib.select(counts, expert, Int32(-1))
-        if (lane < self.k) & (row < total):
-            mW[row, lane] = weight
-            mI[row, lane] = cutlass_type(self.index)(expert)
-            if cutlass.const_expr(self.order):
-                put(mS, row, lane, lane * total + row)
+        store_choice(mW, mI, mS, row, total, lane, self.k, weight, expert)
 
     def inside(self, lane):
         """For each expert of a lane, whether there is one: True, or a Boolean."""
@@ -171,5 +183,5 @@ class Routing(Specialisation):
             factor = lib.div_rn(scale, total + Float32(LEAST_SUM)) if self.renormalize else scale
             return lib.mul_rn(weight, factor), expert
         if self.renormalize:
-            weight = weight * lib.select(total > Float32(0.0), lib.rcp_rn(total), Float32(1.0))
+            weight = weight * routing.normaliser(total)
         return weight * scale if self.scaled else weight, expert

@@ -22,6 +22,12 @@ def finite(x):
     return (x - x) == Float32(0.0)
 
 
+def normaliser(total):
+    """What weights that add up to `total` are multiplied by so that they add up to one; 1 where none is above zero
+    (`rcp.rn.f32`)."""
+    return select(total > Float32(0.0), rcp_rn(total), Float32(1.0))
+
+
 def expert_scores(logits, inside, kind, lanes, clean=True):
     """Scores of a lane's experts, Float32: "softmax" over all experts of the group's lanes, "sigmoid", "softplus_sqrt"
     (the square root of log(1 + exp(x))), or the logits themselves ("none").

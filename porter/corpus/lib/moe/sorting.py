@@ -184,20 +184,33 @@ class ExpertSort:
         if self.cluster > 1:
             cluster_wait()
 
-    @cute.jit
-    def owner(self, starts: cute.Pointer, place: Int32):
-        """The bin that a place below the last start belongs to: the last that starts at or before it and is not
-        empty."""
-        low, high = Int32(0), Int32(self.bins)
-        steps = self.bins.bit_length()
-        for _ in cutlass.range_constexpr(steps):
-            middle = (low + high) // 2
-            if low < high:
-                if Int32(starts[middle + 1]) > place:
-                    high = middle
-                else:
-                    low = middle + 1
-        return low
+
+class SortsEntries:
+    """Base of kernels that sort entries in every block: their blocks and clusters are those of the sort."""
+
+    sort: ExpertSort
+
+    @property
+    def threads(self) -> int:
+        return self.sort.threads
+
+    @property
+    def cluster(self) -> int:
+        return self.sort.cluster
+
+
+@cute.jit
+def bin_at(starts: cute.Pointer, bins: cutlass.Constexpr, place: Int32):
+    """The bin that a place below the last start belongs to: the last that starts at or before it and is not empty."""
+    low, high = Int32(0), Int32(bins)
+    for _ in cutlass.range_constexpr(bins.bit_length()):
+        middle = (low + high) // 2
+        if low < high:
+            if Int32(starts[middle + 1]) > place:
+                high = middle
+            else:
+                low = middle + 1
+    return low
 
 
 def sort_warps(bins: int, wanted: int, others: int = 0) -> int:
