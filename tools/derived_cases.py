@@ -24,7 +24,7 @@ from typing import Any
 
 from porter.files.atomic import write_atomic
 from tools.coverage_table import DEFINES, FILES
-from tools.kept_lines import commit
+from tools.kept_lines import KeptRows, commit
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULT = ROOT / "bench" / "results" / "derived_cases.json"
@@ -99,18 +99,12 @@ def main() -> int:
     parser.add_argument("--files", default="", help="only files whose path matches this expression")
     parser.add_argument("--derive-only", action="store_true")
     args = parser.parse_args()
-    kept = args.output.with_suffix(".lines")
-    done = {}
-    if kept.is_file():
-        for line in kept.read_text().splitlines():
-            with contextlib.suppress(ValueError):
-                row = json.loads(line)
-                done[row["file"]] = row["rows"]
+    kept = KeptRows(args.output.with_suffix(".lines"))
     os.environ.setdefault("PYTHONPATH", str(ROOT))
     for project, names in FILES.items():
         for name in names:
             key = f"{project}/{name}"
-            if key in done or (args.files and not re.search(args.files, key)):
+            if key in kept.rows or (args.files and not re.search(args.files, key)):
                 continue
             work = derived_only if args.derive_only else ported
             try:
@@ -118,12 +112,10 @@ def main() -> int:
                     rows = work(args.sources / key, DEFINES.get(project, ()))
             except Exception as error:
                 rows = [{"kernel": "", "state": "not-ported", "message": f"{type(error).__name__}: {error}"[:300]}]
-            done[key] = rows
-            with kept.open("a") as stream:
-                stream.write(json.dumps({"file": key, "rows": rows}) + "\n")
+            kept.add({"key": key, "rows": rows})
             states = Counter(r.get("state") or r.get("open") or r.get("error") or "derived" for r in rows)
             print(key, dict(states), flush=True)
-    rows = [{"file": f, **r} for f, found in done.items() for r in found]
+    rows = [{"file": f, **r} for f, found in kept.rows.items() for r in found["rows"]]
     made = {"date": datetime.date.today().isoformat(), "commit": commit(), **summary(rows), "rows": rows}
     write_atomic(args.output, json.dumps(made, indent=1) + "\n")
     return 0

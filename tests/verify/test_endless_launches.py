@@ -13,6 +13,7 @@ from porter.pipeline.inputs import choose_kernels, find_case, parse
 from porter.pipeline.stages import Run, translate
 from porter.verify.original.nvrtc import require_nvrtc
 from porter.verify.run import VerifyRequest, verify_port
+from tests.robust.inputs import SCALE_CASE
 
 CUDA = """\
 __global__ void scale_kernel(float* x, float factor, int n) {
@@ -20,23 +21,7 @@ __global__ void scale_kernel(float* x, float factor, int n) {
   if (i < n) BODY
 }
 """
-CASE = """\
-schema = 1
-kernel = "scale_kernel"
-[sizes]
-n = [1, 100]
-[[buffers]]
-name = "x"
-dtype = "f32"
-shape = ["n"]
-role = "inout"
-[scalars]
-factor = 2.0
-n = "n"
-[launch]
-grid = [GRID, 1, 1]
-block = [64, 1, 1]
-"""
+CASE = SCALE_CASE.replace('"ceil_div(n, 64)"', "GRID")
 LOOP = "for (long long j = 0; j < COUNT; ++j) x[i] += factor;"
 
 
