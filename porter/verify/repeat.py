@@ -96,8 +96,15 @@ class Repeats:
         return chosen
 
     def smallest(self) -> tuple[TrialResult, Pair]:
-        """The cheapest launch of several blocks, if there is one."""
-        return min(self.ready, key=lambda r: (r[0].trial.far, max(r[1][1].grid) == 1, r[0].trial.point.elements))
+        """The cheapest launch of several blocks, of ordinary inputs, where there is one: zeros or rows of NaN give the
+        same results whatever else goes wrong."""
+
+        def rank(ready: tuple[TrialResult, Pair]) -> tuple[bool, bool, bool, bool, int]:
+            trial, (_, port) = ready[0].trial, ready[1]
+            elements = trial.point.elements
+            return trial.far, max(port.grid) == 1, elements >= ENOUGH, trial.scenario != "normal", elements
+
+        return min(self.ready, key=rank)
 
     def repeat(self, trial: Trial, pair: Pair) -> Repeated:
         """One launch of both sides under all schedules."""
