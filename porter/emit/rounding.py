@@ -192,14 +192,5 @@ def _is_float(t: ir.Type) -> bool:
 
 def _base(place: ir.Expr) -> str:
     """The variable that a place is in or reached through; "" for what has no single one."""
-    while True:
-        if isinstance(place, ir.Field | ir.Index):
-            place = place.base
-        elif isinstance(place, ir.Deref | ir.PtrAdd):
-            place = place.ptr
-        elif isinstance(place, ir.Cast):
-            place = place.x
-        elif isinstance(place, ir.AddressOf | ir.Decay):
-            place = place.place
-        else:
-            return place.name if isinstance(place, ir.Var) else ""
+    base = ir.origin(place)
+    return base.name if isinstance(base, ir.Var) else ""

@@ -69,7 +69,7 @@ class _Search:
         elif isinstance(node, ir.PtrAdd | ir.Index):
             base = node.ptr if isinstance(node, ir.PtrAdd) else node.base
             if sometimes and _varies(node.index, varying):
-                self.found |= _base(base) & self.bases
+                self._move(base)
         elif isinstance(node, HelperCall):
             self._call(node, varying, sometimes)
         elif isinstance(node, ir.If | ir.Select) or (isinstance(node, ir.Binary) and node.op in ("&&", "||")):
@@ -87,7 +87,12 @@ class _Search:
         for i, argument in enumerate(node.args):
             moves = sometimes and any(_varies(a, varying) for a in node.args)
             if moves or (i < len(flags) and flags[i]):
-                self.found |= _base(argument) & self.bases
+                self._move(argument)
+
+    def _move(self, pointer: ir.Expr) -> None:
+        base = ir.origin(pointer)
+        if isinstance(base, ir.Var) and base.name in self.bases:
+            self.found.add(base.name)
 
     def _unrolled(self, loop: ir.Stmt) -> bool:
         return isinstance(loop, ir.For) and all(trips(loop, i, {}) is not None for i in range(self.instances))
@@ -118,18 +123,3 @@ def _varies(e: ir.Expr, varying: frozenset[str]) -> bool:
     return bool(varying) and any(
         isinstance(n, unknown) or (isinstance(n, ir.Var) and n.name in varying) for n in ir.walk(e)
     )
-
-
-def _base(e: ir.Expr) -> set[str]:
-    """The array or pointer variable that a place or pointer is computed from."""
-    while True:
-        if isinstance(e, ir.PtrAdd | ir.Deref):
-            e = e.ptr
-        elif isinstance(e, ir.Decay | ir.AddressOf):
-            e = e.place
-        elif isinstance(e, ir.Index | ir.Field):
-            e = e.base
-        elif isinstance(e, ir.Cast):
-            e = e.x
-        else:
-            return {e.name} if isinstance(e, ir.Var) else set()

@@ -111,6 +111,7 @@ def parenthesised(t: Text) -> str:
 
 
 def is_null_constant(e: ir.Expr) -> bool:
+    """A null pointer constant, or zero."""
     while isinstance(e, ir.Cast):
         e = e.x
     return isinstance(e, ir.Const) and not e.value

@@ -42,6 +42,8 @@ from porter.ir.expressions import (
     SymbolAddress,
     Unary,
     Var,
+    origin,
+    root_variables,
 )
 from porter.ir.statements import (
     Asm,
@@ -176,7 +178,9 @@ __all__ = [
     "children",
     "field_names",
     "map_children",
+    "origin",
     "rewrite",
+    "root_variables",
     "sizeof",
     "walk",
 ]  # fmt: skip

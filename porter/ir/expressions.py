@@ -183,3 +183,26 @@ class Call(Expr):
 
     function: str
     args: tuple[Expr, ...] = ()
+
+
+def root_variables(place: Expr | None) -> set[str]:
+    """The variable that a place is a part of; none for memory behind a pointer."""
+    while isinstance(place, Field | Index):
+        place = place.base
+    return {place.name} if isinstance(place, Var) else set()
+
+
+def origin(e: Expr) -> Expr:
+    """What a place or pointer is computed from, through members, elements, addresses, casts and memory behind pointers:
+    mostly the variable that it starts at."""
+    while True:
+        if isinstance(e, PtrAdd | Deref):
+            e = e.ptr
+        elif isinstance(e, Cast):
+            e = e.x
+        elif isinstance(e, AddressOf | Decay):
+            e = e.place
+        elif isinstance(e, Field | Index):
+            e = e.base
+        else:
+            return e

@@ -17,7 +17,6 @@ from porter.patterns.names import (
     declared,
     is_simple,
     is_stable_place,
-    root_variables,
     substitute,
     variables,
 )
@@ -235,7 +234,7 @@ class Inliner:
         moving = changed - own
         for p, arg in args:
             if p.by_ref and p.name in changed:
-                moving |= root_variables(arg)
+                moving |= ir.root_variables(arg)
         if any(_stores_by_pointer(n) for n in ir.walk(body)):
             moving |= self._addressed[self._active[-1] if self._active else ""]
         return moving
@@ -271,7 +270,7 @@ class Inliner:
 def _addressed(bodies: Iterable[Any]) -> set[str]:
     """Variables whose address is taken."""
     nodes = (n for body in bodies for n in ir.walk(body) if isinstance(n, ir.AddressOf | ir.Decay))
-    return {name for n in nodes for name in root_variables(n.place)}
+    return {name for n in nodes for name in ir.root_variables(n.place)}
 
 
 def _stores_by_pointer(n: Any) -> bool:

@@ -59,26 +59,19 @@ def assigned_names(node: Any) -> set[str]:
     out: set[str] = set()
     for n in ir.walk(node):
         if isinstance(n, ir.Assign):
-            out |= root_variables(n.target)
+            out |= ir.root_variables(n.target)
         elif isinstance(n, ir.AddressOf | ir.Decay):
-            out |= root_variables(n.place)
+            out |= ir.root_variables(n.place)
         elif isinstance(n, ir.Asm):
             for _, place in n.outputs:
-                out |= root_variables(place)
+                out |= ir.root_variables(place)
         elif isinstance(n, ir.Intrinsic):
             for a in n.args:
                 if isinstance(a, ir.Var | ir.Field | ir.Index) and isinstance(a.type, ir.Array | ir.Struct):
-                    out |= root_variables(a)
+                    out |= ir.root_variables(a)
         elif isinstance(n, ir.Decl) and n.ref and n.init is not None:
-            out |= root_variables(n.init)
+            out |= ir.root_variables(n.init)
     return out
-
-
-def root_variables(place: ir.Expr) -> set[str]:
-    """The variable that a place is a part of; none for memory behind a pointer."""
-    while isinstance(place, ir.Field | ir.Index):
-        place = place.base
-    return {place.name} if isinstance(place, ir.Var) else set()
 
 
 def is_simple(e: ir.Expr) -> bool:

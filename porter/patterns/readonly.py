@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 from porter import ir
-from porter.patterns.names import root_variables
 
 
 def mark_readonly(kernel: ir.Kernel) -> ir.Kernel:
@@ -61,7 +60,7 @@ def _pointers(body: tuple[ir.Stmt, ...], start: set[str]) -> set[str]:
             values.setdefault(n.name, []).append(n.init)
         elif isinstance(n, ir.Assign) and isinstance(n.target, ir.Var) and isinstance(n.target.type, ir.Pointer):
             values.setdefault(n.target.name, []).append(n.value)
-    written = {name for n in ir.walk(body) for place in _written_unseen(n) for name in root_variables(place)}
+    written = {name for n in ir.walk(body) for place in _written_unseen(n) for name in ir.root_variables(place)}
     good = set(start) - written
     # a parameter that the body points elsewhere loses the promise
     good -= {n for n in start if n in values and not _derived(values[n], start)}

@@ -6,32 +6,16 @@ from typing import Any
 
 from porter import ir
 from porter.emit.generic import Variants
-
-
-def is_null(e: ir.Expr) -> bool:
-    """A null pointer constant."""
-    while isinstance(e, ir.Cast):
-        e = e.x
-    return isinstance(e, ir.Const) and not e.value
+from porter.emit.text import is_null_constant
 
 
 def root_pointer(e: ir.Expr) -> str | None:
-    """The pointer variable or array that a pointer expression is computed from."""
-    while True:
-        if isinstance(e, ir.PtrAdd):
-            e = e.ptr
-        elif isinstance(e, ir.Cast):
-            e = e.x
-        elif isinstance(e, ir.Select):
-            e = e.b if is_null(e.a) else e.a
-        elif isinstance(e, ir.AddressOf | ir.Decay):
-            e = e.place
-        elif isinstance(e, ir.Field | ir.Index):
-            e = e.base
-        elif isinstance(e, ir.Deref):
-            e = e.ptr
-        else:
-            return e.name if isinstance(e, ir.Var) else None
+    """The pointer variable or array that a pointer expression is computed from; of `p ? p + 1 : nullptr` the one that
+    is not null."""
+    e = ir.origin(e)
+    while isinstance(e, ir.Select):
+        e = ir.origin(e.b if is_null_constant(e.a) else e.a)
+    return e.name if isinstance(e, ir.Var) else None
 
 
 def memory_names(body: Any) -> set[str]:

@@ -13,8 +13,8 @@ from porter.emit.expressions.ranges import interval, upper
 from porter.emit.generic import ConstVariants, InstanceIf, Variants
 from porter.emit.spaces import mixed
 from porter.emit.statements.for_loops import write_for
-from porter.emit.statements.memory import is_null, root_pointer
-from porter.emit.text import ATOM, COMPARE, TERNARY, Scope, Text, is_readonly
+from porter.emit.statements.memory import root_pointer
+from porter.emit.text import ATOM, COMPARE, TERNARY, Scope, Text, is_null_constant, is_readonly
 from porter.model import Hole
 from porter.source import NO_SPAN, Span
 
@@ -200,7 +200,7 @@ class BodyWriter:
             self.put(f"{self.own_name(s.name, s.type)} = {text.text}", s.span)
             return
         if self.e.is_pointer(s.type):
-            if is_null(s.init):
+            if is_null_constant(s.init):
                 text = Text(self._null(s.name, s.type))
             elif s.name in self.assigned:
                 text = Text(self.carried(s.name, text.text, s.type))
@@ -279,7 +279,7 @@ class BodyWriter:
             if self.e.is_pointer(t.type):
                 text = (
                     self._null(t.name, t.type)
-                    if is_null(s.value)
+                    if is_null_constant(s.value)
                     else self.carried(t.name, self.e.expr(s.value).text, t.type)
                 )
                 self.put(f"{name} = {text}", s.span)

@@ -80,7 +80,7 @@ class _Body:
                         pointers[n.name] = n.init
             elif isinstance(n, ir.Assign | ir.Copy):
                 self._escapes(n.target)
-                assigned |= {r for r in (_root(n.target),) if r}
+                assigned |= ir.root_variables(n.target)
             elif isinstance(n, ir.Asm):
                 for _, place in n.outputs:
                     self._escapes(place)
@@ -91,16 +91,14 @@ class _Body:
                     if self._is_reference(n, i):
                         self._escapes(a)
         # a pointer that may itself be changed through its address points anywhere
-        moved = assigned | {_root(n.place) for n in ir.walk(self.body) if isinstance(n, ir.AddressOf)}
+        moved = assigned.union(*(ir.root_variables(n.place) for n in ir.walk(self.body) if isinstance(n, ir.AddressOf)))
         for name, init in pointers.items():
             start = self._start(init)
             if start is not None and name not in moved:
                 self.starts[name] = start
 
     def _escapes(self, place: ir.Expr | None) -> None:
-        root = _root(place)
-        if root is not None:
-            self.set.add(root)
+        self.set |= ir.root_variables(place)
 
     def _start(self, e: ir.Expr) -> tuple[str, int] | None:
         """The local and the byte in it that a pointer expression points to, when both are constant."""
@@ -225,10 +223,3 @@ def _taken(s: ir.Node) -> ir.Node:
         return s
     holds = evaluate(s.cond, 0, {}) if s.taken is None else int(s.taken)
     return s if holds is None else ir.Scope(s.then if holds else s.orelse, span=s.span)
-
-
-def _root(e: ir.Expr | None) -> str | None:
-    """The local that a place is a part of."""
-    while isinstance(e, ir.Field | ir.Index):
-        e = e.base
-    return e.name if isinstance(e, ir.Var) else None
