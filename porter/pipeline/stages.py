@@ -51,6 +51,7 @@ from porter.pipeline.outputs import (
     make_record,
     port_paths,
 )
+from porter.pipeline.style import in_style, verified_over_tensors
 from porter.pipeline.unchanged import known_reports, remember
 from porter.process.limits import limited
 from porter.provenance.line_map import cuda_span
@@ -167,9 +168,14 @@ def port_kernel(
         run.diagnostics += [found.message] if found.message else []
         made = translate(unit, info, case, config, run)
         module, instances = made.module, made.instances
+        if config.style == "tensor" and config.verify and not module.holes and case is not None:
+            with run.guard(f"lifting {info.name}", info.span):
+                made, verdicts, notes = verified_over_tensors(made, config, lambda m: verify(m, target, config, run))
+                run.diagnostics += notes
+                module = made.module
         if not config.force:
             refuse_edited(target, module.text, make_record(made, target, (), config))
-        if config.verify and not module.holes and case is not None:
+        if not verdicts and config.verify and not module.holes and case is not None:
             with run.guard(f"verifying {info.name}", info.span):  # a defect there does not lose the port
                 verdicts = verify(made, target, config, run)
         write_port(target, module.text, make_record(made, target, verdicts, config), force=config.force)
@@ -261,7 +267,7 @@ def show_stage(path: Path, config: PortConfig, stage: str) -> tuple[str, tuple[D
         if stage == "ir":
             texts += [format_kernel(k) for k in lower(unit, info, choose_instances(unit, info, case, config), case)]
             continue
-        made = translate(unit, info, case, config, Run(info.name))
+        made = in_style(translate(unit, info, case, config, Run(info.name)), config.style)
         messages += [*made.module.notes, *hole_messages(made.module, f"{module_name(path.stem)}.py")]
         holes += len(made.module.holes)
         if stage == "ptx":
