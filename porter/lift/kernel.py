@@ -13,7 +13,7 @@ from porter.lift.terms import called, expression, names_in, text_of, total
 from porter.lift.vectors import LaneLoop
 
 _GRID = re.compile(r"(\w+|_)(, \w+)* = (cute\.arch|lib\.block_dim)")  # a thread's place in grid and block
-TENSOR, VECTOR, LANES = "tensor", "vector_access", "vector_arithmetic"
+TENSOR, VECTOR, LANES = "tensor", "tensor_access", "vector_arithmetic"
 
 
 def lift_kernel(fn: Function, shapes: dict[str, Shape]) -> None:

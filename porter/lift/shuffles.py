@@ -50,8 +50,8 @@ def _width(values: ast.expr) -> str | None:
     """Lanes that take part: twice the first offset of a loop that halves it down to one."""
     if isinstance(values, ast.Tuple) and all(isinstance(e, ast.Constant) for e in values.elts):
         numbers = [e.value for e in values.elts if isinstance(e, ast.Constant) and isinstance(e.value, int)]
-        first = numbers[0] if numbers else 0
-        return str(2 * first) if numbers == [first >> i for i in range(len(numbers))] and numbers[-1] == 1 else None
+        halved = [1 << i for i in reversed(range(len(numbers)))]
+        return str(2 * numbers[0]) if numbers and numbers == halved else None
     halves = called(values, "lib.halving")
     if halves is None or not isinstance(halves.args[0], ast.BinOp) or not isinstance(halves.args[0].op, ast.FloorDiv):
         return None

@@ -61,7 +61,7 @@ PATTERNS = (
         case=_CASE,
     ),
     Pattern(
-        "vector_access",
+        "tensor_access",
         "a vector that is loaded or stored whole is a tile of its row (`--style tensor`)",
         "lift/kernel.py",
         _SCALE,
