@@ -9,7 +9,7 @@ import pytest
 
 from porter.case.reader import LaunchShape, parse_case
 from porter.model import Instance, KernelInfo, KernelParam, Status, TemplateParam
-from porter.verify.backends.interface import Build, RunResult, Violation
+from porter.verify.backends.interface import ORDINARY, Build, RunResult, Violation
 from porter.verify.execute import InstanceUnderTest, arguments, run_trial
 from porter.verify.launches.inputs import scenarios
 from porter.verify.launches.trials import choose_trials, covered, far_trial, may_misalign
@@ -166,9 +166,9 @@ class NumpyBackend:
         self.functions = {"original": original, "port": port}
         self.launches = []
 
-    def run(self, build, shape, arguments, schedule=0, checks=True, fill=0, variables=None):
-        self.launches.append((build.label, shape, schedule))
-        return self.functions[build.label](arguments, shape, schedule) or RunResult()
+    def run(self, build, shape, arguments, options=ORDINARY):
+        self.launches.append((build.label, shape, options.schedule))
+        return self.functions[build.label](arguments, shape, options.schedule) or RunResult()
 
 
 def reference(inputs, scalars, sizes, args):
