@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import fields, replace
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +13,6 @@ from porter.emit.merge import merge, specialise
 from porter.emit.plan import PlanOptions, make_plan
 from tests.emit.test_ports import lowered
 
-ROOT = Path(__file__).parents[2] / "reference_kernels"
 TEMPLATES = [
     "norm/rms_norm",
     "norm/qk_norm",

@@ -301,7 +301,6 @@ class Program:
     dynamic_offset: int
     param_offsets: dict[str, int]
     param_bytes: int
-    shared_symbols: dict[str, int]
     directives: dict[str, tuple[int, ...]]
     globals: frozenset[str]  # module variables that the code names
     runners: list[list[Any]] | None = None  # the numpy backend's closures
