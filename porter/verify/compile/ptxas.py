@@ -58,7 +58,7 @@ def cubin_of(ptx: str, arch: str) -> bytes | None:
         with Scratch("ptxas") as work:
             source = Path(work) / "kernel.ptx"
             source.write_text(ptx)
-            command = [tool, "-v", "-lineinfo", f"-arch={arch}", str(source), "-o", str(folder / "kernel.cubin")]
+            command = [str(tool), "-v", "-lineinfo", f"-arch={arch}", str(source), "-o", str(folder / "kernel.cubin")]
             done = subprocess.run(command, capture_output=True, text=True, timeout=300)
         (folder / "log").write_text(done.stdout + done.stderr)
         if done.returncode:
