@@ -32,6 +32,7 @@ from porter.pipeline.cases import case_to_port
 from porter.pipeline.compile_commands import with_build_flags
 from porter.pipeline.drafts import at_source, compiled, drafted
 from porter.pipeline.inputs import (
+    are_guessed,
     case_if_any,
     check_dtypes,
     choose_instances,
@@ -187,6 +188,7 @@ def port_kernel(
         run.seconds,
         case.derived if case is not None else "",
         unverified=unverified,
+        guessed=bool(instances) and are_guessed(unit, info, case, config),
         edited_port=run.edited_port,
     )
 

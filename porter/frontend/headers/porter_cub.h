@@ -27,6 +27,9 @@ template <class T> struct Traits {
   PORTER_BODY static T Lowest() { return std::numeric_limits<T>::lowest(); } PORTER_BODY static T Max() { return std::numeric_limits<T>::max(); }
 };
 template <class T> struct NumericTraits : Traits<T> {};
+template <class T> struct FpLimits {
+  PORTER_BODY static T Max() { return std::numeric_limits<T>::max(); } PORTER_BODY static T Lowest() { return std::numeric_limits<T>::lowest(); }
+};
 template <class K, class V> struct KeyValuePair { using Key = K; using Value = V; K key; V value; KeyValuePair() = default; KeyValuePair(const K& k, const V& v) : key(k), value(v) {} };
 #define PORTER_CUB_OP(name, expr) struct name { template <class T, class U> constexpr auto operator()(const T& a, const U& b) const { return expr; } };
 PORTER_CUB_OP(Sum, a + b) PORTER_CUB_OP(Max, a < b ? b : a) PORTER_CUB_OP(Min, b < a ? b : a) PORTER_CUB_OP(Equality, a == b)

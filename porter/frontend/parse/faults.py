@@ -42,6 +42,15 @@ _UNTYPED_BY_NATURE = frozenset(
 )
 
 
+_REFUSED = "#error: "
+_REFUSED_HELP = "the source asks for other flags of the build: give them with -D, -std or --arch"
+
+
+def is_refusal(d: Diagnostic) -> bool:
+    """True for an `#error` that the preprocessor came to."""
+    return d.message.startswith(_REFUSED)
+
+
 def is_tolerated(message: str) -> bool:
     """True for an error of clang that nvcc does not make."""
     return bool(NOT_FOUND.search(message) or _TOLERATED.search(message))
@@ -63,13 +72,14 @@ def find_faults(tu: Any) -> list[Diagnostic]:
             f"{place_of(n)}: {n.spelling}" for n in d.children if not n.spelling.startswith("in file included")
         )
         place = place_of(d)
+        refused = d.category_name == "User-Defined Issue"
         found.setdefault(
             (place, d.spelling),
             Diagnostic(
                 codes.PARSE_ERROR,
-                d.spelling,
+                _REFUSED + d.spelling.strip('"') if refused else d.spelling,
                 place,
-                help="if the name comes from a header or a build flag, give -I or -D",
+                help=_REFUSED_HELP if refused else "if the name comes from a header or a build flag, give -I or -D",
                 notes=notes[:6],
             ),
         )

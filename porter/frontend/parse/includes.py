@@ -35,7 +35,8 @@ KNOWN = frozenset(  # words are easier to keep than a hundred quoted strings
     cusolverDn.h nccl.h nvml.h nvrtc.h cufft.h nvToolsExt.h dlpack/dlpack.h sys/sysinfo.h sys/wait.h dirent.h
     arpa/inet.h netinet/in.h cuComplex.h locale sys/syscall.h sanitizer/asan_interface.h ext/numeric iso646.h
     crt/host_defines.h sys/socket.h netdb.h direct.h io.h windows.h ciso646 cxxabi.h dlfcn.h execinfo.h
-    nvtx3/nvToolsExt.h
+    nvtx3/nvToolsExt.h version compare source_location coroutine barrier latch semaphore stop_token format expected
+    memory_resource execution forward_list cfenv csignal csetjmp clocale cwchar cwctype
     """.split()  # noqa: SIM905
 )
 KNOWN_FOLDERS = (
