@@ -43,7 +43,6 @@ enum BlockHistogramAlgorithm { BLOCK_HISTO_SORT, BLOCK_HISTO_ATOMIC };
 enum CacheLoadModifier { LOAD_DEFAULT, LOAD_CA, LOAD_CG, LOAD_CS, LOAD_CV, LOAD_LDG, LOAD_VOLATILE };
 enum CacheStoreModifier { STORE_DEFAULT, STORE_WB, STORE_CG, STORE_CS, STORE_WT, STORE_VOLATILE };
 
-namespace porter { template <class A, class> using first_of = A; }
 #define PORTER_CUB_STORAGE(name, bytes_)                          \
   struct TempStorage { alignas(16) unsigned char bytes[bytes_]; }; \
   name(); name(TempStorage&);                                      \
@@ -53,9 +52,9 @@ template <class T, int X, BlockReduceAlgorithm A = BLOCK_REDUCE_WARP_REDUCTIONS,
   template <class U = T, std::enable_if_t<!porter::is_record<U>, int> = 0> T Sum(T); template <class U = T, std::enable_if_t<!porter::is_record<U>, int> = 0> T Sum(T, int);
   template <class U = T, std::enable_if_t<porter::is_record<U>, int> = 0> PORTER_BODY T Sum(T in) { return porter::block_reduce<X, Y, Z>(in, X * Y * Z, porter::Sum()); }
   template <class U = T, std::enable_if_t<porter::is_record<U>, int> = 0> PORTER_BODY T Sum(T in, int valid) { return porter::block_reduce<X, Y, Z>(in, valid, porter::Sum()); }
-  // The return type calls a generic lambda, which makes clang instantiate it.
-  template <class Op> auto Reduce(T in, Op op) -> porter::first_of<T, decltype(op(in, in))>;
-  template <class Op> auto Reduce(T in, Op op, int) -> porter::first_of<T, decltype(op(in, in))>;
+  // The bodies call a generic operator, which makes clang instantiate it.
+  template <class Op> T Reduce(T in, Op op) { return op(in, in); }
+  template <class Op> T Reduce(T in, Op op, int) { return op(in, in); }
   template <int N> PORTER_BODY T Sum(T (&in)[N]) { T part = porter::fold(in, porter::Sum()); return Sum(part); }
   template <class Op, int N> PORTER_BODY T Reduce(T (&in)[N], Op op) { T part = porter::fold(in, op); return Reduce(part, op); }
 };

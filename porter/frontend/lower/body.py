@@ -122,6 +122,10 @@ class KernelLowering:
         self.comments: dict[str, Any] = {}  # file -> lower_comments.CommentIndex
         self.symbols: dict[Cursor, ir.Symbol] = {}  # variables that the port takes as parameters
         self.wanted: dict[str, str] = {}  # names of symbols in the case -> names of their parameters
+        self.root: Cursor | None = None  # the kernel's own definition
+        self.function_numbers: dict[Cursor, int] | None = None  # of functions whose address is taken, found on demand
+        self.recursive: dict[Cursor, bool] = {}  # functions -> whether they may call themselves
+        self.called: dict[Cursor, list[Cursor]] = {}  # functions -> those that they call
         self.kernel_decls: list[ir.Stmt] = []  # namespace-scope shared arrays, declared in the kernel
         self.internal_errors: list[str] = []
 
@@ -158,6 +162,7 @@ class FunctionLowering:
         self.template_names: frozenset[str] = frozenset()
         self.written_variables: set[Cursor] | None = None  # found on demand (lower_lambda)
         self.names_reserved = False
+        self.folds = False  # branches over constants are chosen while lowering: a chain of recursive calls ends
         self._temps: set[str] = set()
         self._sink: list[ir.Stmt] = []
 
@@ -307,7 +312,10 @@ class FunctionLowering:
     # ------------------------------------------------------------ names and text
 
     def type(self, t: ClangType) -> ir.Type:
-        return self.kernel.types.of(t)
+        from porter.frontend.lower.function_pointers import numbered_type
+
+        numbered = numbered_type(t)
+        return self.kernel.types.of(t) if numbered is None else numbered
 
     def text(self, c: Cursor) -> str:
         return self.kernel.texts.of(c)

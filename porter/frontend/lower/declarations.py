@@ -7,7 +7,7 @@ from porter.frontend.lower.body import FunctionLowering, Untranslatable
 from porter.frontend.lower.comments import spelled_constexpr
 from porter.frontend.lower.construct import construct
 from porter.frontend.lower.convert import to_type, typed_value
-from porter.frontend.lower.globals import alignment, global_variable
+from porter.frontend.lower.globals import alignment, global_variable, shared_place, shared_type
 from porter.frontend.lower.init import converted_item, init_list
 from porter.frontend.parse import ast_facts as ast
 from porter.frontend.parse.clang_compat import Cursor, CursorKind, TypeKind
@@ -134,9 +134,10 @@ def reference(fx: FunctionLowering, d: Cursor, init: Cursor | None) -> None:
 
 
 def shared(fx: FunctionLowering, d: Cursor) -> None:
-    it = fx.type(d.type)
+    it = shared_type(fx, d)
     dynamic = isinstance(it, ir.Array) and it.length == 0
     name = fx.declare(d, it)
+    fx.decls[d] = shared_place(fx, d, name, it)
     fx.emit(ir.SharedDecl(name, it, dynamic, alignment(fx, d), scratch=fx.kernel.is_prelude(d)), d)
 
 

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from porter import ir
 from porter.frontend.lower.body import FunctionLowering, KernelLowering, NamePool, Untranslatable
 from porter.frontend.lower.comments import comment_before
+from porter.frontend.lower.convert import const, typed_value
 from porter.frontend.lower.effects import written_by
+from porter.frontend.lower.function_pointers import numbered_type
+from porter.frontend.lower.jumps import unresolved
 from porter.frontend.lower.lambdas import Closure, closure_record
+from porter.frontend.lower.recursion import Constants, key_of
 from porter.frontend.lower.types import UnsupportedType, spelled
 from porter.frontend.parse import ast_facts as ast
 from porter.frontend.parse.clang_compat import Cursor, CursorKind, TypeKind
 from porter.frontend.parse.clang_compat import Type as ClangType
 
 
-def lower_function(caller: FunctionLowering, d: Cursor) -> ir.Function:
-    """The IR function of a definition. Untranslatable for recursion and for lambdas whose holder is gone."""
+def lower_function(caller: FunctionLowering, d: Cursor, constants: Constants = ()) -> ir.Function:
+    """The IR function of a definition; with `constants`, without the parameters that have these values. Untranslatable
+    for recursion without an end and for lambdas whose holder is gone."""
     kernel = caller.kernel
-    key = function_key(kernel, d)
+    key = key_of(function_key(kernel, d), constants)
     known = kernel.functions.get(key)
     if known is not None:
         return known
@@ -28,14 +34,15 @@ def lower_function(caller: FunctionLowering, d: Cursor) -> ir.Function:
         raise Untranslatable("PRT023", f"recursive call of {d.spelling}")
     kernel.open.add(key)
     try:
-        function, fx = _lower(caller, d, key)
+        function, fx = _lower(caller, d, key, dict(constants))
     finally:
         kernel.open.discard(key)
     kernel.captured[key] = set(fx.captured)
     written = written_by(kernel, function)
     kernel.written[key] = written
     kernel.impure[key] = bool(written)
-    sources = [p for p in d.get_arguments() if p is not None and not ast.is_closure(p.type)]
+    fixed = dict(constants)
+    sources = [p for p in d.get_arguments() if p is not None and not ast.is_closure(p.type) and p not in fixed]
     formal = function.params[len(function.params) - len(sources) :]
     values = tuple(_by_value(f, c, function, written) for f, c in zip(formal, sources, strict=True))
     function = replace(function, params=(*function.params[: len(function.params) - len(sources)], *values))
@@ -72,7 +79,9 @@ def function_key(kernel: KernelLowering, d: Cursor) -> str:
     return unique
 
 
-def _lower(caller: FunctionLowering, d: Cursor, key: str) -> tuple[ir.Function, FunctionLowering]:
+def _lower(
+    caller: FunctionLowering, d: Cursor, key: str, constants: Mapping[Cursor, int]
+) -> tuple[ir.Function, FunctionLowering]:
     kernel = caller.kernel
     closure = _closure_of(kernel, d)
     if closure is not None:
@@ -87,12 +96,18 @@ def _lower(caller: FunctionLowering, d: Cursor, key: str) -> tuple[ir.Function, 
         if d.kind is not CursorKind.FUNCTION_DECL and not d.is_static_method():
             fx.this_class = d.semantic_parent.type.get_canonical()
     set_template_names(fx, d)
+    fx.folds = bool(constants)
     params: list[ir.FunctionParam] = []
     for p in d.get_arguments():
         if p is None:
             continue
         if ast.is_closure(p.type):
             fx.decls[p] = ir.StructInit((), type=kernel.types.of(p.type))
+            continue
+        if p in constants:
+            t = fx.type(p.type)
+            fx.decls[p] = const(typed_value(constants[p], t), t)
+            fx.constants[p.spelling] = constants[p]
             continue
         params.append(parameter(fx, p))
     result = d.result_type.get_canonical()
@@ -106,10 +121,10 @@ def _lower(caller: FunctionLowering, d: Cursor, key: str) -> tuple[ir.Function, 
 
             fx.this_used = True
             member_initialisers(fx, d)
-        stmts.extend(fx.block(body_cursor))
+        stmts.extend(unresolved(fx.block(body_cursor)))
     if fx.this_class is not None and fx.this_used:
-        const = d.kind is not CursorKind.CONSTRUCTOR and d.is_const_method()
-        params.insert(0, ir.FunctionParam("this", kernel.types.of(fx.this_class), by_ref=True, const=const))
+        is_const = d.kind is not CursorKind.CONSTRUCTOR and d.is_const_method()
+        params.insert(0, ir.FunctionParam("this", kernel.types.of(fx.this_class), by_ref=True, const=is_const))
     function = ir.Function(
         key=key,
         name=_name(d),
@@ -128,7 +143,7 @@ def _lower(caller: FunctionLowering, d: Cursor, key: str) -> tuple[ir.Function, 
 def _return_type(kernel: KernelLowering, result: ClangType) -> ir.Type:
     if ast.is_closure(result):
         raise Untranslatable("PRT022", "function that returns a lambda")
-    return kernel.types.of(result)
+    return numbered_type(result) or kernel.types.of(result)
 
 
 def _name(d: Cursor) -> str:

@@ -204,9 +204,7 @@ class _Builder:
         headers = {p.name: p.read_text() for p in sorted(_HEADERS.glob("*.h"))}
         cubs = sorted({header for key, header in _CUB.items() if any(name.startswith(key) for name in used)})
         includes = [f"#include <{h}>" for h in cubs]
-        if re.search(rf"\bcub\s*::\s*(?:{'|'.join(sorted(_CUB2))})\b", code) or re.search(
-            r"using\s+namespace\s+cub\b", code
-        ):
+        if re.search(rf"\bcub\s*::\s*(?:{'|'.join(sorted(_CUB2))})\b", code) or _USES_CUB.search(code):
             includes.append('#include "porter_oracle_cub2.h"')
         headers["porter_oracle_cub.h"] = "\n".join(["#pragma once", *includes, ""])
         for n, file in enumerate(cut.files[1:], 1):
