@@ -8,11 +8,12 @@ from porter.frontend.lower.construct import construct
 from porter.frontend.lower.convert import const, convert, to_type, typed_value
 from porter.frontend.lower.effects import is_plain_copy
 from porter.frontend.lower.expressions import member_base, object_of
+from porter.frontend.lower.flow.function_pointers import call_through, called_result
+from porter.frontend.lower.flow.recursion import constant_arguments, is_recursive
 from porter.frontend.lower.function import lower_function
-from porter.frontend.lower.function_pointers import call_through, called_result
 from porter.frontend.lower.library.calls import library_call
+from porter.frontend.lower.library.groups import group_arguments
 from porter.frontend.lower.literals import tidy
-from porter.frontend.lower.recursion import constant_arguments, is_recursive
 from porter.frontend.parse import ast_facts as ast
 from porter.frontend.parse.clang_compat import Cursor, CursorKind, TypeKind
 
@@ -148,7 +149,8 @@ def user_call(
         if ast.is_closure(p.type):
             fx.expr(a)  # registers the lambda before the function that calls it is lowered
     constants = constant_arguments(fx, callee, args) if is_recursive(fx.kernel, callee) else ()
-    function = lower_function(fx, callee, constants)
+    groups = group_arguments(fx, callee, args)
+    function = lower_function(fx, callee, (*constants, *groups))
     bound: list[ir.Expr] = []
     formal = list(function.params)
     if formal and formal[0].name == "this":
@@ -159,8 +161,12 @@ def user_call(
     fixed = dict(constants)
     wanted = [p for p in params if not ast.is_closure(p.type) and p not in fixed]
     given = {p: a for p, a in zip(params, args, strict=False)}
+    kinds = dict(groups)
     for f, p in zip(formal, wanted, strict=True):
-        bound.append(argument(fx, f, p, given.get(p), at))
+        if p in kinds:  # a group carries nothing
+            bound.append(fx.as_place(ir.StructInit((), type=f.type), at) if f.by_ref else ir.StructInit((), type=f.type))
+        else:
+            bound.append(argument(fx, f, p, given.get(p), at))
     fx.captured |= fx.kernel.captured.get(function.key, set()) - {fx}
     call = ir.Call(function.key, tuple(bound), type=function.ret)
     if root or not fx.kernel.impure[function.key]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from porter import ir
 from porter.frontend.lower.body import FunctionLowering, Untranslatable
-from porter.frontend.lower.function_pointers import concerns_functions
+from porter.frontend.lower.flow.function_pointers import concerns_functions
 from porter.frontend.lower.types import base_name
 from porter.frontend.parse import ast_facts as ast
 from porter.frontend.parse.clang_compat import Cursor, TypeKind

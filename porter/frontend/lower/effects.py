@@ -11,7 +11,7 @@ from porter import ir
 from porter.frontend.lower.bits import read_bits, with_bits
 from porter.frontend.lower.body import FunctionLowering, KernelLowering, Untranslatable
 from porter.frontend.lower.convert import condition, const, to_type
-from porter.frontend.lower.recursion import known
+from porter.frontend.lower.flow.recursion import known
 from porter.frontend.lower.types import usual_arithmetic
 from porter.frontend.parse import ast_facts as ast
 from porter.frontend.parse import clang_compat as cc

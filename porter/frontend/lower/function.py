@@ -12,21 +12,21 @@ from porter.frontend.lower.body import FunctionLowering, KernelLowering, NamePoo
 from porter.frontend.lower.comments import comment_before
 from porter.frontend.lower.convert import const, typed_value
 from porter.frontend.lower.effects import written_by
-from porter.frontend.lower.function_pointers import numbered_type
-from porter.frontend.lower.jumps import unresolved
+from porter.frontend.lower.flow.function_pointers import numbered_type
+from porter.frontend.lower.flow.jumps import unresolved
+from porter.frontend.lower.flow.recursion import Fixed, key_of
 from porter.frontend.lower.lambdas import Closure, closure_record
-from porter.frontend.lower.recursion import Constants, key_of
 from porter.frontend.lower.types import UnsupportedType, spelled
 from porter.frontend.parse import ast_facts as ast
 from porter.frontend.parse.clang_compat import Cursor, CursorKind, TypeKind
 from porter.frontend.parse.clang_compat import Type as ClangType
 
 
-def lower_function(caller: FunctionLowering, d: Cursor, constants: Constants = ()) -> ir.Function:
-    """The IR function of a definition; with `constants`, without the parameters that have these values. Untranslatable
-    for recursion without an end and for lambdas whose holder is gone."""
+def lower_function(caller: FunctionLowering, d: Cursor, fixed: Fixed = ()) -> ir.Function:
+    """The IR function of a definition; for `fixed`, without parameters that have values, and with the types of groups.
+    Untranslatable for recursion without an end and for lambdas whose holder is gone."""
     kernel = caller.kernel
-    key = key_of(function_key(kernel, d), constants)
+    key = key_of(function_key(kernel, d), fixed)
     known = kernel.functions.get(key)
     if known is not None:
         return known
@@ -34,15 +34,15 @@ def lower_function(caller: FunctionLowering, d: Cursor, constants: Constants = (
         raise Untranslatable("PRT023", f"recursive call of {d.spelling}")
     kernel.open.add(key)
     try:
-        function, fx = _lower(caller, d, key, dict(constants))
+        function, fx = _lower(caller, d, key, dict(fixed))
     finally:
         kernel.open.discard(key)
     kernel.captured[key] = set(fx.captured)
     written = written_by(kernel, function)
     kernel.written[key] = written
     kernel.impure[key] = bool(written)
-    fixed = dict(constants)
-    sources = [p for p in d.get_arguments() if p is not None and not ast.is_closure(p.type) and p not in fixed]
+    gone = {p for p, v in fixed if not isinstance(v, ir.Struct)}
+    sources = [p for p in d.get_arguments() if p is not None and not ast.is_closure(p.type) and p not in gone]
     formal = function.params[len(function.params) - len(sources) :]
     values = tuple(_by_value(f, c, function, written) for f, c in zip(formal, sources, strict=True))
     function = replace(function, params=(*function.params[: len(function.params) - len(sources)], *values))
@@ -80,7 +80,7 @@ def function_key(kernel: KernelLowering, d: Cursor) -> str:
 
 
 def _lower(
-    caller: FunctionLowering, d: Cursor, key: str, constants: Mapping[Cursor, int]
+    caller: FunctionLowering, d: Cursor, key: str, fixed: Mapping[Cursor, int | ir.Struct]
 ) -> tuple[ir.Function, FunctionLowering]:
     kernel = caller.kernel
     closure = _closure_of(kernel, d)
@@ -96,7 +96,7 @@ def _lower(
         if d.kind is not CursorKind.FUNCTION_DECL and not d.is_static_method():
             fx.this_class = d.semantic_parent.type.get_canonical()
     set_template_names(fx, d)
-    fx.folds = bool(constants)
+    fx.folds = any(not isinstance(v, ir.Struct) for v in fixed.values())
     params: list[ir.FunctionParam] = []
     for p in d.get_arguments():
         if p is None:
@@ -104,12 +104,16 @@ def _lower(
         if ast.is_closure(p.type):
             fx.decls[p] = ir.StructInit((), type=kernel.types.of(p.type))
             continue
-        if p in constants:
+        value = fixed.get(p)
+        if isinstance(value, int):
             t = fx.type(p.type)
-            fx.decls[p] = const(typed_value(constants[p], t), t)
-            fx.constants[p.spelling] = constants[p]
+            fx.decls[p] = const(typed_value(value, t), t)
+            fx.constants[p.spelling] = value
             continue
         params.append(parameter(fx, p))
+        if value is not None:
+            params[-1] = replace(params[-1], type=value)
+            fx.decls[p] = ir.Var(params[-1].name, type=value)
     result = d.result_type.get_canonical()
     fx.returns_reference = result.kind in ast.REFERENCES
     fx.return_type = ir.VOID if d.kind is CursorKind.CONSTRUCTOR else _return_type(kernel, result)

@@ -9,7 +9,7 @@ from typing import Any
 from porter import ir
 from porter.frontend.lower.body import FunctionLowering, Untranslatable
 from porter.frontend.lower.convert import const, typed_value
-from porter.frontend.lower.function_pointers import function_type, named_in, number_of, numbered_type
+from porter.frontend.lower.flow.function_pointers import function_type, named_in, number_of, numbered_type
 from porter.frontend.lower.symbols import host_writes, is_wanted, symbol, written_initialiser
 from porter.frontend.parse import ast_facts as ast
 from porter.frontend.parse.clang_compat import Cursor, CursorKind, TypeKind

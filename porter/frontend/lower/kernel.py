@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from porter import ir
-from porter.frontend.lower import calls, expressions, lambdas, literals, statements, switch
+from porter.frontend.lower import calls, expressions, lambdas, literals, statements
 from porter.frontend.lower.body import FunctionLowering, KernelLowering, Untranslatable
 from porter.frontend.lower.comments import comment_before
 from porter.frontend.lower.depth import deep_recursion
+from porter.frontend.lower.flow import jumps, switch
+from porter.frontend.lower.flow.function_pointers import refuse_parameter
+from porter.frontend.lower.flow.jumps import unresolved
 from porter.frontend.lower.function import parameter, set_template_names, template_arguments
-from porter.frontend.lower.function_pointers import refuse_parameter
-from porter.frontend.lower.jumps import unresolved
 from porter.frontend.lower.library import asm
 from porter.frontend.lower.types import UnsupportedType
 from porter.frontend.parse import ast_facts as ast
@@ -22,7 +23,7 @@ from porter.frontend.parse.source import ParsedUnit, is_prelude
 from porter.model import Instance, KernelInfo
 from porter.patterns.symbols import as_parameters
 
-HANDLERS = (asm, calls, expressions, lambdas, literals, statements, switch)  # they register themselves
+HANDLERS = (asm, calls, expressions, jumps, lambdas, literals, statements, switch)  # they register themselves
 
 
 @deep_recursion()

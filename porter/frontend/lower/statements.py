@@ -7,8 +7,8 @@ from porter.frontend.lower.body import FunctionLowering, Untranslatable, stateme
 from porter.frontend.lower.comments import attach, index_of, join, unroll_of
 from porter.frontend.lower.convert import condition, const, convert
 from porter.frontend.lower.declarations import declaration
-from porter.frontend.lower.jumps import resolve
-from porter.frontend.lower.recursion import ends, known
+from porter.frontend.lower.flow.jumps import resolve
+from porter.frontend.lower.flow.recursion import ends, known
 from porter.frontend.parse import ast_facts as ast
 from porter.frontend.parse.clang_compat import Cursor, CursorKind, TypeKind
 from porter.ir.if_chains import ELSE_IFS, Link, chain

@@ -227,7 +227,7 @@ class Scheduler:
             self.push(end.other, lanes[~p])
         elif isinstance(end, Exit):
             if end.trap:
-                deep = end.source.opcode == "trap.recursion"
+                deep = end.source is not None and end.source.opcode == "trap.recursion"
                 what = "recursion is deeper than is emulated" if deep else "the kernel executed trap"
                 self.wave.recorder.add("trap", end.source, lanes, self.wave.coordinates, what)
             self.retire(lanes)

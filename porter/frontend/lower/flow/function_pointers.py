@@ -114,15 +114,15 @@ def call_through(fx: FunctionLowering, c: Cursor) -> ir.Expr:
         fx.emit(ir.Decl(name, result), c)
     arms: list[tuple[ir.Expr, tuple[ir.Stmt, ...]]] = []
     for f in targets:
-        with fx.collect() as arm:
+        with fx.collect() as stmts:
             value = user_call(fx, ast.definition(f), None, args, c)
             if name:
                 fx.emit(ir.Assign(ir.Var(name, type=result), value), c)
             elif isinstance(value, ir.Call):
                 fx.emit(ir.ExprStmt(value), c)
         number = ir.Const(_numbers(fx.kernel)[f], type=NUMBER)
-        arms.append((ir.Binary("==", chosen, number, type=ir.BOOL), tuple(arm)))
-    chain = arms[-1][1]  # one of them it is
+        arms.append((ir.Binary("==", chosen, number, type=ir.BOOL), tuple(stmts)))
+    chain: tuple[ir.Stmt, ...] = arms[-1][1]  # one of them it is
     for test, arm in reversed(arms[:-1]):
         chain = (ir.If(test, arm, chain),)
     fx.emit_all(_at(fx, chain, c))

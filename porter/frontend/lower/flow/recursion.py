@@ -15,7 +15,9 @@ from porter.frontend.parse import ast_facts as ast
 from porter.frontend.parse import clang_compat as cc
 from porter.frontend.parse.clang_compat import Cursor, CursorKind, TypeKind
 
-Constants = tuple[tuple[Cursor, int], ...]  # parameter -> value, in the order of the parameters
+# parameter -> its value, or the type of the group that it is given, in the order of the parameters
+Fixed = tuple[tuple[Cursor, int | ir.Struct], ...]
+Constants = tuple[tuple[Cursor, int], ...]
 DEPTH = 64  # calls inside one another
 _MOST = 256  # functions that the recursive functions of a kernel may become
 _FUNCTIONS = (CursorKind.FUNCTION_DECL, CursorKind.CXX_METHOD)
@@ -74,9 +76,9 @@ def constant_arguments(fx: FunctionLowering, function: Cursor, args: list[Cursor
     return tuple(found)
 
 
-def key_of(base: str, constants: Constants) -> str:
-    """The key of a function lowered for constants."""
-    values = ", ".join(f"{p.spelling}={v}" for p, v in constants)
+def key_of(base: str, fixed: Fixed) -> str:
+    """The key of a function lowered for constants and kinds of groups."""
+    values = ", ".join(f"{p.spelling}={v.name if isinstance(v, ir.Struct) else v}" for p, v in fixed)
     return f"{base}{{{values}}}" if values else base
 
 
