@@ -120,7 +120,8 @@ def analyze_kernel(
         found["instances"] = [str(i) for i in instances]
         found["guessed"] = are_guessed(unit, info, case, config)
         translation = translate(unit, info, case, unlimited, Run(info.name, told), instances)
-        module, kernels = translation.module, translation.kernels
+        module, kernels, instances = translation.module, translation.kernels, translation.instances
+        found["instances"] = [str(i) for i in instances]
         found["holes"] = count(module.holes)
         if compile_too and not module.holes:
             with drafted(module.text, "port.py") as draft:

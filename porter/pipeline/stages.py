@@ -25,6 +25,7 @@ from porter.model import (
     PortedModule,
     PorterError,
     Report,
+    Severity,
     Status,
     Verdict,
 )
@@ -38,6 +39,7 @@ from porter.pipeline.inputs import (
     choose_instances,
     choose_kernels,
     file_messages,
+    instances_asked,
     instances_without_when,
     parse,
     unused_instantiations,
@@ -228,11 +230,38 @@ def translate(
             if case is not None:
                 check_dtypes(case, info, instances, kernels)
         with run.stage("plan"):
+            case, instances, kernels, notes = _of_one_port(info, case, config, instances, kernels)
             plan = make_plan(list(kernels), info, case, PlanOptions(config.standalone, unit.source, instances))
         with run.stage("emit"):
             module = emit_module(plan)
-            module = replace(module, notes=(*module.notes, *undefined(info, instances, kernels)))
+            module = replace(module, notes=(*notes, *module.notes, *undefined(info, instances, kernels)))
     return Translation(unit, info, case, instances, kernels, plan, module)
+
+
+def _of_one_port(
+    info: KernelInfo,
+    case: Case | None,
+    config: PortConfig,
+    instances: tuple[Instance, ...],
+    kernels: tuple[ir.Kernel, ...],
+) -> tuple[Case | None, tuple[Instance, ...], tuple[ir.Kernel, ...], tuple[Diagnostic, ...]]:
+    """Case, instances and kernels without the instances that take other parameters than most do, where nobody asked
+    for them by name, and a warning about these."""
+    from porter.emit.plan import alike
+
+    if len(kernels) < 2 or instances_asked(info, config) or (case is not None and not case.derived):
+        return case, instances, kernels, ()
+    kept = alike(kernels)
+    left = [str(i) for n, i in enumerate(instances) if n not in kept]
+    if not left:
+        return case, instances, kernels, ()
+    chosen = tuple(instances[n] for n in kept)
+    if case is not None:
+        case = replace(case, instances=tuple(i for i in case.instances if i.instance in chosen))
+    what = f"{', '.join(info.name + i for i in left)} takes other parameters than {info.name}{chosen[0]}: not in this port"
+    help_ = "port it with --instantiate, into a folder of its own (-o)"
+    note = Diagnostic("PRT603", what, info.span, Severity.WARNING, help_)
+    return case, chosen, tuple(kernels[n] for n in kept), (note,)
 
 
 def undefined(info: KernelInfo, instances: Sequence[Instance], kernels: Sequence[ir.Kernel]) -> list[Diagnostic]:
