@@ -306,7 +306,7 @@ def _instance(k: ir.Kernel, info: KernelInfo, names: tuple[str, ...], named: dic
     out: list[Any] = []
     for name in names:
         v = given.get(name)
-        if isinstance(v, ir.Scalar | int):
+        if isinstance(v, ir.Scalar | int) and v != ir.VOID:
             bool_param = any(spelling.parameter(t.name) == name and t.type == "bool" for t in info.template_params)
             out.append(bool(v) if bool_param else v)
         else:

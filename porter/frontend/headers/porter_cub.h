@@ -316,8 +316,27 @@ template <class T> struct CountingInputIterator { CountingInputIterator(T); T op
 template <class T> struct DoubleBuffer { T* d_buffers[2]; int selector; DoubleBuffer(); DoubleBuffer(T*, T*); T* Current(); T* Alternate(); };
 unsigned LaneId(); unsigned WarpId(); int RowMajorTid(int, int, int); int SHFL_IDX_SYNC(int, int, unsigned);
 template <int W, class T> T ShuffleIndex(T, int, unsigned); template <int W, class T> T ShuffleUp(T, int, int, unsigned); template <int W, class T> T ShuffleDown(T, int, int, unsigned);
-template <class I, class T, int N> void LoadDirectStriped(int, I, T (&)[N]); template <class I, class T, int N> void LoadDirectBlocked(int, I, T (&)[N]);
-template <class I, class T, int N> void StoreDirectStriped(int, I, T (&)[N]); template <class I, class T, int N> void StoreDirectBlocked(int, I, T (&)[N]);
+#define PORTER_DIRECT(Load, Store, TEMPLATE, at)                                                                          \
+  template <TEMPLATE class I, class T, int N> PORTER_BODY void Load(int thread, I from, T (&items)[N]) {                  \
+    for (int i = 0; i < N; ++i) items[i] = from[at];                                                                      \
+  }                                                                                                                       \
+  template <TEMPLATE class I, class T, int N> PORTER_BODY void Load(int thread, I from, T (&items)[N], int valid) {       \
+    for (int i = 0; i < N; ++i) { if (at < valid) items[i] = from[at]; }                                                  \
+  }                                                                                                                       \
+  template <TEMPLATE class I, class T, int N, class D> PORTER_BODY void Load(int thread, I from, T (&items)[N], int valid, D other) { \
+    for (int i = 0; i < N; ++i) { items[i] = other; if (at < valid) items[i] = from[at]; }                                \
+  }                                                                                                                       \
+  template <TEMPLATE class I, class T, int N> PORTER_BODY void Store(int thread, I to, T (&items)[N]) {                   \
+    for (int i = 0; i < N; ++i) to[at] = items[i];                                                                        \
+  }                                                                                                                       \
+  template <TEMPLATE class I, class T, int N> PORTER_BODY void Store(int thread, I to, T (&items)[N], int valid) {        \
+    for (int i = 0; i < N; ++i) { if (at < valid) to[at] = items[i]; }                                                    \
+  }
+#define PORTER_STRIPES int THREADS,
+PORTER_DIRECT(LoadDirectStriped, StoreDirectStriped, PORTER_STRIPES, thread + i * THREADS)
+PORTER_DIRECT(LoadDirectBlocked, StoreDirectBlocked, , thread * N + i)
+#undef PORTER_DIRECT
+#undef PORTER_STRIPES
 #define PORTER_CUB_DEVICE(name, ...) struct name { __VA_ARGS__ };
 #define PORTER_CUB_STATIC(f) template <class... A> static cudaError f(void*, size_t&, A&&...);
 PORTER_CUB_DEVICE(DeviceScan, PORTER_CUB_STATIC(ExclusiveSum) PORTER_CUB_STATIC(InclusiveSum) PORTER_CUB_STATIC(ExclusiveScan) PORTER_CUB_STATIC(InclusiveScan))
