@@ -107,8 +107,11 @@ def obstacles(unit: ParsedUnit, kernel: KernelInfo) -> tuple[Diagnostic, ...]:
         return ()
     tried = [Instance(args) for args in islice(dict.fromkeys(_by_plausibility(lists)), _MAX_OBSTRUCTED)]
     _, _, failures = try_specialise(unit.source, unit.options, [(kernel, i) for i in tried], stand_ins=unit.stand_ins)
-    if len(failures) < len(tried):  # it is the function's bodies, which a parse of several does not show
-        failures = try_specialise(unit.source, unit.options, [(kernel, tried[0])], stand_ins=unit.stand_ins)[2]
+    if len(failures) < len(tried):  # it is in functions' bodies, which a parse of several does not show
+        alone = [
+            try_specialise(unit.source, unit.options, [(kernel, i)], stand_ins=unit.stand_ins)[2] for i in tried[:2]
+        ]
+        failures = {key: d for found in alone for key, d in found.items()} if all(alone) else {}
     noted = [dict.fromkeys(d.notes) for d in failures.values()]
     alike = [n for n in noted[0] if all(n in other for other in noted)] if noted else []
     found = []

@@ -31,6 +31,10 @@ class Untranslatable(Exception):
         self.reason = reason
 
 
+class Endless(Untranslatable):
+    """A chain of recursive calls whose end is not seen: a hole where the chain begins, not at its last link."""
+
+
 class NamePool:
     """Unique names: `x`, `x_1`, `x_2`, ... Shared by bodies that end up in one scope."""
 
@@ -198,6 +202,8 @@ class FunctionLowering:
                 else:
                     raise Untranslatable("PRT022", f"statement kind {c.kind.name} is not supported")
             except (Untranslatable, UnsupportedType) as e:
+                if self.folds and isinstance(e, Endless):
+                    raise
                 code = e.code
                 self.emit(ir.HoleStmt(code, self.text(c), str(e)), c)
             except Exception as e:
@@ -225,6 +231,8 @@ class FunctionLowering:
                 raise Untranslatable("PRT022", f"expression kind {c.kind.name} is not supported")
             x = handler(self, c)
         except (Untranslatable, UnsupportedType) as e:
+            if self.folds and isinstance(e, Endless):
+                raise
             code = e.code
             x = self.hole(c, code, str(e))
         except RecursionError:
@@ -252,6 +260,8 @@ class FunctionLowering:
             try:
                 x = lower_call(self, inner, root=True)
             except (Untranslatable, UnsupportedType) as e:
+                if self.folds and isinstance(e, Endless):
+                    raise
                 x = self.hole(inner, e.code, str(e))
             fill_spans(x, self.kernel.span(inner))
             return x

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from porter import ir
-from porter.frontend.lower.body import FunctionLowering, Untranslatable, expression
+from porter.frontend.lower.body import Endless, FunctionLowering, Untranslatable, expression
 from porter.frontend.lower.construct import construct
 from porter.frontend.lower.convert import const, convert, to_type, typed_value
 from porter.frontend.lower.effects import is_plain_copy
@@ -150,7 +150,13 @@ def user_call(
             fx.expr(a)  # registers the lambda before the function that calls it is lowered
     constants = constant_arguments(fx, callee, args) if is_recursive(fx.kernel, callee) else ()
     groups = group_arguments(fx, callee, args)
-    function = lower_function(fx, callee, (*constants, *groups))
+    try:
+        function = lower_function(fx, callee, (*constants, *groups))
+    except Endless:
+        if fx.folds or not constants:
+            raise
+        constants = ()  # its own body then has the hole, where it calls itself
+        function = lower_function(fx, callee, groups)
     bound: list[ir.Expr] = []
     formal = list(function.params)
     if formal and formal[0].name == "this":

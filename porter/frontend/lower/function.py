@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from porter import ir
-from porter.frontend.lower.body import FunctionLowering, KernelLowering, NamePool, Untranslatable
+from porter.frontend.lower.body import Endless, FunctionLowering, KernelLowering, NamePool, Untranslatable
 from porter.frontend.lower.comments import comment_before
 from porter.frontend.lower.convert import const, typed_value
 from porter.frontend.lower.effects import written_by
@@ -31,7 +31,7 @@ def lower_function(caller: FunctionLowering, d: Cursor, fixed: Fixed = ()) -> ir
     if known is not None:
         return known
     if key in kernel.open:
-        raise Untranslatable("PRT023", f"recursive call of {d.spelling}")
+        raise Endless("PRT023", f"recursive call of {d.spelling}")
     kernel.open.add(key)
     try:
         function, fx = _lower(caller, d, key, dict(fixed))

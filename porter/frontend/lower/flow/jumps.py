@@ -14,6 +14,7 @@ from porter import ir
 from porter.frontend.lower.body import FunctionLowering, Untranslatable, statement
 from porter.frontend.parse import ast_facts as ast
 from porter.frontend.parse.clang_compat import Cursor, CursorKind
+from porter.source import Span
 
 _LOOPS = (ir.For, ir.While, ir.DoWhile)
 
@@ -63,6 +64,9 @@ def resolve(fx: FunctionLowering, stmts: list[ir.Stmt]) -> list[ir.Stmt]:
         if first is not None:
             before = [*before[:first], *_forward(fx, before[first:], at)]
         last = max((i for i, s in enumerate(after) if _jumps(s, at.name)), default=None)
+        if last is not None and _leaves(after[: last + 1]):
+            what = f"goto {at.name} makes a loop that break or continue of another one leaves"
+            raise Untranslatable("PRT110", what)
         if last is not None:
             after = [*_backward(fx, after[: last + 1], after[last + 1 :], at), *after[last + 1 :]]
         stmts = [*before, *after]
@@ -97,8 +101,6 @@ def _forward(fx: FunctionLowering, region: list[ir.Stmt], at: Label) -> list[ir.
 def _backward(
     fx: FunctionLowering, region: list[ir.Stmt], behind: Sequence[ir.Stmt], at: Label
 ) -> list[ir.Stmt]:
-    if _leaves(region):
-        raise Untranslatable("PRT110", f"goto {at.name} makes a loop that break or continue of another one leaves")
     used = {n.name for n in ir.walk(tuple(behind)) if isinstance(n, ir.Var)}
     hoisted: list[ir.Stmt] = []
     body: list[ir.Stmt] = []
@@ -114,18 +116,18 @@ def _backward(
         else:
             body.append(s)
     flag, declared = _flag(fx, at)
-    again = [ir.Assign(flag, _truth(False), span=at.span), *_guarded(body, at.name, flag, False)]
+    again = [ir.Assign(flag, _truth(False, at.span), span=at.span), *_guarded(body, at.name, flag, False)]
     return [*hoisted, declared, ir.DoWhile(tuple(again), flag, span=at.span)]
 
 
 def _flag(fx: FunctionLowering, at: Label) -> tuple[ir.Var, ir.Decl]:
     name = fx.fresh(f"to_{at.name}")
-    declared = ir.Decl(name, ir.BOOL, _truth(False), comment=at.comment, span=at.span)
+    declared = ir.Decl(name, ir.BOOL, _truth(False, at.span), comment=at.comment, span=at.span)
     return ir.Var(name, type=ir.BOOL, span=at.span), declared
 
 
-def _truth(value: bool) -> ir.Const:
-    return ir.Const(value, type=ir.BOOL)
+def _truth(value: bool, span: Span) -> ir.Const:
+    return ir.Const(value, type=ir.BOOL, span=span)
 
 
 def _leaves(stmts: Iterable[ir.Stmt]) -> bool:
@@ -149,13 +151,13 @@ def _guarded(stmts: Sequence[ir.Stmt], name: str, flag: ir.Var, in_loop: bool) -
             out.append(s)
             continue
         if isinstance(s, Goto):
-            out.append(ir.Assign(flag, _truth(True), comment=s.comment, span=s.span))
+            out.append(ir.Assign(flag, _truth(True, s.span), comment=s.comment, span=s.span))
             return [*out, ir.Break(span=s.span)] if in_loop else out
         out.append(_inside(s, name, flag, in_loop))
         if in_loop and isinstance(s, (*_LOOPS, ir.Switch)):
             out.append(ir.If(flag, (ir.Break(span=s.span),), span=s.span))
         elif not in_loop and (rest := _guarded(stmts[i + 1 :], name, flag, False)):
-            return [*out, ir.If(ir.Unary("!", flag, type=ir.BOOL), tuple(rest), span=rest[0].span)]
+            return [*out, ir.If(ir.Unary("!", flag, type=ir.BOOL, span=rest[0].span), tuple(rest), span=rest[0].span)]
         elif not in_loop:
             return out
     return out

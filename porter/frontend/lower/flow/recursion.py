@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from porter import ir
 from porter.emit.evaluate import evaluate
-from porter.frontend.lower.body import FunctionLowering, KernelLowering, Untranslatable
+from porter.frontend.lower.body import Endless, FunctionLowering, KernelLowering
 from porter.frontend.lower.convert import convert
 from porter.frontend.parse import ast_facts as ast
 from porter.frontend.parse import clang_compat as cc
@@ -52,8 +52,8 @@ def _called(kernel: KernelLowering, function: Cursor) -> list[Cursor]:
 
 
 def constant_arguments(fx: FunctionLowering, function: Cursor, args: list[Cursor]) -> Constants:
-    """The arguments of a call of a recursive function that are constant here. Untranslatable where none is, or where
-    the chain of calls is too long."""
+    """The arguments of a call of a recursive function that are constant here. Endless where the chain of
+    calls is too long, or none is in the middle of one."""
     from porter.frontend.lower.lambdas import written_variables
 
     params = [p for p in function.get_arguments() if p is not None]
@@ -68,11 +68,11 @@ def constant_arguments(fx: FunctionLowering, function: Cursor, args: list[Cursor
             value = known(convert(fx, fx.expr(a), a.type, p.type, a))
         if value is not None and not effects:
             found.append((p, value))
-    if not found:
-        raise Untranslatable("PRT023", f"recursive call of {function.spelling}, whose depth is not known here")
+    if not found and fx.folds:
+        raise Endless("PRT023", f"recursive call of {function.spelling}, whose depth is not known here")
     kernel = fx.kernel
     if sum(map(_is_specialised, kernel.open)) >= DEPTH or sum(map(_is_specialised, kernel.functions)) >= _MOST:
-        raise Untranslatable("PRT023", f"recursive call of {function.spelling}, more than {DEPTH} deep or too often")
+        raise Endless("PRT023", f"recursive call of {function.spelling}, more than {DEPTH} deep or too often")
     return tuple(found)
 
 
