@@ -258,7 +258,8 @@ def _of_one_port(
     chosen = tuple(instances[n] for n in kept)
     if case is not None:
         case = replace(case, instances=tuple(i for i in case.instances if i.instance in chosen))
-    what = f"{', '.join(info.name + i for i in left)} takes other parameters than {info.name}{chosen[0]}: not in this port"
+    others = ", ".join(info.name + i for i in left)
+    what = f"{others} takes other parameters than {info.name}{chosen[0]}: not in this port"
     help_ = "port it with --instantiate, into a folder of its own (-o)"
     note = Diagnostic("PRT603", what, info.span, Severity.WARNING, help_)
     return case, chosen, tuple(kernels[n] for n in kept), (note,)

@@ -104,7 +104,8 @@ def test_resume_of_a_run_and_of_a_finished_one(work, capsys):
 def test_an_original_that_cannot_be_run_is_found_before_anything_is_sent(work):
     """Its PTX has a call that the emulator does not know, so no port of it could be judged."""
     source = Path("vadd4.cu")
-    text = source.read_text().replace("__global__", "__device__ unsigned (*way)(unsigned, unsigned, int, unsigned) = add_bytes;\n__global__")
+    pointer = "__device__ unsigned (*way)(unsigned, unsigned, int, unsigned) = add_bytes;"
+    text = source.read_text().replace("__global__", f"{pointer}\n__global__")
     source.write_text(text.replace("add_bytes(a, b, n", "way(a, b, n"))
     with serving(script(Say(fill(RIGHT)))) as served:
         assert port(served.url) == 1

@@ -82,7 +82,8 @@ template <typename T, typename S, bool ROWS> __global__ void k(const T* in, T* o
 """
 LAUNCHED = {
     "a number or a pointer": (
-        NUMBER_OR_POINTER + "void a(const float* x, float* y, float s) { k<float, float, false><<<1, 32>>>(x, y, s, 9); }\n"
+        NUMBER_OR_POINTER
+        + "void a(const float* x, float* y, float s) { k<float, float, false><<<1, 32>>>(x, y, s, 9); }\n"
         "void b(const float* x, float* y, float* s) { k<float, float*, true><<<1, 32>>>(x, y, s, 9); }\n"
         "void c(const double* x, double* y, double* s) { k<double, double*, true><<<1, 32>>>(x, y, s, 9); }\n",
         ["<float, float *, true>", "<double, double *, true>"],

@@ -14,7 +14,11 @@ template <typename T> __global__ void k(T* x, int n) { int i = threadIdx.x; if (
 void go(%(type)s* x, int n) { k<%(type)s><<<1, 32>>>(x, n); }
 """
 TREES = {
-    "CUDA's header of halves": ("cuda_fp16.h", "struct __half { unsigned short bits; __half operator*(__half); };", "__half"),
+    "CUDA's header of halves": (
+        "cuda_fp16.h",
+        "struct __half { unsigned short bits; __half operator*(__half); };",
+        "__half",
+    ),
     "a part of PyTorch's": (
         "c10/util/Half.h",
         "#include <c10/macros/Generated.h>\nnamespace c10 { struct Half { unsigned short x; MACRO Half(float); }; }",
@@ -56,7 +60,8 @@ def test_a_header_of_the_project_with_a_known_name_is_the_projects(tmp_path: Pat
 
 @pytest.mark.parametrize("std", ["c++11", "c++14", "c++17", "c++20"])
 def test_every_standard_parses_without_a_message(std: str):
-    text = "#include <bit>\n#include <version>\n#include <type_traits>\n__global__ void k(unsigned* x) { *x ^= UINT32_C(1); }\n"
+    text = "#include <bit>\n#include <version>\n#include <type_traits>\n"
+    text += "__global__ void k(unsigned* x) { *x ^= UINT32_C(1); }\n"
     unit = parse_source(Source(Path("k.cu"), text), ParseOptions(std=std))
     assert unit.kernels and not unit.kernels[0].errors and not unit.diagnostics
 

@@ -170,7 +170,8 @@ def user_call(
     kinds = dict(groups)
     for f, p in zip(formal, wanted, strict=True):
         if p in kinds:  # a group carries nothing
-            bound.append(fx.as_place(ir.StructInit((), type=f.type), at) if f.by_ref else ir.StructInit((), type=f.type))
+            group = ir.StructInit((), type=f.type)
+            bound.append(fx.as_place(group, at) if f.by_ref else group)
         else:
             bound.append(argument(fx, f, p, given.get(p), at))
     fx.captured |= fx.kernel.captured.get(function.key, set()) - {fx}
