@@ -220,8 +220,7 @@ def _inlined(module: Module, entry: str, recursion: int) -> Program:
     mark_leaving(segments)
     return Program(
         entry, segments, builder.registers, align_up(builder.local_bytes, 16), builder.shared_top, dynamic,
-        param_offsets, top, shared, function.directives,
-        frozenset(site.used),
+        param_offsets, top, function.directives, frozenset(site.used),
     )  # fmt: skip
 
 
