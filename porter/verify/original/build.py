@@ -54,6 +54,8 @@ _CUB = {
     "BlockExchange": "cub/block/block_exchange.cuh",
     "BlockDiscontinuity": "cub/block/block_discontinuity.cuh",
     "BlockAdjacentDifference": "cub/block/block_adjacent_difference.cuh",
+    "LoadDirect": "cub/block/block_load.cuh",
+    "StoreDirect": "cub/block/block_store.cuh",
     "BlockMergeSort": "cub/block/block_merge_sort.cuh",
     "BlockRadixSort": "cub/block/block_radix_sort.cuh",
     "BlockHistogram": "cub/block/block_histogram.cuh",
