@@ -164,3 +164,21 @@ def test_the_table_is_followed_by_what_stopped_each_kernel():
     k = KernelAnalysis("k.cu", "k", 3, code="PRT004", error="unknown type name 'T'")
     print_analysis(Analysis((k,), 1), Console(file=out, width=200))
     assert "k.cu:3: k: PRT004 unknown type name 'T'" in out.getvalue()
+
+
+SPECIALISED = """
+template <typename T, typename U> __device__ T cast(U v) { return T(v); }
+template <> __device__ float cast<float, short>(short v) { return from_short(v); }
+template <> __device__ int cast<int, short>(short v) { return 2 * v; }
+template <typename T, typename U> __global__ void k(T* x, const U* y) { x[threadIdx.x] = cast<T>(y[threadIdx.x]); }
+"""
+
+
+@pytest.mark.parametrize(("instance", "fits"), [("float, int", True), ("int, short", True), ("float, short", False)])
+def test_a_specialisation_that_does_not_parse_stops_the_instances_that_call_it(
+    instance: str, fits: bool, tmp_path: Path
+):
+    file = tmp_path / "k.cu"
+    file.write_text(f"{SPECIALISED}template __global__ void k<{instance}>({instance.replace(', ', '*, const ')}*);\n")
+    result = next(e for e in events(file) if e["event"] == "result")
+    assert result["emitted"] is fits and (fits or "from_short" in result["error"]), result

@@ -111,8 +111,27 @@ def _is_argument_list(c: Cursor) -> bool:
     return c.kind == CursorKind.UNEXPOSED_EXPR and next(iter(cc.token_spellings(c)), "") == "("
 
 
+def faulty_specialisations(tu: Any, faults: list[Diagnostic]) -> dict[Span, tuple[Diagnostic, ...]]:
+    """The faults in explicit specialisations of function templates (`template <> T cast<T, U>(U x) {...}`), by their
+    extents. Which of them a kernel calls is known of its instances only."""
+    found = {}
+    for c in project_decls(tu) if faults else ():
+        if is_specialisation(c):
+            where = cc.span(c)
+            inner = tuple(f for f in faults if inside(f.span, where))
+            if inner:
+                found[where] = inner
+    return found
+
+
+def is_specialisation(c: Cursor) -> bool:
+    """True for an explicit specialisation of a function template."""
+    return c.kind == CursorKind.FUNCTION_DECL and cc.specialised_template(c) is not None
+
+
 class Reach:
-    """Which project functions a kernel may call, by name: an overestimate, since templates hide the overload."""
+    """Which project functions a kernel may call, by name: an overestimate, since templates hide the overload. Explicit
+    specialisations are left to `faulty_specialisations`."""
 
     def __init__(self, tu: Any, faults: list[Diagnostic]):
         self._tu, self._faults = tu, faults
@@ -135,6 +154,8 @@ class Reach:
         return self._on_device[name]
 
     def _add(self, c: Cursor, found: dict[str, list[Cursor]]) -> None:
+        if is_specialisation(c):
+            return
         if c.kind in (CursorKind.FUNCTION_DECL, CursorKind.FUNCTION_TEMPLATE, CursorKind.CXX_METHOD):
             found.setdefault(c.spelling, []).append(c)
         elif c.kind in (
