@@ -231,7 +231,9 @@ def _taken(k: ir.Kernel) -> tuple[tuple[str, bool], ...]:
 
 def alike(kernels: Sequence[ir.Kernel]) -> list[int]:
     """Which of a kernel's instances one port can take: the most that have the same parameters, the first of those."""
-    kinds = [[(type(p.type), p.type if isinstance(p.type, ir.Struct) else None) for p in k.params] for k in kernels]
+    kinds = [
+        [(p.name, type(p.type), p.type if isinstance(p.type, ir.Struct) else None) for p in k.params] for k in kernels
+    ]
     if all(k == kinds[0] for k in kinds):  # structs become their members only later
         return list(range(len(kernels)))
     taken = [_taken(rewrite_kernel(k)) for k in kernels]
