@@ -16,8 +16,9 @@
 #define __grid_constant__ __attribute__((annotate("grid_constant")))
 // Functions whose body here is what they do: porter lowers it like the user's code.
 #define PORTER_BODY __attribute__((annotate("porter_body")))
-// `extern __shared__ T x;` of one object, which clang refuses: porter reads it with this in the place of `extern`.
-#define porter_dynamic_shared __attribute__((annotate("dynamic_shared")))
+// `extern __shared__ T x;` of one object, which clang refuses: porter reads it with this in the place of `extern`. nvcc
+// gives such an object static memory, unless code is linked from several files.
+#define porter_extern_shared
 #define __noinline__ __attribute__((noinline))
 #define __forceinline__ __inline__ __attribute__((always_inline))
 #define __align__(n) __attribute__((aligned(n)))

@@ -7,7 +7,7 @@ from porter.frontend.lower.body import FunctionLowering, Untranslatable
 from porter.frontend.lower.comments import spelled_constexpr
 from porter.frontend.lower.construct import construct
 from porter.frontend.lower.convert import to_type, typed_value
-from porter.frontend.lower.globals import alignment, global_variable, shared_place, shared_type
+from porter.frontend.lower.globals import alignment, global_variable
 from porter.frontend.lower.init import converted_item, init_list
 from porter.frontend.lower.library.groups import declared_group
 from porter.frontend.parse import ast_facts as ast
@@ -140,10 +140,9 @@ def reference(fx: FunctionLowering, d: Cursor, init: Cursor | None) -> None:
 
 
 def shared(fx: FunctionLowering, d: Cursor) -> None:
-    it = shared_type(fx, d)
+    it = fx.type(d.type)
     dynamic = isinstance(it, ir.Array) and it.length == 0
     name = fx.declare(d, it)
-    fx.decls[d] = shared_place(fx, d, name, it)
     fx.emit(ir.SharedDecl(name, it, dynamic, alignment(fx, d), scratch=fx.kernel.is_prelude(d)), d)
 
 

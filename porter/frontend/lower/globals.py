@@ -109,7 +109,7 @@ def _never_written(fx: FunctionLowering, var: Cursor, anywhere: bool = False) ->
 
 def _shared(fx: FunctionLowering, target: Cursor) -> ir.Expr:
     known = fx.kernel.global_names.get(target.canonical)
-    t = shared_type(fx, target)
+    t = fx.type(target.type)
     if known is None:
         known = fx.kernel.global_pool.fresh(target.spelling)
         fx.kernel.global_names[target.canonical] = known
@@ -118,24 +118,7 @@ def _shared(fx: FunctionLowering, target: Cursor) -> ir.Expr:
         fx.kernel.kernel_decls.append(ir.SharedDecl(known, t, dynamic, alignment(fx, target), span=span))
     if not fx.pool.admits(known):
         raise Untranslatable("PRT022", f"shared array {known} is hidden by a local of the same name")
-    return shared_place(fx, target, known, t)
-
-
-def shared_type(fx: FunctionLowering, var: Cursor) -> ir.Type:
-    """The type of a shared variable's memory; of dynamic memory that is declared as one object, an array of it."""
-    t = fx.type(var.type)
-    return ir.Array(t, 0) if _is_dynamic_object(var) else t
-
-
-def shared_place(fx: FunctionLowering, var: Cursor, name: str, t: ir.Type) -> ir.Expr:
-    """The place that a shared variable's name means: the first element of dynamic memory declared as one object."""
-    if isinstance(t, ir.Array) and _is_dynamic_object(var):
-        return ir.Index(ir.Var(name, type=t), ir.Const(0, type=ir.I32), type=t.elem)
-    return ir.Var(name, type=t)
-
-
-def _is_dynamic_object(var: Cursor) -> bool:
-    return any(k.kind is CursorKind.ANNOTATE_ATTR and k.spelling == "dynamic_shared" for k in var.get_children())
+    return ir.Var(known, type=t)
 
 
 def alignment(fx: FunctionLowering, var: Cursor) -> int:

@@ -81,8 +81,8 @@ def _edit(message: str, text: bytes, at: int) -> Edit | None:
             return (at + bound.start(1), at + bound.end(1), b"")
         start = max(text.rfind(c, 0, at) for c in (b";", b"{", b"}", b"\n#")) + 1
         extern = re.compile(rb"\bextern\b").search(text, start, at + len(declaration))
-        if extern:  # of one object: its memory is dynamic all the same
-            return (extern.start(), extern.end(), b"porter_dynamic_shared")
+        if extern:  # of one object
+            return (extern.start(), extern.end(), b"porter_extern_shared")
     return None
 
 

@@ -146,3 +146,15 @@ __global__ void words(int* i, unsigned* u, float* f, int n) {
   u[128 + t] ^= UINT32_C(0x80000000);
   f[t] = rounded<std::round_to_nearest>(f[t]) + rounded<std::round_toward_infinity>(f[64 + t]);
 }
+
+struct Scratch { float sums[8]; int warps; double wide[2]; };
+extern __shared__ Scratch scratch;
+__global__ void shared_objects(int* i, unsigned* u, float* f, int n) {
+  extern __shared__ float4 four;
+  int t = threadIdx.x;
+  if (t < 8) scratch.sums[t] = f[t];
+  if (t == 9) { scratch.warps = n; scratch.wide[1] = 0.5; four.y = f[9]; }
+  __syncthreads();
+  f[t] = scratch.sums[t % 8] * (float)scratch.wide[1] + four.y;
+  i[t] = scratch.warps;
+}

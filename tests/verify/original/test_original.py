@@ -315,6 +315,6 @@ def test_reference_kernels_build_for_hopper_and_blackwell():
         "extern __shared__ float one;\n__global__ void k(float* x) { if (x) one = x[0]; __syncthreads(); x[1] = one; }",
     ],
 )
-def test_dynamic_shared_memory_that_is_one_object(text: str) -> None:
+def test_extern_shared_memory_of_one_object_is_static(text: str) -> None:
     (build,) = build_original(Source(Path("k.cu"), text), ParseOptions(), "k")
-    assert ".extern .shared" in build.ptx
+    assert re.search(r"^\s*\.shared ", build.ptx, re.M) and ".extern" not in build.ptx

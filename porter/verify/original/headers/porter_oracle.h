@@ -1,6 +1,6 @@
 // Comes before every original that NVRTC compiles: what nvcc's host headers would have declared, for device code.
 #pragma once
-#define porter_dynamic_shared extern  // what the parse reads instead, of one object in dynamic shared memory
+#define porter_extern_shared extern  // what the parse reads instead, of one object in shared memory
 #ifdef PORTER_ORACLE_LIBCUDACXX
 // libcu++ declares the integer types itself (64-bit ones as long long); two declarations would clash.
 #include <cuda/std/cfloat>
