@@ -15,7 +15,7 @@ from porter.plain_files import read_plain, read_plain_text
 from porter.source import Span
 
 ARCHES = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_103a", "sm_120", "sm_120a")
-STANDARDS = ("c++14", "c++17", "c++20", "c++23")
+STANDARDS = ("c++11", "c++14", "c++17", "c++20", "c++23")
 MATH = ("use_fast_math", "ftz=true", "prec-div=false", "prec-sqrt=false", "fmad=false")  # nvcc's options
 STYLES = ("pointer", "tensor")
 BACKENDS = ("auto", "emulator", "gpu")

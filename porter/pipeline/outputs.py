@@ -207,5 +207,8 @@ def options_of(config: PortConfig, folder: Path) -> dict[str, Any]:
 
 
 def drafted_case_path(unit: ParsedUnit, info: KernelInfo, config: PortConfig) -> Path:
-    """Where the case of a kernel that has none is written."""
-    return config.output / f"{unit.source.path.stem}.{info.name}.case.toml"
+    """Where the case of a kernel that has none is written; kernels of one name have files of their own, as ports do."""
+    namesakes = [k.span for k in unit.kernels if k.name == info.name]
+    at = namesakes.index(info.span) + 1 if info.span in namesakes else 1
+    number = f"_{at}" if at > 1 else ""
+    return config.output / f"{unit.source.path.stem}.{info.name}{number}.case.toml"

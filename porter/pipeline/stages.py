@@ -25,6 +25,7 @@ from porter.model import (
     PortedModule,
     PorterError,
     Report,
+    Severity,
     Status,
     Verdict,
 )
@@ -32,11 +33,13 @@ from porter.pipeline.cases import case_to_port
 from porter.pipeline.compile_commands import with_build_flags
 from porter.pipeline.drafts import at_source, compiled, drafted
 from porter.pipeline.inputs import (
+    are_guessed,
     case_if_any,
     check_dtypes,
     choose_instances,
     choose_kernels,
     file_messages,
+    instances_asked,
     instances_without_when,
     parse,
     unused_instantiations,
@@ -193,6 +196,7 @@ def port_kernel(
         run.seconds,
         case.derived if case is not None else "",
         unverified=unverified,
+        guessed=bool(instances) and are_guessed(unit, info, case, config),
         edited_port=run.edited_port,
     )
 
@@ -232,11 +236,39 @@ def translate(
             if case is not None:
                 check_dtypes(case, info, instances, kernels)
         with run.stage("plan"):
+            case, instances, kernels, notes = _of_one_port(info, case, config, instances, kernels)
             plan = make_plan(list(kernels), info, case, PlanOptions(config.standalone, unit.source, instances))
         with run.stage("emit"):
             module = emit_module(plan)
-            module = replace(module, notes=(*module.notes, *undefined(info, instances, kernels)))
+            module = replace(module, notes=(*notes, *module.notes, *undefined(info, instances, kernels)))
     return Translation(unit, info, case, instances, kernels, plan, module)
+
+
+def _of_one_port(
+    info: KernelInfo,
+    case: Case | None,
+    config: PortConfig,
+    instances: tuple[Instance, ...],
+    kernels: tuple[ir.Kernel, ...],
+) -> tuple[Case | None, tuple[Instance, ...], tuple[ir.Kernel, ...], tuple[Diagnostic, ...]]:
+    """Case, instances and kernels without the instances that take other parameters than most do, where nobody asked
+    for them by name, and a warning about these."""
+    from porter.emit.plan import alike
+
+    if len(kernels) < 2 or instances_asked(info, config) or (case is not None and not case.derived):
+        return case, instances, kernels, ()
+    kept = alike(kernels)
+    left = [str(i) for n, i in enumerate(instances) if n not in kept]
+    if not left:
+        return case, instances, kernels, ()
+    chosen = tuple(instances[n] for n in kept)
+    if case is not None:
+        case = replace(case, instances=tuple(i for i in case.instances if i.instance in chosen))
+    others = ", ".join(info.name + i for i in left)
+    what = f"{others} takes other parameters than {info.name}{chosen[0]}: not in this port"
+    help_ = "port it with --instantiate, into a folder of its own (-o)"
+    note = Diagnostic("PRT603", what, info.span, Severity.WARNING, help_)
+    return case, chosen, tuple(kernels[n] for n in kept), (note,)
 
 
 def undefined(info: KernelInfo, instances: Sequence[Instance], kernels: Sequence[ir.Kernel]) -> list[Diagnostic]:
