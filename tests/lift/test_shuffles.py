@@ -20,7 +20,7 @@ def named(head: str, step: str) -> str:
         ("for o in (16, 8, 4, 2, 1):", f"v = v + lib.shfl_xor(v, o, {FULL}, 32)", "v = lib.warp_sum(v)"),
         ("for o in (16, 8, 4, 2, 1):", f"v = lib.fmax(v, lib.shfl_xor(v, o, {FULL}, 32))", "v = lib.warp_max(v)"),
         ("for o in (4, 2, 1):", f"v = v + lib.shfl_xor(v, o, {FULL}, 32)", "v = lib.warp_sum(v, 8)"),
-        ("for o in lib.halving(LANES // 2):", f"v = v + lib.shfl_xor(v, o, {FULL}, LANES)", "v = lib.warp_sum(v, LANES)"),
+        ("for o in lib.halving(N // 2):", f"v = v + lib.shfl_xor(v, o, {FULL}, N)", "v = lib.warp_sum(v, N)"),
     ],
 )  # fmt: skip
 def test_a_reduction_has_its_name(head: str, step: str, text: str) -> None:

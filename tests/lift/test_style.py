@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-import porter.lift
+from porter import lift as lifts
 from porter.lift.style import pointers_left
-from tests.cli.conftest import porter  # noqa: F401
+from tests.cli.conftest import porter as porter
 from tests.lift.ports import REFERENCE, SOURCES, kernel_of, pointer_form, tensor_form
 
 #: kernels of which something stays a pointer, and what
@@ -86,13 +86,13 @@ def test_a_lift_that_is_wrong_is_not_written(tmp_path: Path, monkeypatch: pytest
     from porter.config import PortConfig
     from porter.pipeline.stages import port
 
-    lift = porter.lift.lift
+    lift = lifts.lift
 
     def wrong(module, plan):
         made = lift(module, plan)
         return replace(made, text=made.text.replace("[None, i].store(", "[None, i * 0].store("))
 
-    monkeypatch.setattr(porter.lift, "lift", wrong)
+    monkeypatch.setattr(lifts, "lift", wrong)
     config = PortConfig(style="tensor", output=tmp_path / "out", arch=("sm_90a",))
     report = port(REFERENCE / "moe/permute_rows.cu", config)
     (kernel,) = report.kernels
