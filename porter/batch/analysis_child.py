@@ -15,6 +15,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from porter import codes
 from porter.case.instances import instance_values
 from porter.config import PortConfig
 from porter.model import Hole, Instance, KernelInfo, PorterError
@@ -125,11 +126,11 @@ def analyze_kernel(
     except PorterError as error:
         found["code"], found["error"] = error.diagnostics[0].code, error.diagnostics[0].message
     except RecursionError:
-        found["code"], found["error"] = "PRT950", "internal error: the kernel is nested too deeply"
+        found["code"], found["error"] = codes.INTERNAL_ERROR, "internal error: the kernel is nested too deeply"
     except Exception as error:
         import traceback
 
-        found["code"], found["error"] = "PRT950", internal_error(error, traceback.format_exc()).message
+        found["code"], found["error"] = codes.INTERNAL_ERROR, internal_error(error, traceback.format_exc()).message
     return found
 
 

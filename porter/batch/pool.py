@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from porter import codes
 from porter.model import Diagnostic, Report
 from porter.report.internal_errors import ended_by, internal_error
 from porter.source import Span
@@ -144,7 +145,7 @@ class PoolChild:
         code = self.process.wait()
         if code < 0:
             return ended_by(-code, doing, span)
-        return Diagnostic("PRT968", f"the process ended with exit code {code} while {doing}", span)
+        return Diagnostic(codes.PROCESS_KILLED, f"the process ended with exit code {code} while {doing}", span)
 
     def stop(self) -> None:
         """End the child now. It first ends its own children, which a kill would leave to notice by themselves."""

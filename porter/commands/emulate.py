@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from porter import codes
 from porter.commands.options import Help, add_output_options
 from porter.wording import plural
 
@@ -125,10 +126,10 @@ def _module(path: Path) -> Module:
         raise refusal(error, str(path)) from None
     except UnicodeDecodeError:
         message = f"{path} is neither text nor a fat binary"
-        raise PorterError(Diagnostic("PRT860", message, Span(str(path), 0))) from None
+        raise PorterError(Diagnostic(codes.PTX_CANNOT_RUN, message, Span(str(path), 0))) from None
     except OSError as error:
         message = f"cannot read {path}: {error.strerror}"
-        raise PorterError(Diagnostic("PRT010", message, Span(str(path), 0))) from None
+        raise PorterError(Diagnostic(codes.UNREADABLE_SOURCE, message, Span(str(path), 0))) from None
 
 
 def _pairs(texts: list[str], option: str) -> dict[str, str]:
@@ -139,7 +140,9 @@ def _pairs(texts: list[str], option: str) -> dict[str, str]:
     for part in (p for text in texts for p in text.split(",")):
         name, equals, value = (s.strip() for s in part.partition("="))
         if not equals or not name or not value or (option == "--point" and not value.isdigit()):
-            raise PorterError(Diagnostic("PRT861", f"`{part}` is not NAME=VALUE", help=f"as in {option} hidden=4096"))
+            raise PorterError(
+                Diagnostic(codes.UNKNOWN_ARGUMENTS, f"`{part}` is not NAME=VALUE", help=f"as in {option} hidden=4096")
+            )
         found[name] = value
     return found
 
@@ -152,7 +155,7 @@ def _checks(text: str) -> Checks:
     unknown = sorted(chosen - set(CHECKS))
     if unknown:
         help_ = f"all, none, or some of {', '.join(CHECKS)}"
-        raise PorterError(Diagnostic("PRT861", f"no check `{unknown[0]}`", help=help_))
+        raise PorterError(Diagnostic(codes.UNKNOWN_ARGUMENTS, f"no check `{unknown[0]}`", help=help_))
     return Checks(
         uninitialised="uninitialised" in chosen, shared_races="shared-races" in chosen,
         global_races="global-races" in chosen, counts="counts" in chosen,

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from porter import codes
 from porter.commands.options import Help, add_source_options, source_settings
 
 EPILOG = """\
@@ -88,7 +89,7 @@ def full_screen(paths: list[Path], config: Any, parser: argparse.ArgumentParser)
             raise
         help_ = f"`{install('review')}`, or use --plain"
         raise PorterError(
-            Diagnostic("PRT965", "the review needs Textual, which is not installed", help=help_)
+            Diagnostic(codes.NO_TEXTUAL, "the review needs Textual, which is not installed", help=help_)
         ) from None
     app = ReviewApp(paths, config)
     gc.collect()

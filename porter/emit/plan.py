@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from porter import ir
+from porter import codes, ir
 from porter.case.instances import instance_values
 from porter.case.model import Case
 from porter.emit import spelling
@@ -233,7 +233,11 @@ def make_plan(kernels: list[ir.Kernel], info: KernelInfo, case: Case | None, opt
     taken = {tuple((p.name, isinstance(p.type, ir.Pointer)) for p in k.params) for k in concrete}
     if len(taken) > 1:
         what = f"the instances of {info.name} take different parameters"
-        raise PorterError(Diagnostic("PRT603", what, info.span, help="port them one at a time, with --instantiate"))
+        raise PorterError(
+            Diagnostic(
+                codes.PARAMETERS_DIFFER_BY_INSTANCE, what, info.span, help="port them one at a time, with --instantiate"
+            )
+        )
     named = _named_values(info, options.instances, len(concrete))
     names = tuple(named[0]) if named else tuple(n for n, _ in first.targs)
     values = tuple(_instance(k, info, names, named[i] if named else {}) for i, k in enumerate(concrete))

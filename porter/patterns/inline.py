@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from porter import ir
+from porter import codes, ir
 from porter.patterns.exits import count_returns, single_exit
 from porter.patterns.names import (
     Names,
@@ -104,7 +104,7 @@ class Inliner:
             return [
                 *self.statements(s.init),
                 ir.HoleStmt(
-                    "PRT103",
+                    codes.CONTINUE_IN_CALLING_LOOP,
                     "for",
                     "a loop whose condition calls an inlined function cannot hold continue",
                     span=s.span,
@@ -164,7 +164,9 @@ class Inliner:
         try:
             body = self.body(call.function)
         except RecursionError:
-            hole = ir.HoleExpr("PRT104", fn.name, "recursive device function", type=call.type, span=call.span)
+            hole = ir.HoleExpr(
+                codes.RECURSIVE_CALL, fn.name, "recursive device function", type=call.type, span=call.span
+            )
             return hole
         changed = assigned_names(body)
         args = [(p, self.hoist(arg, pre)) for p, arg in zip(fn.params, call.args, strict=False)]
@@ -211,7 +213,13 @@ class Inliner:
             pre.append(ir.Decl(name, fn.ret, span=call.span))
             return ir.Var(name, type=fn.ret, span=call.span)
         if fn.ret_ref:
-            return ir.HoleExpr("PRT105", fn.name, "several returns of a reference", type=call.type, span=call.span)
+            return ir.HoleExpr(
+                codes.SEVERAL_REFERENCE_RETURNS,
+                fn.name,
+                "several returns of a reference",
+                type=call.type,
+                span=call.span,
+            )
         name = self.names.fresh(f"{fn.name}_result" if fn.name.isidentifier() else "result")
         if not is_void:
             pre.append(ir.Decl(name, fn.ret, span=call.span))

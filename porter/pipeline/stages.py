@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from porter import ir
+from porter import codes, ir
 from porter.case.instances import instance_values
 from porter.case.reader import Case
 from porter.config import PortConfig, worker_count
@@ -278,7 +278,7 @@ def compile_to_ptx(made: Translation, config: PortConfig) -> list[str]:
     for result in results:
         if not result.ok:
             span = cuda_span(made.module.line_map, result.line)
-            raise PorterError(Diagnostic("PRT811", f"the port does not compile: {result.error}", span))
+            raise PorterError(Diagnostic(codes.DOES_NOT_COMPILE, f"the port does not compile: {result.error}", span))
     return [f"// {made.info.name} {dict(r.request.constexprs)} {r.request.arch}\n{r.ptx}" for r in results]
 
 

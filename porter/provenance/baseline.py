@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from porter import codes
 from porter.model import Diagnostic, Severity, Status, Verdict, facts_of
 from porter.model.facts import CountedLaunch, NumericsFacts, PerformanceFacts, RegressionFacts, ResourcesFacts, Worse
 from porter.provenance.json import plain
@@ -61,12 +62,12 @@ class BaselineRun:
 
 
 CODES = {
-    "check": "PRT881",
-    "errors": "PRT882",
-    "resources": "PRT883",
-    "counts": "PRT883",
-    "times": "PRT884",
-    "revision": "PRT879",
+    "check": codes.CHECK_NO_LONGER_PASSES,
+    "errors": codes.ERRORS_GREW,
+    "resources": codes.RESOURCES_GREW,
+    "counts": codes.RESOURCES_GREW,
+    "times": codes.SLOWER_THAN_BASELINE,
+    "revision": codes.DIFFERS_FROM_REVISION,
 }
 
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from porter import codes
 from porter.files.atomic import write_atomic, writing_failed
 from porter.model import Diagnostic, EditedPort, LineMapEntry, PorterError
 from porter.plain_files import read_plain_text
@@ -69,7 +70,7 @@ def parse_record(text: str, path: Path) -> PortRecord:
 def _unreadable(path: Path, why: str, line: int = 0, col: int = 0, key: str = "") -> PorterError:
     return PorterError(
         Diagnostic(
-            "PRT955",
+            codes.UNREADABLE_RECORD,
             f"cannot read the provenance of the port: {why}",
             Span(str(path), line, col),
             help="restore the file from version control, or write the port again with `porter port --force`",
@@ -135,7 +136,7 @@ def _refuse_another(port: Path, old: PortRecord | None, new: PortRecord) -> None
     said = [f"`{r.kernel}`" + (f" in {path}" if path else "") for r, path in ((old, was), (new, now))]
     message = f"{port} is the port of {said[0]}{gone}, not of {said[1]}"
     help_ = "port to another folder with -o, or overwrite it with --force"
-    raise PorterError(Diagnostic("PRT957", message, Span(str(port), 0, 0), help=help_))
+    raise PorterError(Diagnostic(codes.OUTPUT_OF_ANOTHER_ORIGINAL, message, Span(str(port), 0, 0), help=help_))
 
 
 def _shortest(path: Path) -> str:
@@ -153,7 +154,7 @@ def refuse_edited(port: Path, text: str, new: PortRecord) -> None:
         return
     except (OSError, UnicodeDecodeError) as error:
         message = f"{port} exists and porter did not write it: {error}"
-        raise EditedPort(port, Diagnostic("PRT954", message, Span(str(port), 0, 0))) from error
+        raise EditedPort(port, Diagnostic(codes.PORT_EDITED, message, Span(str(port), 0, 0))) from error
     if present == text or (record is not None and sha256_text(present) in _own_hashes(record)):
         return
     diff = difflib.unified_diff(
@@ -163,7 +164,7 @@ def refuse_edited(port: Path, text: str, new: PortRecord) -> None:
     raise EditedPort(
         port,
         Diagnostic(
-            "PRT954",
+            codes.PORT_EDITED,
             message,
             Span(str(port), 0, 0),
             help="keep your edit and port to another folder with -o, or overwrite it with --force",
@@ -251,7 +252,9 @@ def locked(port: Path) -> Iterator[None]:
         lock.acquire()
     except Timeout as error:
         raise PorterError(
-            Diagnostic("PRT953", f"another porter has held {port} for {LOCK_SECONDS:.0f} s", Span(str(port), 0, 0))
+            Diagnostic(
+                codes.CANNOT_WRITE, f"another porter has held {port} for {LOCK_SECONDS:.0f} s", Span(str(port), 0, 0)
+            )
         ) from error
     except OSError as error:
         raise writing_failed(port.parent, error) from error

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from porter import codes
 from porter.case.reader import Case
 from porter.config import PortConfig
 from porter.model import Diagnostic, Hole, KernelInfo, KernelReport, Severity, Status, Verdict, facts_of
@@ -197,7 +198,7 @@ def _regression(port: OpenPort, achieved: BaselineRun, settings: Settings, run: 
         if settings.against == "recorded" and not settings.update:
             message = f"no baseline of the {achieved.backend} is recorded for {port.path}"
             help_ = "`porter verify --update` records one"
-            missing = Diagnostic("PRT876", message, Span(str(port.path), 0), help=help_)
+            missing = Diagnostic(codes.NO_BASELINE, message, Span(str(port.path), 0), help=help_)
             return (Verdict("regression", Status.ERROR, message, (missing,)),)
         return (Verdict("regression", Status.SKIP, f"no baseline of the {achieved.backend} was recorded before"),)
     if settings.update:
@@ -232,7 +233,7 @@ def _compared(
 
 def _note(port: OpenPort, text: str, severity: Severity = Severity.NOTE) -> Diagnostic:
     help_ = "`porter verify --update` records a new baseline" if severity is Severity.WARNING else ""
-    return Diagnostic("PRT882", text, Span(str(port.path), 0), severity, help_)
+    return Diagnostic(codes.ERRORS_GREW, text, Span(str(port.path), 0), severity, help_)
 
 
 def _keep(port: OpenPort, verdicts: tuple[Verdict, ...], achieved: BaselineRun, settings: Settings) -> list[Diagnostic]:
@@ -259,7 +260,7 @@ def _keep(port: OpenPort, verdicts: tuple[Verdict, ...], achieved: BaselineRun, 
         failed = next((v for v in verdicts if v.status in (Status.FAIL, Status.ERROR)), verdicts[-1])
         message = f"no baseline was recorded for {port.path}: {failed.check} is {failed.status.value}"
         help_ = "a baseline is what a good port achieved; the earlier one is kept"
-        return [Diagnostic("PRT876", message, Span(str(port.path), 0), Severity.WARNING, help_)]
+        return [Diagnostic(codes.NO_BASELINE, message, Span(str(port.path), 0), Severity.WARNING, help_)]
     return []
 
 

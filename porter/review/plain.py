@@ -145,7 +145,7 @@ def _verified(before: Loaded, made: Loaded, say: Callable[[str], None]) -> Loade
 
 def explained(loaded: Loaded, region: Region) -> str:
     """The pages of the codes and patterns that a region has; a sentence when it has none."""
-    from porter.report.codes import page
+    from porter.report.code_pages import page
 
     pages = []
     for code in codes_of(loaded, region):

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from porter import codes
 from porter.case.reader import LaunchShape
 from porter.verify.backends.interface import Backend, RunResult
 from porter.verify.execute import InstanceUnderTest, copies
@@ -20,7 +21,6 @@ from porter.verify.launches.trials import Trial
 from porter.verify.numerics.comparison import Finding
 from porter.verify.repeat import DECISIVE, comparable
 
-CODE = "PRT851"
 SHARES = (0.3, 0.7)  # of a launch's work, after which it is ended
 WRITES = 6  # strong writes after which it is ended: the first ones, the last ones, and between
 PATIENCE = 8  # times the work of an undisturbed launch, after which one is taken to hang
@@ -109,5 +109,5 @@ def launch_again(
     for what, original, port in zip(("a second launch", "a launch after an aborted one"), theirs, mine, strict=True):
         if port and not original and not found:
             text = f"{what} on the same scratch ({', '.join(scratch)}): {port}; the original's is as the first one"
-            found.append(Finding(CODE, "", text, str(trial)))
+            found.append(Finding(codes.SCRATCH_DEPENDENT, "", text, str(trial)))
     return found

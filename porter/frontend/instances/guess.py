@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import islice, product
 
+from porter import codes
 from porter.frontend.instances.argument_text import split_arguments
 from porter.frontend.instances.bodies import lacks_bodies
 from porter.frontend.instances.reached import instances_from_host_templates
 from porter.frontend.instances.specialise import signature, try_specialise
 from porter.frontend.launches.sites import host_functions
 from porter.frontend.parse import clang_compat as cc
-from porter.frontend.parse import codes
 from porter.frontend.parse.clang_compat import Cursor, CursorKind, TypeKind
 from porter.frontend.parse.declarations import has_body, project_decls, qualified_name, template_of, template_params
 from porter.frontend.parse.source import ParsedUnit, parse_source
@@ -59,7 +59,7 @@ _UNUSUAL = 6  # how much less plausible than the next choice
 def no_default_instance(kernel: KernelInfo) -> Diagnostic:
     """Nobody named template arguments and no guess fits."""
     return Diagnostic(
-        codes.NO_DEFAULT_INSTANCE,
+        codes.NO_INSTANCE_KNOWN,
         f"no template arguments are known for {kernel.name}",
         kernel.span,
         help=f"name them, for example --instantiate '{kernel.name}<...>'; the parameters are: {signature(kernel)}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from porter import ir
+from porter import codes, ir
 from porter.frontend.lower.types import SCALAR_KINDS, UnsupportedType
 from porter.frontend.parse.clang_compat import Cursor
 from porter.frontend.parse.clang_compat import Type as ClangType
@@ -31,12 +31,12 @@ def bits_of(f: Cursor) -> Bits:
     t = f.type.get_canonical()
     declared = SCALAR_KINDS.get(t.kind) or SCALAR_KINDS.get(t.get_declaration().enum_type.get_canonical().kind)
     if declared is None:
-        raise UnsupportedType(f"bit-field {f.spelling!r}", "PRT213")
+        raise UnsupportedType(f"bit-field {f.spelling!r}", codes.BIT_FIELD)
     size = ir.sizeof(declared)
     at, width = f.get_field_offsetof(), f.get_bitfield_width()
     offset = at // (8 * size) * size
     if at - 8 * offset + width > 8 * size:
-        raise UnsupportedType(f"bit-field {f.spelling!r} that crosses its storage", "PRT213")
+        raise UnsupportedType(f"bit-field {f.spelling!r} that crosses its storage", codes.BIT_FIELD)
     return Bits(ir.Scalar(f"u{8 * size}"), offset, at - 8 * offset, width, declared)
 
 
@@ -48,7 +48,7 @@ def storage_members(t: ClangType) -> dict[str, Bits]:
             b = bits_of(f)
             known = out.setdefault(b.member, b)
             if known.storage != b.storage:
-                raise UnsupportedType(f"bit-field {f.spelling!r} that shares storage of another width", "PRT213")
+                raise UnsupportedType(f"bit-field {f.spelling!r} that shares storage of another width", codes.BIT_FIELD)
     return out
 
 

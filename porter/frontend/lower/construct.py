@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from porter import ir
+from porter import codes, ir
 from porter.frontend.lower.bits import with_bits
 from porter.frontend.lower.body import FunctionLowering, Untranslatable
 from porter.frontend.lower.convert import convert, to_type, zero
@@ -39,9 +39,9 @@ def construct(fx: FunctionLowering, c: Cursor, target: ir.Expr | None = None) ->
         default_initialise(fx, target, t, c)
         return None
     if not ast.is_record(t):
-        raise Untranslatable("PRT022", f"constructor for {t.spelling}")
+        raise Untranslatable(codes.UNSUPPORTED, f"constructor for {t.spelling}")
     if ctor is None:
-        raise Untranslatable("PRT020", "constructor that clang could not resolve")
+        raise Untranslatable(codes.UNRESOLVED, "constructor that clang could not resolve")
     if fx.kernel.types.is_opaque(t):
         from porter.frontend.lower.library.calls import opaque_value
 
@@ -55,7 +55,7 @@ def construct(fx: FunctionLowering, c: Cursor, target: ir.Expr | None = None) ->
             return _implicit_default(fx, c, t, target)
         if fx.kernel.is_prelude(definition):
             return _declared_only(fx, c, t, args)
-        raise Untranslatable("PRT021", f"constructor of {t.spelling} has no body in the sources")
+        raise Untranslatable(codes.NO_BODY, f"constructor of {t.spelling} has no body in the sources")
     if fx.kernel.is_prelude(definition):
         plain = _vector_value(fx, t, definition, args)
         if plain is not None:
@@ -108,7 +108,9 @@ def _scalar_class(fx: FunctionLowering, c: Cursor, t: ClangType, args: list[Curs
         bits = to_type(x, ir.U16 if to.name in ("f16", "bf16") else ir.U8)
         return bit_cast(bits, to)
     if len(args) != 1:
-        raise Untranslatable("PRT512", f"constructor of {to.name} from {plural(len(args), 'value')}")
+        raise Untranslatable(
+            codes.UNSUPPORTED_NARROW_FLOAT, f"constructor of {to.name} from {plural(len(args), 'value')}"
+        )
     return to_type(x, to)
 
 
@@ -117,7 +119,7 @@ def from_raw(x: ir.Expr, to: ir.Scalar) -> ir.Expr:
     assert isinstance(x.type, ir.Struct)
     fields = x.type.fields
     if len(fields) != 1 or to.name not in RAW_STORAGE:
-        raise Untranslatable("PRT512", f"conversion from {x.type.name} to {to.name}")
+        raise Untranslatable(codes.UNSUPPORTED_NARROW_FLOAT, f"conversion from {x.type.name} to {to.name}")
     bits = ir.Field(x, fields[0].name, type=fields[0].type)
     return bit_cast(bits, to)
 

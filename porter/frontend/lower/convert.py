@@ -6,7 +6,7 @@ import math
 import struct
 from dataclasses import replace
 
-from porter import ir
+from porter import codes, ir
 from porter.frontend.lower.body import FunctionLowering, Untranslatable
 from porter.frontend.lower.types import base_name
 from porter.frontend.parse import ast_facts as ast
@@ -49,9 +49,9 @@ def zero(t: ir.Type) -> ir.Expr:
         return ir.StructInit((zero(t.elem),) * int(t.length), type=t)
     if isinstance(t, ir.Struct):
         if t.is_union and t.fields:
-            raise Untranslatable("PRT022", f"zero initialisation of union {t.name}")
+            raise Untranslatable(codes.UNSUPPORTED, f"zero initialisation of union {t.name}")
         return ir.StructInit(tuple(zero(f.type) for f in t.fields), type=t)
-    raise Untranslatable("PRT510", f"no zero value for {type_text(t)}")
+    raise Untranslatable(codes.UNSUPPORTED_TYPE, f"no zero value for {type_text(t)}")
 
 
 def to_type(x: ir.Expr, t: ir.Type) -> ir.Expr:
@@ -82,7 +82,9 @@ def to_type(x: ir.Expr, t: ir.Type) -> ir.Expr:
         return to_type(decayed, t)
     if isinstance(a, ir.Struct) and isinstance(t, ir.Struct):
         return x
-    raise Untranslatable("PRT511", f"conversion from {type_text(a)} to {type_text(t)} is not supported")
+    raise Untranslatable(
+        codes.UNSUPPORTED_CONVERSION, f"conversion from {type_text(a)} to {type_text(t)} is not supported"
+    )
 
 
 def _scalar(x: ir.Expr, a: ir.Scalar, t: ir.Scalar) -> ir.Expr:
@@ -164,7 +166,9 @@ def upcast(fx: FunctionLowering, x: ir.Expr, source: ClangType, target: ClangTyp
     if path is None:
         down = base_path(target, source)
         if down is None:
-            raise Untranslatable("PRT511", f"cast between unrelated classes {source.spelling} and {target.spelling}")
+            raise Untranslatable(
+                codes.UNSUPPORTED_CONVERSION, f"cast between unrelated classes {source.spelling} and {target.spelling}"
+            )
         pointer = address_of(x, ir.Pointer(fx.type(source)))
         return deref(ir.Cast(pointer, type=ir.Pointer(fx.type(target))))
     for step in path:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from porter import ir
+from porter import codes, ir
 from porter.frontend.lower.bits import read_bits, with_bits
 from porter.frontend.lower.body import FunctionLowering, KernelLowering, Untranslatable
 from porter.frontend.lower.convert import condition, const, to_type
@@ -142,7 +142,7 @@ def compound_value(fx: FunctionLowering, target: ir.Expr, op: str, value: ir.Exp
     if isinstance(value, ir.HoleExpr):
         return replace(value, type=t)
     if not isinstance(t, ir.Scalar) or not isinstance(value.type, ir.Scalar):
-        raise Untranslatable("PRT022", f"operator {op}= on {t}")
+        raise Untranslatable(codes.UNSUPPORTED, f"operator {op}= on {t}")
     if op in ("<<", ">>"):
         common = usual_arithmetic(t, t)
         return to_type(ir.Binary(op, to_type(target, common), value, type=common), t)
@@ -176,7 +176,7 @@ def increment(fx: FunctionLowering, c: Cursor, operand: Cursor, op: str, wanted:
         new = ir.Binary("+" if step > 0 else "-", to_type(place, common), one, type=common)
         new = to_type(new, t)
     else:
-        raise Untranslatable("PRT022", f"{op} on {t}")
+        raise Untranslatable(codes.UNSUPPORTED, f"{op} on {t}")
     fx.emit(ir.Assign(place, new, op="+=" if step > 0 else "-="), c)
     return old
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from porter import ir
+from porter import codes, ir
 from porter.frontend.lower.bits import read_bits
 from porter.frontend.lower.body import FunctionLowering, Untranslatable, expression
 from porter.frontend.lower.convert import (
@@ -43,7 +43,7 @@ def reference(fx: FunctionLowering, c: Cursor) -> ir.Expr:
     if not c.spelling and (target is None or target.kind not in (CursorKind.PARM_DECL, CursorKind.VAR_DECL)):
         return template_value(fx, c)
     if target is None:
-        raise Untranslatable("PRT020", "name that clang could not resolve")
+        raise Untranslatable(codes.UNRESOLVED, "name that clang could not resolve")
     return named(fx, c, target)
 
 
@@ -51,7 +51,7 @@ def template_value(fx: FunctionLowering, c: Cursor) -> ir.Expr:
     """A substituted template value parameter: its constant, named as the source names it."""
     inner = ast.values(c)
     if len(inner) != 1:
-        raise Untranslatable("PRT020", "template argument that is not a value")
+        raise Untranslatable(codes.UNRESOLVED, "template argument that is not a value")
     if ast.is_arithmetic(c.type):
         text = fx.kernel.texts.identifier_at(c)
         origin = text if text in fx.template_names else None
@@ -65,7 +65,7 @@ def named(fx: FunctionLowering, c: Cursor, target: Cursor) -> ir.Expr:
         t = fx.type(c.type)
         return const(typed_value(target.enum_value, t), t, tidy(fx.text(c)))
     if target.kind in (CursorKind.FUNCTION_DECL, CursorKind.CXX_METHOD, CursorKind.FUNCTION_TEMPLATE):
-        raise Untranslatable("PRT220", f"function {target.spelling} used as a value")
+        raise Untranslatable(codes.FUNCTION_POINTER, f"function {target.spelling} used as a value")
     if target.kind in (CursorKind.VAR_DECL, CursorKind.PARM_DECL):
         if target.spelling == "warpSize" and fx.kernel.is_prelude(target):
             return ir.Builtin("warpSize", type=ir.I32)
@@ -112,7 +112,7 @@ def this_place(fx: FunctionLowering) -> ir.Expr:
     while owner is not None and owner.this_class is None:
         owner = owner.parent
     if owner is None or owner.this_class is None:
-        raise Untranslatable("PRT022", "`this` outside a method")
+        raise Untranslatable(codes.UNSUPPORTED, "`this` outside a method")
     if owner is not fx:
         fx.captured.add(owner)
     owner.this_used = True
@@ -126,7 +126,7 @@ def this_place(fx: FunctionLowering) -> ir.Expr:
 def member(fx: FunctionLowering, c: Cursor) -> ir.Expr:
     target = c.referenced
     if target is None:
-        raise Untranslatable("PRT020", "member that clang could not resolve")
+        raise Untranslatable(codes.UNRESOLVED, "member that clang could not resolve")
     if target.kind is not CursorKind.FIELD_DECL:
         return named(fx, c, target)
     base_cursor = member_base(c)
@@ -273,7 +273,7 @@ def unary(fx: FunctionLowering, c: Cursor) -> ir.Expr:
             and inner.referenced is not None
             and (inner.referenced.kind in (CursorKind.FUNCTION_DECL, CursorKind.CXX_METHOD))
         ):
-            raise Untranslatable("PRT220", f"address of function {inner.spelling}")
+            raise Untranslatable(codes.FUNCTION_POINTER, f"address of function {inner.spelling}")
         return address_of(fx.place(operand), fx.type(t))
     x = fx.value(operand)
     if op == "*":
@@ -289,7 +289,7 @@ def unary(fx: FunctionLowering, c: Cursor) -> ir.Expr:
         return ir.Unary(op, x, type=x.type)
     if op == "__extension__":
         return x
-    raise Untranslatable("PRT022", f"operator {op}")
+    raise Untranslatable(codes.UNSUPPORTED, f"operator {op}")
 
 
 @expression(CursorKind.BINARY_OPERATOR)
@@ -330,7 +330,7 @@ def operation(fx: FunctionLowering, op: str, x: ir.Expr, y: ir.Expr, t: ir.Type)
     elif py and op == "+":
         return ir.PtrAdd(y, promoted(x), type=y.type)
     if not isinstance(x.type, ir.Scalar) or not isinstance(y.type, ir.Scalar):
-        raise Untranslatable("PRT022", f"operator {op} on {type_text(x.type)} and {type_text(y.type)}")
+        raise Untranslatable(codes.UNSUPPORTED, f"operator {op} on {type_text(x.type)} and {type_text(y.type)}")
     return ir.Binary(op, x, y, type=t)
 
 
@@ -361,7 +361,7 @@ def unexposed(fx: FunctionLowering, c: Cursor) -> ir.Expr:
             x = fx.temp(x, "tmp", c)
         y = to_type(fx.expr(inner[3]), x.type)
         return ir.Select(condition(x), x, y, type=x.type)
-    raise Untranslatable("PRT022", "expression of a kind that libclang does not show")
+    raise Untranslatable(codes.UNSUPPORTED, "expression of a kind that libclang does not show")
 
 
 def without_children(fx: FunctionLowering, c: Cursor) -> ir.Expr:
@@ -373,7 +373,7 @@ def without_children(fx: FunctionLowering, c: Cursor) -> ir.Expr:
             text = tidy(fx.text(c))
             plain = text is None or re.fullmatch(r"[\w:<>, ]*(\(\s*\)|\{\s*\})|", text)
             return const(typed_value(value, t), t, None if plain else text)
-        raise Untranslatable("PRT022", "expression of a kind that libclang does not show")
+        raise Untranslatable(codes.UNSUPPORTED, "expression of a kind that libclang does not show")
     return zero(fx.type(c.type))
 
 
@@ -381,7 +381,7 @@ def converted(fx: FunctionLowering, c: Cursor, inner: Cursor) -> ir.Expr:
     """An implicit cast, or a wrapper that changes nothing."""
     x = fx.expr(inner)
     if c.type.get_canonical().kind in (TypeKind.INVALID, TypeKind.DEPENDENT):
-        raise Untranslatable("PRT020", "expression that clang could not type")
+        raise Untranslatable(codes.UNRESOLVED, "expression that clang could not type")
     return convert(fx, x, inner.type, c.type, c)
 
 
@@ -441,7 +441,7 @@ def braces(fx: FunctionLowering, c: Cursor) -> ir.Expr:
 
 @expression(CursorKind.CXX_NEW_EXPR, CursorKind.CXX_DELETE_EXPR)
 def heap(fx: FunctionLowering, c: Cursor) -> ir.Expr:
-    raise Untranslatable("PRT212", "memory from the heap inside a kernel")
+    raise Untranslatable(codes.HEAP_MEMORY, "memory from the heap inside a kernel")
 
 
 def with_type(x: ir.Expr, t: ir.Type) -> ir.Expr:

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from porter import ir
+from porter import codes, ir
 from porter.frontend.lower.body import FunctionLowering, KernelLowering, NamePool, Untranslatable
 from porter.frontend.lower.comments import comment_before
 from porter.frontend.lower.effects import written_by
@@ -25,7 +25,7 @@ def lower_function(caller: FunctionLowering, d: Cursor) -> ir.Function:
     if known is not None:
         return known
     if key in kernel.open:
-        raise Untranslatable("PRT023", f"recursive call of {d.spelling}")
+        raise Untranslatable(codes.RECURSIVE_FUNCTION, f"recursive call of {d.spelling}")
     kernel.open.add(key)
     try:
         function, fx = _lower(caller, d, key)
@@ -127,7 +127,7 @@ def _lower(caller: FunctionLowering, d: Cursor, key: str) -> tuple[ir.Function, 
 
 def _return_type(kernel: KernelLowering, result: ClangType) -> ir.Type:
     if ast.is_closure(result):
-        raise Untranslatable("PRT022", "function that returns a lambda")
+        raise Untranslatable(codes.UNSUPPORTED, "function that returns a lambda")
     return kernel.types.of(result)
 
 
@@ -160,7 +160,7 @@ def _closure_of(kernel: KernelLowering, d: Cursor) -> Closure | None:
         return None
     closure = kernel.lambdas.get(closure_record(parent.type))
     if closure is None:
-        raise Untranslatable("PRT022", "lambda that was not created in the kernel's own functions")
+        raise Untranslatable(codes.UNSUPPORTED, "lambda that was not created in the kernel's own functions")
     return closure
 
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from porter import ir
+from porter import codes, ir
 from porter.frontend.lower.body import FunctionLowering, Untranslatable
 from porter.frontend.lower.convert import const, typed_value
 from porter.frontend.lower.symbols import host_writes, is_wanted, symbol, written_initialiser
@@ -35,16 +35,16 @@ def global_variable(fx: FunctionLowering, c: Cursor, target: Cursor) -> ir.Expr:
     if not is_const and not constant and not _never_written(fx, definition):
         if on_device:
             return symbol(fx, target, t)
-        raise Untranslatable("PRT210", f"mutable variable {target.spelling} at namespace scope")
+        raise Untranslatable(codes.OUTLIVES_KERNEL, f"mutable variable {target.spelling} at namespace scope")
     if on_device and (unfilled or (constant and not is_const and host_writes(fx, definition))):
         return symbol(fx, target, t)
     if init is None:
-        raise Untranslatable("PRT211", f"values of {target.spelling} are not known")
+        raise Untranslatable(codes.UNKNOWN_CONSTANT_MEMORY, f"values of {target.spelling} are not known")
     value = constant_value(fx, init, target.type)
     if value is None and not isinstance(t, ir.Array):
         return initial_value(fx, init, target.type, target.spelling)
     if value is None:
-        raise Untranslatable("PRT211", f"values of {target.spelling} are not constant expressions")
+        raise Untranslatable(codes.UNKNOWN_CONSTANT_MEMORY, f"values of {target.spelling} are not constant expressions")
     if isinstance(t, ir.Scalar):
         return const(value, t, target.spelling)
     name = fx.kernel.global_pool.fresh(target.spelling)
@@ -109,7 +109,7 @@ def _shared(fx: FunctionLowering, target: Cursor, t: ir.Type) -> ir.Expr:
         span = fx.kernel.span(target)
         fx.kernel.kernel_decls.append(ir.SharedDecl(known, t, dynamic, alignment(fx, target), span=span))
     if not fx.pool.admits(known):
-        raise Untranslatable("PRT022", f"shared array {known} is hidden by a local of the same name")
+        raise Untranslatable(codes.UNSUPPORTED, f"shared array {known} is hidden by a local of the same name")
     return ir.Var(known, type=t)
 
 

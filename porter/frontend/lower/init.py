@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from porter import ir
+from porter import codes, ir
 from porter.frontend.lower.bits import bits_of, combined, packed
 from porter.frontend.lower.body import FunctionLowering, Untranslatable
 from porter.frontend.lower.convert import const, convert, to_type, zero
@@ -33,7 +33,7 @@ def _from_list(fx: FunctionLowering, c: Cursor, t: ClangType) -> ir.Expr:
     rest = list(items)
     value = _take_aggregate(fx, rest, t, c)
     if rest:
-        raise Untranslatable("PRT022", "initialiser list with more values than members")
+        raise Untranslatable(codes.UNSUPPORTED, "initialiser list with more values than members")
     return value
 
 
@@ -55,7 +55,7 @@ def _take(fx: FunctionLowering, items: list[Cursor], t: ClangType, at: Cursor, m
         items.pop(0)
         return converted_item(fx, head, t)
     if head.kind is CursorKind.STRING_LITERAL:
-        raise Untranslatable("PRT510", "character array from a string")
+        raise Untranslatable(codes.UNSUPPORTED_TYPE, "character array from a string")
     return _take_aggregate(fx, items, t, at)
 
 
@@ -82,7 +82,7 @@ def _take_aggregate(fx: FunctionLowering, items: list[Cursor], t: ClangType, at:
         fields = [f for f in t.get_fields() if f.spelling or not f.is_bitfield()]
         out += with_storage([(f, _take(fx, items, f.type, at, f)) for f in fields])
         return ir.StructInit(tuple(out), type=it)
-    raise Untranslatable("PRT022", f"initialiser list for {it}")
+    raise Untranslatable(codes.UNSUPPORTED, f"initialiser list for {it}")
 
 
 def _union_value(fx: FunctionLowering, items: list[Cursor], t: ClangType, it: ir.Struct, at: Cursor) -> ir.Expr:
@@ -112,7 +112,7 @@ def _designated_list(fx: FunctionLowering, c: Cursor, t: ClangType, items: list[
     for k in items:
         f = _designated(k)
         if f is None:
-            raise Untranslatable("PRT022", "initialiser list that mixes named and plain values")
+            raise Untranslatable(codes.UNSUPPORTED, "initialiser list that mixes named and plain values")
         given[f.spelling] = k
     values: list[tuple[Cursor, ir.Expr]] = []
     for f in t.get_fields():
@@ -145,11 +145,11 @@ def converted_item(fx: FunctionLowering, item: Cursor, t: ClangType) -> ir.Expr:
     if ast.is_record(item.type) and not ast.is_record(t):
         # A class with a conversion operator inside a list: libclang shows no call. half/bf16/fp8 convert by value.
         if fx.kernel.types.scalar_class(item.type) is None:
-            raise Untranslatable("PRT022", "user conversion inside an initialiser list")
+            raise Untranslatable(codes.UNSUPPORTED, "user conversion inside an initialiser list")
         return to_type(x, fx.type(t))
     if ast.is_record(t) and not ast.is_record(item.type):
         if fx.kernel.types.scalar_class(t) is None:
-            raise Untranslatable("PRT022", "user conversion inside an initialiser list")
+            raise Untranslatable(codes.UNSUPPORTED, "user conversion inside an initialiser list")
         return to_type(x, fx.type(t))
     return convert(fx, x, item.type, t, item)
 

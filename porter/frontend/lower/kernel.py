@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from porter import ir
+from porter import codes, ir
 from porter.frontend.lower import calls, expressions, lambdas, literals, statements, switch
 from porter.frontend.lower.body import FunctionLowering, KernelLowering, Untranslatable
 from porter.frontend.lower.comments import comment_before
@@ -60,7 +60,7 @@ def lower_kernel(
     body_cursor = ast.body_of(cursor)
     body = fx.block(body_cursor) if body_cursor is not None else ()
     if body_cursor is None:
-        holes.append(ir.HoleStmt("PRT021", info.name, "the kernel has no body in the sources", span=info.span))
+        holes.append(ir.HoleStmt(codes.NO_BODY, info.name, "the kernel has no body in the sources", span=info.span))
     bounds, cluster = _annotations(kernel, fx, cursor)
     made = ir.Kernel(
         name=cursor.spelling.split("<")[0],

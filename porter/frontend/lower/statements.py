@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from porter import ir
+from porter import codes, ir
 from porter.frontend.lower.body import FunctionLowering, Untranslatable, statement
 from porter.frontend.lower.comments import attach, index_of, join, unroll_of
 from porter.frontend.lower.convert import condition, const, convert
@@ -67,7 +67,7 @@ def attributed(fx: FunctionLowering, c: Cursor) -> None:
     """A statement with attributes: a loop with `#pragma unroll`, `[[likely]]`, `[[fallthrough]]`."""
     inner = ast.values(c)
     if len(inner) != 1:
-        raise Untranslatable("PRT022", "statement of a kind that libclang does not show")
+        raise Untranslatable(codes.UNSUPPORTED, "statement of a kind that libclang does not show")
     loop = inner[0]
     with fx.collect() as out:
         fx.stmt(loop)
@@ -87,7 +87,7 @@ def declarations(fx: FunctionLowering, c: Cursor) -> None:
 
 @statement(CursorKind.LABEL_STMT, CursorKind.GOTO_STMT, CursorKind.INDIRECT_GOTO_STMT)
 def label(fx: FunctionLowering, c: Cursor) -> None:
-    raise Untranslatable("PRT110", "goto has no equivalent in structured control flow")
+    raise Untranslatable(codes.UNSTRUCTURED_CONTROL_FLOW, "goto has no equivalent in structured control flow")
 
 
 # ---------------------------------------------------------------- branches
@@ -102,7 +102,7 @@ def if_statement(fx: FunctionLowering, c: Cursor) -> None:
     if parts and parts[0].kind is CursorKind.VAR_DECL:  # if (T x = ...)
         declaration(fx, parts.pop(0))
         if not (parts and parts[0].kind.is_expression()):
-            raise Untranslatable("PRT022", "condition that libclang does not show")
+            raise Untranslatable(codes.UNSUPPORTED, "condition that libclang does not show")
     if len(parts) == 4 and parts[0].kind.is_expression():
         fx.discard(parts.pop(0))
     links, last = _else_ifs(fx, c, parts)
@@ -187,7 +187,7 @@ def loop_condition(fx: FunctionLowering, c: Cursor) -> tuple[ir.Expr, tuple[ir.S
 def while_statement(fx: FunctionLowering, c: Cursor) -> None:
     parts = [k for k in c.get_children() if k.kind.is_expression() or k.kind.is_statement() or k.kind.is_declaration()]
     if parts[0].kind.is_declaration():
-        raise Untranslatable("PRT022", "declaration as a loop condition")
+        raise Untranslatable(codes.UNSUPPORTED, "declaration as a loop condition")
     test, pre = loop_condition(fx, parts[0])
     body = fx.block(parts[1]) if len(parts) > 1 else ()
     fx.emit(ir.While(test, body, pre), c)
@@ -244,7 +244,7 @@ def for_parts(fx: FunctionLowering, c: Cursor) -> tuple[Cursor | None, Cursor | 
     parts = [k for k in c.get_children() if k.kind.is_expression() or k.kind.is_statement() or k.kind.is_declaration()]
     *head, body = parts
     if any(k.kind is CursorKind.VAR_DECL for k in head):
-        raise Untranslatable("PRT022", "declaration as a loop condition")
+        raise Untranslatable(codes.UNSUPPORTED, "declaration as a loop condition")
     if len(head) == 3:
         return head[0], head[1], head[2], body
     init = cond = step = None
@@ -281,7 +281,7 @@ def range_for(fx: FunctionLowering, c: Cursor) -> None:
     var = next(k for k in parts if k.kind is CursorKind.VAR_DECL)
     rest = [k for k in parts if k.kind.is_expression() or k.kind.is_statement()]
     if len(rest) != 2:
-        raise Untranslatable("PRT022", "range for with an initialiser")
+        raise Untranslatable(codes.UNSUPPORTED, "range for with an initialiser")
     source, body_c = rest
     array = fx.place(source)
     if (
@@ -292,7 +292,7 @@ def range_for(fx: FunctionLowering, c: Cursor) -> None:
         inner = array.type.fields[0]
         array = ir.Field(array, inner.name, type=inner.type)
     if not isinstance(array.type, ir.Array):
-        raise Untranslatable("PRT120", "range for over something that is not an array")
+        raise Untranslatable(codes.RANGE_FOR_OVER_NO_ARRAY, "range for over something that is not an array")
     name = fx.fresh("i")
     index = ir.Var(name, type=ir.I32)
     element = ir.Index(array, index, type=array.type.elem)

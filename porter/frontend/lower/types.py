@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from porter import ir
+from porter import codes, ir
 from porter.frontend.parse import ast_facts as ast
 from porter.frontend.parse.clang_compat import Cursor, CursorKind, TypeKind
 from porter.frontend.parse.clang_compat import Type as ClangType
@@ -43,7 +43,7 @@ _WORDS = re.compile(r"\b(?:struct|class|union|enum) (?=[A-Za-z_(])")
 class UnsupportedType(Exception):
     """A C++ type that the IR has no word for. `code` is PRTnnn."""
 
-    def __init__(self, reason: str, code: str = "PRT510"):
+    def __init__(self, reason: str, code: str = codes.UNSUPPORTED_TYPE):
         super().__init__(reason)
         self.code = code
 

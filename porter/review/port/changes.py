@@ -10,6 +10,7 @@ import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from porter import codes
 from porter.config import PortConfig, load_config
 from porter.files.atomic import write_atomic, writing_failed
 from porter.model import Diagnostic, Hole, LineMapEntry, PorterError
@@ -23,8 +24,6 @@ from porter.review.port.loaded import Loaded, load
 from porter.review.port.regions import Region
 from porter.source import NO_SPAN, Span, lines_of
 from porter.syntax import module_tree
-
-REJECTED = "PRT963"  # the code of holes that a person made
 
 
 def accept(loaded: Loaded, region: Region, comment: str = "") -> Loaded:
@@ -154,8 +153,8 @@ def _as_hole(loaded: Loaded, region: Region, comment: str) -> tuple[Hole, list[s
     code = next(line for line in loaded.port_lines[first - 1 :] if line.strip() and not line.lstrip().startswith("#"))
     indent = code[: len(code) - len(code.lstrip())]
     text = [f"{indent}# CUDA: {row.strip()}" for row in rows[:12]]
-    text.append(f'{indent}runtime.hole({number}, "{REJECTED}")  # {reason}')
-    return Hole(REJECTED, span, "\n".join(rows), reason), text
+    text.append(f'{indent}runtime.hole({number}, "{codes.REJECTED_BY_A_PERSON}")  # {reason}')
+    return Hole(codes.REJECTED_BY_A_PERSON, span, "\n".join(rows), reason), text
 
 
 def _lines_of(span: Span) -> range:
@@ -192,8 +191,10 @@ def _rewritten(
     for line in fresh:
         mark = MARK.search(line)
         if mark:
-            hole = holes[0] if len(holes) == 1 and holes[0].code == REJECTED else holes[int(mark[1]) - 1]
-            hole = hole if hole.code == REJECTED else replace(hole, span=moved(hole.span, folder))
+            hole = (
+                holes[0] if len(holes) == 1 and holes[0].code == codes.REJECTED_BY_A_PERSON else holes[int(mark[1]) - 1]
+            )
+            hole = hole if hole.code == codes.REJECTED_BY_A_PERSON else replace(hole, span=moved(hole.span, folder))
             if hole not in known:
                 known.append(hole)
             line = f"{line[: mark.start(1)]}{known.index(hole) + 1}{line[mark.end(1) :]}"
@@ -255,8 +256,14 @@ def _unchanged(loaded: Loaded) -> None:
         present = None
     if present != loaded.text:
         message = f"{loaded.path} was changed by another program; it has been reloaded"
-        raise PorterError(Diagnostic("PRT964", message, Span(str(loaded.path), 0), help="look again, and decide then"))
+        raise PorterError(
+            Diagnostic(
+                codes.PORT_CHANGED_DURING_REVIEW, message, Span(str(loaded.path), 0), help="look again, and decide then"
+            )
+        )
 
 
 def _refused(loaded: Loaded, region: Region, message: str, help_: str) -> PorterError:
-    return PorterError(Diagnostic("PRT962", message, Span(str(loaded.path), region.first), help=help_))
+    return PorterError(
+        Diagnostic(codes.DECISION_NOT_POSSIBLE, message, Span(str(loaded.path), region.first), help=help_)
+    )

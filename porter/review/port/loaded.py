@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+from porter import codes
 from porter.config import PortConfig, load_config
 from porter.files.git import git
 from porter.model import Diagnostic, Hole, LineMapEntry, PorterError, Severity, Status, Verdict
@@ -53,7 +54,9 @@ class Loaded:
 
     @property
     def readable(self) -> bool:
-        return self.record is not None and not any(d.code in ("PRT955", "PRT960") for d in self.faults)
+        return self.record is not None and not any(
+            d.code in (codes.UNREADABLE_RECORD, codes.UNREADABLE_DECISIONS) for d in self.faults
+        )
 
     @property
     def source_changed(self) -> bool:
@@ -201,7 +204,11 @@ class Loaded:
     @property
     def complete(self) -> bool:
         """Whether every region is accepted as it is now."""
-        seen = self.readable and self.cuda is not None and not any(d.code == "PRT966" for d in self.faults)
+        seen = (
+            self.readable
+            and self.cuda is not None
+            and not any(d.code == codes.ORIGINAL_FROM_RECORD_ONLY for d in self.faults)
+        )
         return seen and bool(self.regions) and self.accepted == len(self.regions)
 
     def verdict(self, check: str) -> Verdict | None:
@@ -231,7 +238,7 @@ def load(port: Path, config: PortConfig | None = None) -> Loaded:
     try:
         text = read_plain_text(port)
     except (OSError, UnicodeDecodeError) as error:
-        faults.append(Diagnostic("PRT955", f"cannot read the port {port}: {error}", Span(str(port), 0)))
+        faults.append(Diagnostic(codes.UNREADABLE_RECORD, f"cannot read the port {port}: {error}", Span(str(port), 0)))
     try:
         record = recorded(port)
         decided = decisions_of(record, port)
@@ -272,7 +279,7 @@ def load(port: Path, config: PortConfig | None = None) -> Loaded:
 def _missing_source(path: Path, error: Exception) -> Diagnostic:
     why = "is not there" if isinstance(error, FileNotFoundError) else f"cannot be read: {error}"
     help_ = "restore it: without the CUDA beside it nothing of the port can be accepted"
-    return Diagnostic("PRT961", f"the source {path} {why}", Span(str(path), 0), help=help_)
+    return Diagnostic(codes.REVIEWED_SOURCE_UNREADABLE, f"the source {path} {why}", Span(str(path), 0), help=help_)
 
 
 def _changed_source(path: Path, port: Path, found: bool) -> Diagnostic:
@@ -280,7 +287,7 @@ def _changed_source(path: Path, port: Path, found: bool) -> Diagnostic:
     help_ = "decisions about changed CUDA lines are stale; `porter port` regenerates the port"
     if not found:
         help_ = f"the ported text is neither in the record nor in the last {REVISIONS} revisions in git; {help_}"
-    return Diagnostic("PRT958", message, Span(str(path), 0), Severity.WARNING, help_)
+    return Diagnostic(codes.SOURCE_CHANGED, message, Span(str(path), 0), Severity.WARNING, help_)
 
 
 def ported_text(record: PortRecord, path: Path) -> str | None:

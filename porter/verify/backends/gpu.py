@@ -16,6 +16,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from porter import codes
 from porter.case.reader import LaunchShape
 from porter.model import Diagnostic, PorterError
 from porter.verify.backends.gpu_driver import DeviceFacts
@@ -24,7 +25,6 @@ from porter.verify.backends.interface import Argument, Build, RunResult, Violati
 from porter.verify.emulator import PtxError
 from porter.verify.launches.buffers import HostBuffer
 
-NO_GPU = "PRT878"
 SECONDS = 60.0  # a launch may take before it counts as hanging
 START_SECONDS = 60.0
 _KINDS = {"CUDA_ERROR_ILLEGAL_ADDRESS": "out-of-bounds", "CUDA_ERROR_MISALIGNED_ADDRESS": "misaligned"}
@@ -138,7 +138,7 @@ class GpuProcess:
 
 def _no_gpu(why: str) -> PorterError:
     help = "run on a machine with an NVIDIA GPU and its driver, or use --backend emulator"
-    return PorterError(Diagnostic(NO_GPU, why, help=help))
+    return PorterError(Diagnostic(codes.BACKEND_UNAVAILABLE, why, help=help))
 
 
 _processes: dict[int, GpuProcess] = {}

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from porter import codes
 from porter.case.expressions import Value
 from porter.case.reader import Case, CaseInstance, LaunchShape, Point
 from porter.model import Diagnostic, PorterError, Severity, Status, Verdict
@@ -120,7 +121,9 @@ def neighbours(arch: str) -> Neighbours:
     for name in ("EMPTY", "TOUCH"):
         (result,) = compile_port(KERNELS, [CompileRequest({}, arch)], kernel=name)
         if not result.ok:
-            raise PorterError(Diagnostic("PRT811", f"{KERNELS.name}: {result.error}", Span(str(KERNELS), result.line)))
+            raise PorterError(
+                Diagnostic(codes.DOES_NOT_COMPILE, f"{KERNELS.name}: {result.error}", Span(str(KERNELS), result.line))
+            )
         made.append(result)
     return Neighbours(made[0].cubin, made[0].entry, made[1].cubin, made[1].entry)
 
@@ -203,7 +206,7 @@ def performance_verdict(case: Case, rows: Sequence[Row], device: str) -> Verdict
     span = Span(str(case.path), 1)
     timed = [r for r in rows if not r.answer.error]
     errors = [
-        Diagnostic("PRT872", f"{r.label} at {_sizes(r)} was not timed: {r.answer.error}", span)
+        Diagnostic(codes.UNCERTAIN_TIME, f"{r.label} at {_sizes(r)} was not timed: {r.answer.error}", span)
         for r in rows
         if r.answer.error
     ]
@@ -217,15 +220,15 @@ def performance_verdict(case: Case, rows: Sequence[Row], device: str) -> Verdict
     facts = replace(facts, geomean=round(mean, 4), worst=round(worst.ratio, 4))
     slow = [r for r in timed if r.ratio > SHAPE_GATE and r.answer.timings["graph_cold"].counts("port")]
     failed = [
-        Diagnostic("PRT870", f"{r.label} at {_sizes(r)}: {r.ratio:.2f}x the original's time ({_us(r)})", span)
+        Diagnostic(codes.SLOWER, f"{r.label} at {_sizes(r)}: {r.ratio:.2f}x the original's time ({_us(r)})", span)
         for r in slow
     ]
     points = plural(len(timed), "point")
     if mean > GEOMEAN_GATE and mean - 1.0 > doubt:
-        failed.insert(0, Diagnostic("PRT870", f"{mean:.3f}x the original's time over {points}", span))
+        failed.insert(0, Diagnostic(codes.SLOWER, f"{mean:.3f}x the original's time over {points}", span))
     notes = [
-        Diagnostic("PRT871", f"{r.label} at {_sizes(r)}: {r.ratio:.2f}x the original's time ({_us(r)})", span,
-                   Severity.WARNING)
+        Diagnostic(codes.SUSPICIOUSLY_FAST,
+                   f"{r.label} at {_sizes(r)}: {r.ratio:.2f}x the original's time ({_us(r)})", span, Severity.WARNING)
         for r in timed
         if r.ratio < SUSPICIOUS
     ]  # fmt: skip
@@ -233,7 +236,7 @@ def performance_verdict(case: Case, rows: Sequence[Row], device: str) -> Verdict
     if unsettled:
         far = max(r.spread for r in unsettled)
         text = f"{len(unsettled)} of {points}: the original differed from itself by up to {far:.1%}"
-        notes.append(Diagnostic("PRT872", text, span, Severity.NOTE))
+        notes.append(Diagnostic(codes.UNCERTAIN_TIME, text, span, Severity.NOTE))
     detail = f"{mean:.3f}x the original's time over {points}, worst {worst.ratio:.3f} at {_sizes(worst)}"
     detail += f", cold L2, {device}"
     found = (*failed[:8], *errors[:8], *notes[:8])

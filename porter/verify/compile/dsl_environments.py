@@ -18,6 +18,7 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
+from porter import codes
 from porter.corpus.runtime import cache_root, digest
 from porter.extras import DISTRIBUTION
 from porter.model import Diagnostic, PorterError
@@ -152,4 +153,4 @@ def _last(stderr: str) -> str:
 def _failed(version: str, why: str) -> PorterError:
     what = f"no environment with {PACKAGE} {version}" if version else f"no versions of {PACKAGE}"
     help_ = "`pip index versions nvidia-cutlass-dsl` lists what there is; the environments need a network once"
-    return PorterError(Diagnostic("PRT880", f"{what}: {why}", help=help_))
+    return PorterError(Diagnostic(codes.NO_DSL_ENVIRONMENT, f"{what}: {why}", help=help_))

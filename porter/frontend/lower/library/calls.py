@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from porter import ir
+from porter import codes, ir
 from porter.frontend.lower.body import FunctionLowering, Untranslatable
 from porter.frontend.lower.convert import const, convert, to_type
 from porter.frontend.lower.function import template_argument
@@ -136,7 +136,7 @@ def _prelude_body(
 def _make_vector(fx: FunctionLowering, c: Cursor, args: list[Cursor]) -> ir.Expr:
     t = fx.type(c.type)
     if not isinstance(t, ir.Struct) or len(t.fields) != len(args):
-        raise Untranslatable("PRT512", "vector constructor with a different number of values")
+        raise Untranslatable(codes.UNSUPPORTED_NARROW_FLOAT, "vector constructor with a different number of values")
     values = tuple(to_type(fx.expr(a), f.type) for a, f in zip(args, t.fields, strict=True))
     return ir.StructInit(values, type=t)
 
@@ -148,7 +148,7 @@ def _of_list(fx: FunctionLowering, c: Cursor, name: str, arg: Cursor) -> ir.Expr
         inner = ast.strip(ast.values(inner)[0])
     items = ast.values(inner) if inner.kind is CursorKind.INIT_LIST_EXPR else []
     if not items:
-        raise Untranslatable("PRT022", f"std::{name} of a list that is not written out")
+        raise Untranslatable(codes.UNSUPPORTED, f"std::{name} of a list that is not written out")
     t = fx.type(c.type)
     result = to_type(fx.expr(items[0]), t)
     for item in items[1:]:
@@ -195,7 +195,7 @@ def _method(
             x = value()
             if op == "-" and not args:
                 return ir.Unary("-", x, type=x.type)
-        raise Untranslatable("PRT512", f"{full} of a half precision type")
+        raise Untranslatable(codes.UNSUPPORTED_NARROW_FLOAT, f"{full} of a half precision type")
     if callee.spelling == "operator=" and args and _is_assignment_of_same(callee, record):
         new = convert(fx, fx.root(args[0]), args[0].type, record, args[0])
         target = fx.as_place(value(), c, write=True)

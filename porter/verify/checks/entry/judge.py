@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from porter import codes
 from porter.case.expressions import Value
 from porter.case.reader import Case
 from porter.model import PorterError
@@ -16,10 +17,6 @@ from porter.verify.checks.entry import views
 from porter.verify.checks.entry.expected import Call, Wanted
 from porter.verify.checks.entry.views import View
 from porter.verify.numerics.formats import encode
-
-LAUNCHES = "PRT831"  # another launch than the case's
-TOUCHES = "PRT832"  # something else is done with the tensors
-TAKES = "PRT833"  # operands are taken that the kernel does not take, or the other way round
 
 
 @dataclass(frozen=True)
@@ -39,7 +36,9 @@ def faults(call: Call, answer: Mapping[str, Any], case: Case) -> Iterator[Fault]
         of = f" of {use['tensor']}" if use["tensor"] else ""
         when = " after the launch" if use.get("launched") else ""
         what = f"{use['what']} {use['tensor']}{when}" if use["what"] == "fills" else f"uses {use['what']}{of}"
-        yield Fault(TOUCHES, (use["what"], use["tensor"]), f"{call.function.name} {what}", int(use["line"]))
+        yield Fault(
+            codes.ENTRY_TENSOR_USE, (use["what"], use["tensor"]), f"{call.function.name} {what}", int(use["line"])
+        )
     if uses:
         return
     launches, error = answer["launches"], answer["error"]
@@ -48,21 +47,26 @@ def faults(call: Call, answer: Mapping[str, Any], case: Case) -> Iterator[Fault]
         what = ", ".join(f"{n} with {o}" for n, o in call.situation.operands.items()) or str(_sizes(call))
         if launches:
             message = f"{name} launches the kernel for {what}, which no instance takes; it has to raise"
-            yield Fault(TAKES, _wrong_kind(call), message, int(launches[0]["line"]))
+            yield Fault(codes.ENTRY_ACCEPTS, _wrong_kind(call), message, int(launches[0]["line"]))
         elif not error:
-            yield Fault(TAKES, ("silent", *_wrong_kind(call)), f"{name} neither launches nor raises for {what}", line)
+            yield Fault(
+                codes.ENTRY_ACCEPTS,
+                ("silent", *_wrong_kind(call)),
+                f"{name} neither launches nor raises for {what}",
+                line,
+            )
         return
     if error:
         if call.situation.listed:
             message = f"{name} raises at {_at(call)}: {str(error['error']).splitlines()[0]}"
-            yield Fault(TAKES, ("raises", int(error["line"])), message, int(error["line"]) or line)
+            yield Fault(codes.ENTRY_ACCEPTS, ("raises", int(error["line"])), message, int(error["line"]) or line)
         return
     if len(launches) > 1:
         message = f"{name} launches the kernel {len(launches)} times at {_at(call)}"
-        yield Fault(LAUNCHES, ("times",), message, int(launches[1]["line"]))
+        yield Fault(codes.ENTRY_LAUNCH, ("times",), message, int(launches[1]["line"]))
     elif not launches:
         if 0 not in _shape(call, answer, case)[0] and _written(case, call.wanted):
-            yield Fault(LAUNCHES, ("none",), f"{name} launches nothing at {_at(call)}", line)
+            yield Fault(codes.ENTRY_LAUNCH, ("none",), f"{name} launches nothing at {_at(call)}", line)
     else:
         yield from _launch(call, launches[0], answer, case)
         yield from _fresh(call, launches[0], answer, case)
@@ -119,28 +123,28 @@ def _launch(call: Call, launch: Mapping[str, Any], answer: Mapping[str, Any], ca
     wanted = dict(call.wanted.values)
     if given != wanted or any(type(given[k]) is not type(v) for k, v in wanted.items()):
         message = f"{name} launches the instance {_told(given)} at {_at(call)}; the case's is {_told(wanted)}"
-        yield Fault(LAUNCHES, ("instance",), message, line)
+        yield Fault(codes.ENTRY_LAUNCH, ("instance",), message, line)
         return
     arguments = call.wanted.arguments
     if len(arguments) != len(launch["args"]):
         message = f"{name} launches with {len(launch['args'])} arguments, the kernel in the source has {len(arguments)}"
-        yield Fault(LAUNCHES, ("arguments",), message, line)
+        yield Fault(codes.ENTRY_LAUNCH, ("arguments",), message, line)
         return
     for (parameter, value), argument in zip(arguments, launch["args"], strict=True):
         told = _argument(call, parameter, value, argument, case)
         if told:
             message = f"{name} gives the kernel's {parameter} {told} at {_at(call)}"
-            yield Fault(LAUNCHES, ("argument", parameter), message, line)
+            yield Fault(codes.ENTRY_LAUNCH, ("argument", parameter), message, line)
     grid, block, smem = _shape(call, answer, case)
     for what, have, want in (("grid", launch["grid"], grid), ("block", launch["block"], block)):
         if len(have) != 3 or list(have) != [*want, 1, 1][:3]:
             message = f"{name} launches the {what} {have} at {_at(call)}; verified is {[*want, 1, 1][:3]}"
-            yield Fault(LAUNCHES, (what,), message, line)
+            yield Fault(codes.ENTRY_LAUNCH, (what,), message, line)
     if launch["smem"] != [smem]:
         message = f"{name} launches with {launch['smem'][0]} bytes of shared memory at {_at(call)}; verified is {smem}"
-        yield Fault(LAUNCHES, ("smem",), message, line)
+        yield Fault(codes.ENTRY_LAUNCH, ("smem",), message, line)
     if not launch["stream"]:
-        yield Fault(LAUNCHES, ("stream",), f"{name} launches on another stream than the current one", line)
+        yield Fault(codes.ENTRY_LAUNCH, ("stream",), f"{name} launches on another stream than the current one", line)
 
 
 def _argument(
@@ -204,12 +208,12 @@ def _fresh(call: Call, launch: Mapping[str, Any], answer: Mapping[str, Any], cas
     for tensor in found:
         if int(tensor["fresh"]) > 0 and tensor not in tensors:
             message = f"{name} returns memory that the kernel is not given"
-            yield Fault(LAUNCHES, ("returned",), message, int(launch["line"]))
+            yield Fault(codes.ENTRY_LAUNCH, ("returned",), message, int(launch["line"]))
     for (parameter, value), argument in zip(call.wanted.arguments, launch["args"], strict=False):
         own = isinstance(value, str) and not call.function.takes(value) and case.buffer(value).role == "out"
         if own and argument.get("tensor") not in found:
             message = f"{name} does not return {parameter}, which it allocates"
-            yield Fault(LAUNCHES, ("returned",), message, int(launch["line"]))
+            yield Fault(codes.ENTRY_LAUNCH, ("returned",), message, int(launch["line"]))
 
 
 def _mutated(call: Call, told: Sequence[str] | None, case: Case) -> Iterator[Fault]:
@@ -217,7 +221,7 @@ def _mutated(call: Call, told: Sequence[str] | None, case: Case) -> Iterator[Fau
     for p in call.function.parameters if told is not None else ():
         if p.kind == "buffer" and case.buffer(p.operand).role != "in" and p.name not in (told or ()):
             message = f"{call.function.name} writes {p.name}, which its mutates_args leave out"
-            yield Fault(LAUNCHES, ("mutates", p.name), message, call.function.line)
+            yield Fault(codes.ENTRY_LAUNCH, ("mutates", p.name), message, call.function.line)
 
 
 def _plain(argument: object) -> Any:
