@@ -45,7 +45,7 @@ def add(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from porter.config import load_config, merge
-    from porter.review.port.loaded import load_all
+    from porter.review.port.reviewed_port import load_all
 
     config = merge(
         load_config(),
@@ -77,7 +77,7 @@ def full_screen(paths: list[Path], config: Any, parser: argparse.ArgumentParser)
     """The app; needs Textual and a terminal."""
     from porter.extras import install
     from porter.model import Diagnostic, PorterError
-    from porter.review.port.loaded import load_all
+    from porter.review.port.reviewed_port import load_all
 
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         parser.error("standard input and output are not a terminal: use --plain, --check or --export")

@@ -16,9 +16,9 @@ from porter.model import Diagnostic, PorterError
 def editor_command() -> list[str]:
     """Raises PorterError PRT962 when there is no editor."""
     for name in (os.environ.get("VISUAL", ""), os.environ.get("EDITOR", ""), "vi", "nano"):
-        words = shlex.split(name)
-        if words and shutil.which(words[0]):
-            return words
+        command = shlex.split(name)
+        if command and shutil.which(command[0]):
+            return command
     raise PorterError(
         Diagnostic(codes.DECISION_NOT_POSSIBLE, "there is no editor", help="set EDITOR, or edit in place (`i`)")
     )

@@ -23,7 +23,7 @@ from porter.regression.one_port import OpenPort, doubts_about, open_port, verify
 from porter.regression.revision import another_original, port_at
 from porter.regression.run_record import fingerprint
 from porter.review.plain import check
-from porter.review.port.loaded import load
+from porter.review.port.reviewed_port import load
 from tests.cli.test_bad_input import CASE
 
 KERNEL = """\

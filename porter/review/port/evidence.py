@@ -16,37 +16,37 @@ from porter.model.facts import (
 )
 from porter.regression.charts import ulp_label
 from porter.report.render import render
-from porter.review.port.loaded import Loaded
-from porter.review.words import CHECK_SIGN
+from porter.review.descriptions import CHECK_SIGN
+from porter.review.port.reviewed_port import ReviewedPort
 
 TABS = ("compile", "numerics", "resources", "sanitizer", "performance")
 
 
-def checks_of(loaded: Loaded) -> tuple[str, ...]:
+def checks_of(port: ReviewedPort) -> tuple[str, ...]:
     """The checks that have a page: those that every port should have, and what else was recorded."""
-    return (*TABS, *(v.check for v in loaded.verdicts if v.check not in TABS))
+    return (*TABS, *(v.check for v in port.verdicts if v.check not in TABS))
 
 
-def evidence(loaded: Loaded, check: str) -> str:
+def evidence(port: ReviewedPort, check: str) -> str:
     """The page of one check."""
-    verdict = loaded.verdict(check)
+    verdict = port.verdict(check)
     if verdict is None:
-        reason = "the port has open holes, so it was not verified" if loaded.holes else "press v to verify the port"
+        reason = "the port has open holes, so it was not verified" if port.holes else "press v to verify the port"
         return f"{check} was not run: {reason}."
     rows = [f"{CHECK_SIGN[verdict.status]} {verdict.status.value}  {verdict.detail}"]
-    if not loaded.verified:
+    if not port.verified:
         rows.append("This is about an earlier text of the port.")
     rows += _measured(verdict.facts)
-    rows += messages(loaded, verdict)
+    rows += messages(port, verdict)
     return "\n".join(rows)
 
 
-def messages(loaded: Loaded, verdict: Verdict) -> Iterator[str]:
+def messages(port: ReviewedPort, verdict: Verdict) -> Iterator[str]:
     """The diagnostics of a check with the region of the port that each is in."""
     for d in verdict.diagnostics:
         yield ""
         yield render(d).plain
-        here = next((r for r in loaded.regions if any(d == other for _, other in loaded.about(r))), None)
+        here = next((r for r in port.regions if any(d == other for _, other in port.about(r))), None)
         if here is not None:
             yield f"   in {here.name}, port lines {here.first}-{here.last}"
 

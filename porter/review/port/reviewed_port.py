@@ -29,7 +29,7 @@ REVISIONS = 100  # of the source that are looked through for the text that was p
 
 
 @dataclass(frozen=True)
-class Loaded:
+class ReviewedPort:
     """One port. With a fault (no record, a damaged one) the other fields hold what could be read all the same."""
 
     path: Path
@@ -40,9 +40,7 @@ class Loaded:
     record: PortRecord | None = None
     line_map: tuple[LineMapEntry, ...] = ()
     regions: tuple[Region, ...] = ()
-    headers: dict[str, tuple[str, ...]] = field(
-        default_factory=dict
-    )  # lines of the files behind regions, as they are now
+    headers: dict[str, tuple[str, ...]] = field(default_factory=dict)  # included files behind regions: their lines now
     digests: tuple[str, ...] = ()
     decisions: dict[str, Decision] = field(default_factory=dict)
     faults: tuple[Diagnostic, ...] = ()
@@ -228,7 +226,7 @@ class Loaded:
         return found
 
 
-def load(port: Path, config: PortConfig | None = None) -> Loaded:
+def load(port: Path, config: PortConfig | None = None) -> ReviewedPort:
     """Read a port. What is missing or damaged is in its faults, and flags that only the record has: the CUDA may then
     mean something else than one reads. `config`: flags of the command line; None: [tool.porter] alone."""
     faults: list[Diagnostic] = []
@@ -245,7 +243,7 @@ def load(port: Path, config: PortConfig | None = None) -> Loaded:
     except PorterError as error:
         faults += error.diagnostics
     if record is None:
-        return Loaded(port, text, regions=regions_of(text, ()), faults=tuple(faults), config=config)
+        return ReviewedPort(port, text, regions=regions_of(text, ()), faults=tuple(faults), config=config)
     given = with_build_flags(config or load_config(), port.parent / record.source)
     faults += flag_doubts(record, port, replace(given, arch=record.arches), "review")
     now = line_hashes(text)
@@ -270,7 +268,7 @@ def load(port: Path, config: PortConfig | None = None) -> Loaded:
         except (OSError, UnicodeDecodeError) as error:
             headers[file] = ()
             faults.append(_missing_source(path, error))
-    found = Loaded(port, text, cuda_path, cuda, ported, record, line_map, regions, headers, config=config)
+    found = ReviewedPort(port, text, cuda_path, cuda, ported, record, line_map, regions, headers, config=config)
     found = replace(found, faults=tuple(faults))
     digests = tuple(digest(found.port_text(r), found.cuda_text(r)) for r in regions)
     return replace(found, digests=digests, decisions=assign(regions, digests, decided))
@@ -301,26 +299,26 @@ def text_in_git(path: Path, sha256: str) -> str | None:
     """The text of a file with this hash among its revisions in git; None when there is none, or no git."""
     folder = path.parent
     for revision in git(folder, "log", f"-{REVISIONS}", "--format=%H", "--", path.name, seconds=30).text.split():
-        shown = git(folder, "show", f"{revision}:./{path.name}", seconds=30)
-        if not shown.ok:
+        old = git(folder, "show", f"{revision}:./{path.name}", seconds=30)
+        if not old.ok:
             return None
-        if sha256_text(shown.text) == sha256:
-            return shown.text
+        if sha256_text(old.text) == sha256:
+            return old.text
     return None
 
 
-def load_all(paths: Sequence[Path], config: PortConfig | None = None) -> list[Loaded]:
+def load_all(paths: Sequence[Path], config: PortConfig | None = None) -> list[ReviewedPort]:
     """The ports named and those in the folders named. Raises PorterError when there is none."""
     return [load(p, config) for p in find_ports(paths)]
 
 
-def status_word(loaded: Loaded, check: str) -> str:
+def status_text(port: ReviewedPort, check: str) -> str:
     """What a table shows for a check: PASS, FAIL, SKIP, ERROR, "-" not run, with "?" when about an earlier text."""
-    verdict = loaded.verdict(check)
+    verdict = port.verdict(check)
     if verdict is None:
         return "-"
-    return verdict.status.value + ("" if loaded.verified else "?")
+    return verdict.status.value + ("" if port.verified else "?")
 
 
-def failing(loaded: Loaded) -> bool:
-    return any(v.status in (Status.FAIL, Status.ERROR) for v in loaded.verdicts)
+def failing(port: ReviewedPort) -> bool:
+    return any(v.status in (Status.FAIL, Status.ERROR) for v in port.verdicts)

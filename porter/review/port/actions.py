@@ -20,72 +20,72 @@ from porter.provenance.hole_markers import MARK
 from porter.provenance.record import PortRecord
 from porter.provenance.store import update_record
 from porter.review.port.decisions import drop_draft, reviewer, save
-from porter.review.port.loaded import Loaded, load
 from porter.review.port.regions import Region
+from porter.review.port.reviewed_port import ReviewedPort, load
 from porter.source import NO_SPAN, Span, lines_of
 from porter.syntax import module_tree
 
 
-def accept(loaded: Loaded, region: Region, comment: str = "") -> Loaded:
+def accept(port: ReviewedPort, region: Region, comment: str = "") -> ReviewedPort:
     """Accept a region as it is. Raises PorterError PRT962 for a hole, or where one side cannot be seen."""
-    _decidable(loaded, region)
+    _decidable(port, region)
     if region.hole:
-        raise _refused(loaded, region, f"{region.name} is hole {region.hole}: nothing is translated there", "edit it")
-    return _saved(loaded, region, "accepted", comment)
+        raise _refused(port, region, f"{region.name} is hole {region.hole}: nothing is translated there", "edit it")
+    return _saved(port, region, "accepted", comment)
 
 
-def remark(loaded: Loaded, region: Region, comment: str) -> Loaded:
+def add_comment(port: ReviewedPort, region: Region, comment: str) -> ReviewedPort:
     """Comment on a region; a decision about it stands. Raises PorterError when the record cannot be read."""
-    _readable(loaded)
-    was = loaded.decisions.get(region.name)
-    state, sha256 = (was.state, was.sha256) if was else ("open", loaded.digest_of(region))
-    save(loaded.path, region, sha256, state, comment, was)
-    return load(loaded.path, loaded.config)
+    _readable(port)
+    previous = port.decisions.get(region.name)
+    state, sha256 = (previous.state, previous.sha256) if previous else ("open", port.digest_of(region))
+    save(port.path, region, sha256, state, comment, previous)
+    return load(port.path, port.config)
 
 
-def withdraw(loaded: Loaded, region: Region) -> Loaded:
+def withdraw(port: ReviewedPort, region: Region) -> ReviewedPort:
     """Take a decision back; its comment stays."""
-    was = loaded.decisions.get(region.name)
-    return _saved(loaded, region, "open", was.comment if was else "") if was else loaded
+    previous = port.decisions.get(region.name)
+    return _saved(port, region, "open", previous.comment if previous else "") if previous else port
 
 
-def reject(loaded: Loaded, region: Region, comment: str = "", config: PortConfig | None = None) -> Loaded:
+def reject(port: ReviewedPort, region: Region, comment: str = "", config: PortConfig | None = None) -> ReviewedPort:
     """Reject a region: an edit is undone, a rewrite becomes a hole, and what can be neither is noted as rejected.
 
     Raises PorterError: PRT962 where it cannot be decided, PRT964 when the port changed on disk, and what re-emitting
     the kernel raises when an edit is to be undone.
     """
-    _decidable(loaded, region)
+    _decidable(port, region)
     if region.hole:
-        return _saved(loaded, region, "rejected", comment)
+        return _saved(port, region, "rejected", comment)
     if any(a.startswith("agent:") or a == "person" for a in region.authors):
-        found = earlier_lines(loaded, region, config)
+        found = earlier_lines(port, region, config)
         if found is not None:
             first, last, lines, holes = found
-            return _rewritten(loaded, region, first, last, lines, holes, comment)
+            return _rewritten(port, region, first, last, lines, holes, comment)
     if region.hole_lines is None:
-        return _saved(loaded, region, "rejected", comment)
-    hole, lines = _as_hole(loaded, region, comment)
-    return _rewritten(loaded, region, *region.hole_lines, lines, (hole,), comment)
+        return _saved(port, region, "rejected", comment)
+    hole, lines = _as_hole(port, region, comment)
+    return _rewritten(port, region, *region.hole_lines, lines, (hole,), comment)
 
 
-def edit(loaded: Loaded, region: Region, text: str) -> Loaded:
+def edit(port: ReviewedPort, region: Region, text: str) -> ReviewedPort:
     """Write other lines in the place of a region. Raises PorterError PRT962 when the port would not be Python."""
-    lines = loaded.port_lines
+    lines = port.port_lines
     fresh = [line.rstrip() for line in text.rstrip().splitlines()]
     if fresh == lines[region.first - 1 : region.last]:
-        drop_draft(loaded.path)
-        return loaded
-    made = "\n".join([*lines[: region.first - 1], *fresh, *lines[region.last :]]) + "\n"
+        drop_draft(port.path)
+        return port
+    new_text = "\n".join([*lines[: region.first - 1], *fresh, *lines[region.last :]]) + "\n"
     try:
-        module_tree(made)
+        module_tree(new_text)
     except (SyntaxError, ValueError) as error:
         line = error.lineno if isinstance(error, SyntaxError) else None
         why = f"line {line - region.first + 1}: {error.msg}" if line and isinstance(error, SyntaxError) else str(error)
-        raise _refused(loaded, region, f"the edit is not Python: {why}", "fix it; what you typed is kept") from None
-    _write(loaded, made, lambda record: record)
-    drop_draft(loaded.path)
-    return load(loaded.path, loaded.config)
+        raise _refused(port, region, f"the edit is not Python: {why}", "fix it; what you typed is kept") from None
+    _write(port, new_text, lambda record: record)
+    drop_draft(port.path)
+    return load(port.path, port.config)
 
 
 # ---------------------------------------------------------------- what stood there before
@@ -94,16 +94,16 @@ def edit(loaded: Loaded, region: Region, text: str) -> Loaded:
 Earlier = tuple[int, int, list[str], tuple[Hole, ...]]
 
 
-def earlier_lines(loaded: Loaded, region: Region, config: PortConfig | None = None) -> Earlier | None:
+def earlier_lines(port: ReviewedPort, region: Region, config: PortConfig | None = None) -> Earlier | None:
     """First and last line of what was edited in a region, and the lines that porter emits there, with their holes.
 
     None when porter emits just what is there. Raises PorterError: the kernel cannot be translated, PRT962 when its
     source has changed and the text that was ported is not known, so that porter would now emit another port.
     """
-    if loaded.source_changed and loaded.ported_cuda is None:
-        raise _refused(loaded, region, "the source has changed: what porter emitted is not known", "port it again")
-    made = translated(loaded, config)
-    emitted, present = lines_of(made.module.text), loaded.port_lines
+    if port.source_changed and port.ported_cuda is None:
+        raise _refused(port, region, "the source has changed: what porter emitted is not known", "port it again")
+    translation = translated(port, config)
+    emitted, present = lines_of(translation.module.text), port.port_lines
     first, last = region.first, region.last
     blocks = [
         op for op in difflib.SequenceMatcher(None, emitted, present, autojunk=False).get_opcodes()
@@ -113,34 +113,34 @@ def earlier_lines(loaded: Loaded, region: Region, config: PortConfig | None = No
         return None
     start, end = blocks[0], blocks[-1]
     lines = emitted[start[1] : end[2]]
-    return start[3] + 1, end[4], lines, made.module.holes
+    return start[3] + 1, end[4], lines, translation.module.holes
 
 
-def translated(loaded: Loaded, config: PortConfig | None = None) -> Translation:
+def translated(port: ReviewedPort, config: PortConfig | None = None) -> Translation:
     """The kernel of a port as porter translates it now: the source as it was ported, the options in its record."""
     from porter.pipeline.stages import Run, translate
     from porter.regression.one_port import open_port
 
-    run = Run(loaded.name)
-    port = open_port(loaded.path, config or load_config(), run, loaded.ported_cuda)
-    standalone = bool(port.record.options.get("standalone", False))
-    return translate(port.unit, port.info, port.case, replace(port.config, standalone=standalone), run)
+    run = Run(port.name)
+    opened = open_port(port.path, config or load_config(), run, port.ported_cuda)
+    standalone = bool(opened.record.options.get("standalone", False))
+    return translate(opened.unit, opened.info, opened.case, replace(opened.config, standalone=standalone), run)
 
 
 # ---------------------------------------------------------------- writing
 
 
-def _as_hole(loaded: Loaded, region: Region, comment: str) -> tuple[Hole, list[str]]:
-    assert loaded.record is not None and region.hole_lines is not None
+def _as_hole(port: ReviewedPort, region: Region, comment: str) -> tuple[Hole, list[str]]:
+    assert port.record is not None and region.hole_lines is not None
     first, last = region.hole_lines
-    entries = [e for e in loaded.line_map if min(region.first, first) <= e.line <= last]
-    entries = _of_one_file(loaded, region, entries)
+    entries = [e for e in port.line_map if min(region.first, first) <= e.line <= last]
+    entries = _of_one_file(port, region, entries)
     narrow = min((e.span for e in entries), key=lambda s: (s.end_line - s.line, s.line), default=NO_SPAN)
     own = _own(region, entries)
     cuda = sorted({n for e in entries for n in _lines_of(e.span) if n in own})
-    source = lines_of(loaded.ported_cuda or loaded.cuda or "")
-    if entries and not loaded.is_source(entries[0].span):
-        source = list(loaded.headers[entries[0].span.file])
+    source = lines_of(port.ported_cuda or port.cuda or "")
+    if entries and not port.is_source(entries[0].span):
+        source = list(port.headers[entries[0].span.file])
     cuda = [n for n in cuda if n <= len(source)]
     rows = [source[n - 1] for n in cuda]
     span = (
@@ -148,9 +148,9 @@ def _as_hole(loaded: Loaded, region: Region, comment: str) -> tuple[Hole, list[s
         if cuda
         else narrow
     )
-    reason = " ".join(f"rejected by {reviewer(loaded.path.parent)}{': ' + comment if comment else ''}".split())
-    number = len(loaded.record.holes) + 1
-    code = next(line for line in loaded.port_lines[first - 1 :] if line.strip() and not line.lstrip().startswith("#"))
+    reason = " ".join(f"rejected by {reviewer(port.path.parent)}{': ' + comment if comment else ''}".split())
+    number = len(port.record.holes) + 1
+    code = next(line for line in port.port_lines[first - 1 :] if line.strip() and not line.lstrip().startswith("#"))
     indent = code[: len(code) - len(code.lstrip())]
     text = [f"{indent}# CUDA: {row.strip()}" for row in rows[:12]]
     text.append(f'{indent}runtime.hole({number}, "{codes.REJECTED_BY_A_PERSON}")  # {reason}')
@@ -161,10 +161,10 @@ def _lines_of(span: Span) -> range:
     return range(span.line, max(span.end_line, span.line) + 1)
 
 
-def _of_one_file(loaded: Loaded, region: Region, entries: Sequence[LineMapEntry]) -> list[LineMapEntry]:
+def _of_one_file(port: ReviewedPort, region: Region, entries: Sequence[LineMapEntry]) -> list[LineMapEntry]:
     """Those entries whose spans lie in the source; in the first file that it includes, where none does."""
     if region.cuda or not region.elsewhere:
-        return [e for e in entries if loaded.is_source(e.span)]
+        return [e for e in entries if port.is_source(e.span)]
     return [e for e in entries if e.span.file == region.elsewhere[0][0]]
 
 
@@ -178,15 +178,15 @@ def _own(region: Region, entries: Sequence[LineMapEntry]) -> set[int]:
 
 
 def _rewritten(
-    loaded: Loaded, region: Region, first: int, last: int, fresh: list[str], holes: tuple[Hole, ...], comment: str
-) -> Loaded:
+    port: ReviewedPort, region: Region, first: int, last: int, fresh: list[str], holes: tuple[Hole, ...], comment: str
+) -> ReviewedPort:
     """Write `fresh` in the place of first..last, with a decision about what then stands there.
 
     `holes` are those that `fresh` names: the only one under its final number, or all of the kernel by theirs.
     """
-    assert loaded.record is not None
-    folder = loaded.path.parent
-    known = list(loaded.record.holes)
+    assert port.record is not None
+    folder = port.path.parent
+    known = list(port.record.holes)
     lines = []
     for line in fresh:
         mark = MARK.search(line)
@@ -199,71 +199,69 @@ def _rewritten(
                 known.append(hole)
             line = f"{line[: mark.start(1)]}{known.index(hole) + 1}{line[mark.end(1) :]}"
         lines.append(line)
-    text = "\n".join([*loaded.port_lines[: first - 1], *lines, *loaded.port_lines[last:]]) + "\n"
-    was = loaded.decisions.get(region.name)
-    noted = comment or (was.comment if was else "")
+    text = "\n".join([*port.port_lines[: first - 1], *lines, *port.port_lines[last:]]) + "\n"
+    previous = port.decisions.get(region.name)
+    noted = comment or (previous.comment if previous else "")
 
     def change(record: PortRecord) -> PortRecord:
         return replace(record, holes=tuple(known))
 
-    _write(loaded, text, change)
-    fresh_port = load(loaded.path, loaded.config)
-    there = fresh_port.region_at(first) or region
-    save(loaded.path, there, fresh_port.digest_of(there), "rejected", noted, was)
-    return load(loaded.path, loaded.config)
+    _write(port, text, change)
+    reloaded = load(port.path, port.config)
+    rewritten = reloaded.region_at(first) or region
+    save(port.path, rewritten, reloaded.digest_of(rewritten), "rejected", noted, previous)
+    return load(port.path, port.config)
 
 
-def _write(loaded: Loaded, text: str, change: Callable[[PortRecord], PortRecord]) -> None:
+def _write(port: ReviewedPort, text: str, change: Callable[[PortRecord], PortRecord]) -> None:
     """Write the port, and its record before it, unless another program has written the port since it was read."""
 
     def checked(record: PortRecord) -> PortRecord:
-        _unchanged(loaded)
+        _unchanged(port)
         return change(record)
 
-    update_record(loaded.path, checked)
+    update_record(port.path, checked)
     try:
-        write_atomic(loaded.path, text)
+        write_atomic(port.path, text)
     except OSError as error:
-        raise writing_failed(loaded.path, error, "make the file writable, then decide again") from error
+        raise writing_failed(port.path, error, "make the file writable, then decide again") from error
 
 
-def _saved(loaded: Loaded, region: Region, state: str, comment: str) -> Loaded:
-    was = loaded.decisions.get(region.name)
-    save(loaded.path, region, loaded.digest_of(region), state, comment or (was.comment if was else ""), was)
-    return load(loaded.path, loaded.config)
+def _saved(port: ReviewedPort, region: Region, state: str, comment: str) -> ReviewedPort:
+    previous = port.decisions.get(region.name)
+    save(port.path, region, port.digest_of(region), state, comment or (previous.comment if previous else ""), previous)
+    return load(port.path, port.config)
 
 
-def _readable(loaded: Loaded) -> None:
-    if not loaded.readable:
-        raise PorterError(*loaded.faults)
+def _readable(port: ReviewedPort) -> None:
+    if not port.readable:
+        raise PorterError(*port.faults)
 
 
-def _decidable(loaded: Loaded, region: Region) -> None:
-    _readable(loaded)
-    if loaded.cuda is None:
-        raise _refused(loaded, region, f"the source {loaded.cuda_path} cannot be read", "restore it")
-    gone = [file for file, _ in region.elsewhere if not loaded.headers.get(file)]
+def _decidable(port: ReviewedPort, region: Region) -> None:
+    _readable(port)
+    if port.cuda is None:
+        raise _refused(port, region, f"the source {port.cuda_path} cannot be read", "restore it")
+    gone = [file for file, _ in region.elsewhere if not port.headers.get(file)]
     if gone:
-        raise _refused(loaded, region, f"{gone[0]} behind it cannot be read", "restore it")
-    _unchanged(loaded)
+        raise _refused(port, region, f"{gone[0]} behind it cannot be read", "restore it")
+    _unchanged(port)
 
 
-def _unchanged(loaded: Loaded) -> None:
+def _unchanged(port: ReviewedPort) -> None:
     """Raise PorterError PRT964 when another program has written the port since it was read."""
     try:
-        present: str | None = read_plain_text(loaded.path)
+        present: str | None = read_plain_text(port.path)
     except (OSError, UnicodeDecodeError):
         present = None
-    if present != loaded.text:
-        message = f"{loaded.path} was changed by another program; it has been reloaded"
+    if present != port.text:
+        message = f"{port.path} was changed by another program; it has been reloaded"
         raise PorterError(
             Diagnostic(
-                codes.PORT_CHANGED_DURING_REVIEW, message, Span(str(loaded.path), 0), help="look again, and decide then"
+                codes.PORT_CHANGED_DURING_REVIEW, message, Span(str(port.path), 0), help="look again, and decide then"
             )
         )
 
 
-def _refused(loaded: Loaded, region: Region, message: str, help_: str) -> PorterError:
-    return PorterError(
-        Diagnostic(codes.DECISION_NOT_POSSIBLE, message, Span(str(loaded.path), region.first), help=help_)
-    )
+def _refused(port: ReviewedPort, region: Region, message: str, help_: str) -> PorterError:
+    return PorterError(Diagnostic(codes.DECISION_NOT_POSSIBLE, message, Span(str(port.path), region.first), help=help_))
