@@ -133,7 +133,7 @@ def _imports(statements: set[str], text: str) -> list[str]:
     """One import statement a module, with the names that the text uses."""
     used = {n.id for n in ast.walk(module_tree(text)) if isinstance(n, ast.Name)}
     names: dict[str, set[str]] = {}
-    plain: set[str] = set()
+    whole_modules: set[str] = set()
     for statement in statements:
         node = module_tree(statement).body[0]
         if isinstance(node, ast.ImportFrom):
@@ -141,5 +141,5 @@ def _imports(statements: set[str], text: str) -> list[str]:
                 a.name for a in node.names if (a.asname or a.name) in used
             )
         else:
-            plain.add(statement)
-    return [*sorted(plain), *(f"from {m} import {', '.join(sorted(n))}" for m, n in sorted(names.items()) if n)]
+            whole_modules.add(statement)
+    return [*sorted(whole_modules), *(f"from {m} import {', '.join(sorted(n))}" for m, n in sorted(names.items()) if n)]

@@ -127,7 +127,7 @@ class Inliner:
         if not self._any(e):
             for n in ir.walk(e):
                 if isinstance(n, ir.Call):
-                    self.keep(n.function)
+                    self.keep_function(n.function)
             return e
         if isinstance(e, ir.Call) and self._inlinable(e):
             return self._expand(e, pre, want_value=True)
@@ -151,7 +151,7 @@ class Inliner:
         pre.append(ir.If(cond, arms[0], arms[1], span=e.span))
         return var
 
-    def keep(self, key: str) -> None:
+    def keep_function(self, key: str) -> None:
         """Note a function that stays a function, with its own body expanded."""
         if key in self.kept or key not in self.functions:
             return
@@ -345,12 +345,12 @@ def inline(kernel: ir.Kernel, names: Names) -> ir.Kernel:
     body = worker.statements(kernel.body)
     for n in ir.walk(body):
         if isinstance(n, ir.Call):
-            worker.keep(n.function)
+            worker.keep_function(n.function)
     pending = list(worker.kept)
     while pending:
         key = pending.pop()
         for n in ir.walk(worker.kept[key].body):
             if isinstance(n, ir.Call) and n.function not in worker.kept and n.function in worker.functions:
-                worker.keep(n.function)
+                worker.keep_function(n.function)
                 pending.append(n.function)
     return replace(kernel, body=body, functions=dict(worker.kept))

@@ -237,11 +237,11 @@ def undefined(info: KernelInfo, instances: Sequence[Instance], kernels: Sequence
     """Warnings of what the original reads though it has no value, of one instance each (PRT852)."""
     from porter.verify.original.undefined_reads import as_diagnostics, undefined_reads
 
-    told: dict[Span, Diagnostic] = {}
+    by_place: dict[Span, Diagnostic] = {}
     for instance, kernel in zip(instances, kernels, strict=True):
         for message in as_diagnostics(undefined_reads(kernel), info.name, str(instance)):
-            told.setdefault(message.span, message)
-    return list(told.values())
+            by_place.setdefault(message.span, message)
+    return list(by_place.values())
 
 
 def show_stage(path: Path, config: PortConfig, stage: str) -> tuple[str, tuple[Diagnostic, ...], int]:

@@ -39,8 +39,8 @@ tr.open th::before { content: "· open "; }
 def page(ports: Sequence[ReviewedPort]) -> str:
     """The whole HTML document."""
     complete = sum(p.complete for p in ports)
-    told = f"{complete} of {plural(len(ports), 'port')} accepted in full"
-    body = ["<h1>porter review</h1>", f"<p>{told}; {escape(now())}</p>", "<ul>"]
+    summary = f"{complete} of {plural(len(ports), 'port')} accepted in full"
+    body = ["<h1>porter review</h1>", f"<p>{summary}; {escape(now())}</p>", "<ul>"]
     for n, p in enumerate(ports):
         about = f"{p.accepted} of {plural(len(p.regions), 'region')} accepted, {plural(len(p.holes), 'hole')}"
         body.append(f'<li><a href="#p{n}">{escape(str(p.path))}</a>: {about}</li>')

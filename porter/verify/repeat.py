@@ -150,8 +150,8 @@ def repeat_trial(
         return found
     open_ = _differing(subject, trial, original, schedules)
     for name, text in open_.items():
-        said = f"the original too: of what it writes itself, {text}"
-        found.findings.append(Finding(codes.ORDER_DEPENDENT, name, said, str(trial), is_port=False))
+        message = f"the original too: of what it writes itself, {text}"
+        found.findings.append(Finding(codes.ORDER_DEPENDENT, name, message, str(trial), is_port=False))
     if shapes[0].cooperative and not shapes[1].cooperative and hasattr(backend, "alone"):
         schedules = (*schedules, backend.alone)
     port = _run(subject, trial, backend, shapes[1], True, schedules)

@@ -212,11 +212,11 @@ def _run(
     arguments = memory.of_port() if is_port else memory.of_original()
     variables = {names[n]: b for n, b in memory.variables.items() if n in names}
     try:
-        told, result = backend.emulate(build, shape, arguments, 0, checks, fill, variables)
+        violations, result = backend.emulate(build, shape, arguments, 0, checks, fill, variables)
     except ptx.PtxError as error:
         return _Ran(error=str(error), unsupported=isinstance(error, ptx.UnsupportedPtx))
     reached = result.counts.get("instructions_reached", 0) / max(1, result.counts.get("instructions", 1))
-    return _Ran(told, result.seconds, int(result.counts.get("thread_instructions", 0)), reached=reached)
+    return _Ran(violations, result.seconds, int(result.counts.get("thread_instructions", 0)), reached=reached)
 
 
 def _in_rows(buffer: HostBuffer) -> HostBuffer:

@@ -68,8 +68,8 @@ def numerics_verdict(
         label = str(run.instance)
         rows: dict[str, OutputErrors] = {}
         launches += sum(1 for r in run.results if r.comparisons)
-        told = [(r, f) for r in run.results for f in (*r.findings, *r.contraction)]
-        found = [replace(f, launch=f.launch or str(r.trial)) for r, f in told]
+        all_findings = [(r, f) for r in run.results for f in (*r.findings, *r.contraction)]
+        found = [replace(f, launch=f.launch or str(r.trial)) for r, f in all_findings]
         for name, ledger in run.ledgers().items():
             verdict = ledger.close()
             answers.append(verdict)
@@ -153,10 +153,10 @@ def sanitizer_verdict(
         for result in run.results:
             launches += bool(result.comparisons)
             known |= {v.kind for v in result.original.violations} & set(case.known_violations)
-            mine = own_violations(result, kinds, case.known_violations)
-            port += [_violation(v, codes.PORT_VIOLATION, "the port", run, result) for v in mine]
-            theirs = at_fault(result, case.known_violations)
-            original += [_violation(v, codes.ORIGINAL_VIOLATION, "the original", run, result) for v in theirs]
+            of_port = own_violations(result, kinds, case.known_violations)
+            port += [_violation(v, codes.PORT_VIOLATION, "the port", run, result) for v in of_port]
+            of_original = at_fault(result, case.known_violations)
+            original += [_violation(v, codes.ORIGINAL_VIOLATION, "the original", run, result) for v in of_original]
         for repeated in run.repeats:
             at = TrialResult(repeated.trial)
             port += [_violation(v, codes.PORT_VIOLATION, "the port", run, at, OTHER_ORDER) for v in repeated.port]
@@ -194,16 +194,16 @@ def sanitizer_verdict(
 def determinism_verdict(repeats: Sequence[Repeated]) -> Verdict:
     """PASS when repeats under other schedules gave the same bits; ERROR where those of the original did not."""
 
-    def told(of_port: bool) -> list[Diagnostic]:
+    def diagnostics(of_port: bool) -> list[Diagnostic]:
         found = [f for r in repeats for f in r.findings if f.is_port is of_port]
         help_ = "" if of_port else OPEN_ORDER
         return [Diagnostic(f.code, about(f.buffer, f"{f.message} (at {f.launch})"), help=help_) for f in found]
 
     schedules = max((r.schedules for r in repeats), default=0)
     facts = DeterminismFacts(len(repeats), schedules)
-    if port := told(True):
-        return Verdict("determinism", Status.FAIL, port[0].message, _most([*port, *told(False)]), facts)
-    if original := told(False):
+    if port := diagnostics(True):
+        return Verdict("determinism", Status.FAIL, port[0].message, _most([*port, *diagnostics(False)]), facts)
+    if original := diagnostics(False):
         return Verdict("determinism", Status.ERROR, original[0].message, _most(original), facts)
     if not repeats:
         return Verdict("determinism", Status.ERROR, "nothing was run", (), facts)

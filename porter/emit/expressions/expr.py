@@ -305,8 +305,8 @@ class ExprWriter(CastWriter):
         if self.is_pointer(e.type) and is_null_constant(e.a) != is_null_constant(e.b):
             dtype = self.pointer_dtype(e.type)
             other = (b if is_null_constant(e.a) else a).text
-            keep, null = Text(f"lib.natural({other}, {dtype})"), Text(f"lib.null_like({other}, {dtype})")
-            a, b = (null, keep) if is_null_constant(e.a) else (keep, null)
+            value, null = Text(f"lib.natural({other}, {dtype})"), Text(f"lib.null_like({other}, {dtype})")
+            a, b = (null, value) if is_null_constant(e.a) else (value, null)
         elif self.is_pointer(e.type) and mixed(space_of(e, self.s.spaces)):
             dtype = self.pointer_dtype(e.type)
             a, b = (Text(f"lib.generic({x.text}, {dtype})") for x in (a, b))

@@ -184,11 +184,11 @@ def _pick_two(
     def sound(instance: Instance) -> bool:
         return instance in alone(instance)
 
-    def whole(instance: Instance) -> bool:
+    def complete(instance: Instance) -> bool:
         return alone(instance).get(instance, False)
 
     few = accepted[:_MAX_CONFIRMED]
-    first = next((i for i in few if whole(i)), None) or next((i for i in few if sound(i)), None)
+    first = next((i for i in few if complete(i)), None) or next((i for i in few if sound(i)), None)
     if first is None:
         return ()
 
@@ -199,7 +199,7 @@ def _pick_two(
         return different + usual, -_rank(other, lists)
 
     others = sorted((i for i in accepted if i != first), key=worth, reverse=True)
-    second = next((i for i in others[:_MAX_CONFIRMED] if whole(i)), None)
+    second = next((i for i in others[:_MAX_CONFIRMED] if complete(i)), None)
     return (first,) if second is None else (first, second)
 
 

@@ -74,7 +74,7 @@ def read_bits(base: ir.Expr, f: Cursor) -> ir.Expr:
     return to_type(x, b.type)
 
 
-def packed(value: ir.Expr, f: Cursor) -> ir.Expr:
+def in_storage(value: ir.Expr, f: Cursor) -> ir.Expr:
     """A value as the bits of a bit-field in its storage, the other bits zero."""
     from porter.frontend.lower.convert import const, to_type
 
@@ -106,4 +106,4 @@ def with_bits(base: ir.Expr, f: Cursor, value: ir.Expr) -> tuple[ir.Expr, ir.Exp
     place = ir.Field(base, b.member, type=b.storage)
     keep = (1 << 8 * ir.sizeof(b.storage)) - 1 & ~(((1 << b.width) - 1) << b.shift)
     kept = to_type(ir.Binary("&", to_type(place, wide), const(keep, wide), type=wide), b.storage)
-    return place, combined(kept, packed(value, f))
+    return place, combined(kept, in_storage(value, f))

@@ -330,7 +330,7 @@ class FunctionLowering:
         while fx is not None:
             found = fx.decls.get(var)
             if found is None and not var.spelling:
-                found = fx.anonymous.get(ast.bare(var.type))
+                found = fx.anonymous.get(ast.unqualified(var.type))
             if found is not None:
                 if fx is not self:
                     self.captured.add(fx)

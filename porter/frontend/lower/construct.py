@@ -176,13 +176,13 @@ def member_initialisers(fx: FunctionLowering, ctor: Cursor) -> None:
     if delegated:
         _initialise(fx, this, record, delegated[0])
         return
-    by_base = {ast.bare(v.type): v for k, v in written if k == "base"}
+    by_base = {ast.unqualified(v.type): v for k, v in written if k == "base"}
     by_field = {k.spelling: v for k, v in written if isinstance(k, Cursor)}
     from porter.frontend.lower.convert import upcast
 
     for base in record.get_bases():
         place = upcast(fx, replace(this), record, base.type.get_canonical())
-        init = by_base.get(ast.bare(base.type))
+        init = by_base.get(ast.unqualified(base.type))
         if init is not None:
             if isinstance(place, ir.Field):
                 _initialise(fx, place, base.type, init)
@@ -218,7 +218,7 @@ def written_initialisers(ctor: Cursor) -> list[tuple[object, Cursor]]:
     """(field cursor, "base" or "self", initialiser) of a constructor's written list, in source order."""
     out: list[tuple[object, Cursor]] = []
     pending: object | None = None
-    own = ast.bare(ctor.semantic_parent.type)
+    own = ast.unqualified(ctor.semantic_parent.type)
     for k in ctor.get_children():
         if k.kind is CursorKind.MEMBER_REF:
             pending = k.referenced
@@ -231,7 +231,7 @@ def written_initialisers(ctor: Cursor) -> list[tuple[object, Cursor]]:
             if pending == "base":
                 if not ast.is_record(k.type):
                     continue
-                pending = "self" if ast.bare(k.type) == own else "base"
+                pending = "self" if ast.unqualified(k.type) == own else "base"
             out.append((pending, k))
             pending = None
         elif k.kind is CursorKind.PARM_DECL:

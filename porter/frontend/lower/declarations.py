@@ -27,7 +27,7 @@ def declaration(fx: FunctionLowering, d: Cursor) -> None:
     elif d.kind is CursorKind.UNION_DECL and d.is_anonymous_record_decl():
         it = fx.type(d.type)
         name = fx.fresh("unnamed")
-        fx.anonymous[ast.bare(d.type)] = ir.Var(name, type=it)
+        fx.anonymous[ast.unqualified(d.type)] = ir.Var(name, type=it)
         fx.emit(ir.Decl(name, it), d)
     elif d.kind in _NAMED_THINGS or d.kind.is_reference() or d.kind.is_attribute():
         return

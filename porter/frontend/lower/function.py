@@ -133,7 +133,7 @@ def _return_type(kernel: KernelLowering, result: ClangType) -> ir.Type:
 
 def _name(d: Cursor) -> str:
     if ast.is_closure(d.semantic_parent.type):
-        return spelled(ast.bare(d.semantic_parent.type))
+        return spelled(ast.unqualified(d.semantic_parent.type))
     name = d.spelling.split("<")[0] if not d.spelling.startswith("operator") else d.spelling
     parent = d.semantic_parent
     if parent is not None and parent.kind in (CursorKind.STRUCT_DECL, CursorKind.CLASS_DECL, CursorKind.UNION_DECL):
@@ -236,7 +236,7 @@ def template_argument(kernel: KernelLowering, d: Cursor, i: int, param: Cursor |
         try:
             return kernel.types.of(t)
         except UnsupportedType:
-            return ir.Struct(spelled(ast.bare(t)), (), 0, 1)
+            return ir.Struct(spelled(ast.unqualified(t)), (), 0, 1)
     if kind == "INTEGRAL":
         t = param.type.get_canonical() if param is not None else None
         if t is not None and t.kind is TypeKind.BOOL:

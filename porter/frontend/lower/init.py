@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from porter import codes, ir
-from porter.frontend.lower.bits import bits_of, combined, packed
+from porter.frontend.lower.bits import bits_of, combined, in_storage
 from porter.frontend.lower.body import FunctionLowering, Untranslatable
 from porter.frontend.lower.convert import const, convert, to_type, zero
 from porter.frontend.lower.types import field_name
@@ -130,7 +130,7 @@ def with_storage(values: list[tuple[Cursor, ir.Expr]]) -> list[ir.Expr]:
         if not f.is_bitfield():
             out.append(value)
             continue
-        name, bits = bits_of(f).member, packed(value, f)
+        name, bits = bits_of(f).member, in_storage(value, f)
         if name in at:
             out[at[name]] = combined(out[at[name]], bits)
         else:

@@ -93,9 +93,9 @@ class TypeTable:
         const = pointee.is_const_qualified()
         if pointee.kind in (TypeKind.FUNCTIONPROTO, TypeKind.FUNCTIONNOPROTO):
             raise UnsupportedType("pointer to function")
-        if pointee.kind is TypeKind.RECORD and ast.bare(pointee) in self._open:
+        if pointee.kind is TypeKind.RECORD and ast.unqualified(pointee) in self._open:
             # A record that points to itself: the inner occurrence is named only.
-            return ir.Pointer(ir.Struct(spelled(ast.bare(pointee)), (), 0, 1), const=const)
+            return ir.Pointer(ir.Struct(spelled(ast.unqualified(pointee)), (), 0, 1), const=const)
         try:
             elem = self.of(pointee)
         except UnsupportedType:
@@ -109,7 +109,7 @@ class TypeTable:
             t = t.get_pointee().get_canonical()
         if t.kind is not TypeKind.RECORD:
             return None
-        return SCALAR_CLASSES.get(ast.bare(t))
+        return SCALAR_CLASSES.get(ast.unqualified(t))
 
     def is_opaque(self, t: ClangType) -> bool:
         """True for a library handle (cub, cooperative_groups, curand state, ...)."""
@@ -127,7 +127,7 @@ class TypeTable:
         return name.split("::")[0] in OPAQUE_NAMESPACES or "curand" in name
 
     def _record(self, t: ClangType) -> ir.Type:
-        name = ast.bare(t)
+        name = ast.unqualified(t)
         scalar = SCALAR_CLASSES.get(name)
         if scalar is not None:
             return scalar
@@ -183,7 +183,7 @@ class TypeTable:
 
 def base_name(t: ClangType) -> str:
     """The field name under which a base class subobject is kept."""
-    return re.sub(r"\W+", "_", spelled(ast.bare(t))).strip("_")
+    return re.sub(r"\W+", "_", spelled(ast.unqualified(t))).strip("_")
 
 
 def field_name(f: Cursor, index: int | None = None) -> str:

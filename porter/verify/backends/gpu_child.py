@@ -26,7 +26,7 @@ FAULTS = frozenset(
 )  # fmt: skip
 
 
-def packed(call: Call, addresses: list[int]) -> list[bytes]:
+def argument_bytes(call: Call, addresses: list[int]) -> list[bytes]:
     """The bytes of each argument, addresses filled in."""
     return [addresses[a.buffer].to_bytes(8, "little") if isinstance(a, Pointer) else a for a in call.arguments]
 
@@ -40,7 +40,7 @@ def run(device: Device, job: RunJob) -> RunAnswer:
                 device.upload(base + offset, data)
         addresses = [base + image.origin for base, image in zip(bases, job.images, strict=True)]
         function = device.function(job.call.cubin, job.call.entry)
-        launch = function.prepare(job.call.shape, packed(job.call, addresses))
+        launch = function.prepare(job.call.shape, argument_bytes(job.call, addresses))
         variables = [(device.variable(job.call.cubin, v.symbol, v.nbytes), v) for v in job.call.variables]
         for address, v in variables:
             device.copy(address, addresses[v.buffer], v.nbytes)

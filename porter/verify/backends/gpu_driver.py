@@ -160,8 +160,8 @@ class Device:
         if int(answer[0]) != 0:
             name = getattr(answer[0], "name", str(answer[0]))
             _, text = self.driver.cuGetErrorString(answer[0])
-            told = text.decode() if isinstance(text, bytes) else str(text)
-            raise GpuError(f"{call}: {name} ({told})", name)
+            description = text.decode() if isinstance(text, bytes) else str(text)
+            raise GpuError(f"{call}: {name} ({description})", name)
         return answer[1] if len(answer) > 1 else None
 
     def _facts(self, index: int, handle: Any) -> DeviceFacts:

@@ -85,8 +85,8 @@ class _Bench:
         self.device, self.job = device, job
         self._owned: list[int] = []
         self._graphs: list[Graph] = []
-        held = sum(i.nbytes for i in job.images)
-        self.rotation = cold_rotation(held, device.facts.l2_bytes, device.free_bytes(), once=job.once)
+        set_bytes = sum(i.nbytes for i in job.images)
+        self.rotation = cold_rotation(set_bytes, device.facts.l2_bytes, device.free_bytes(), once=job.once)
         self.sets = [[self._new(i.nbytes) for i in job.images] for _ in range(self.rotation.sets)]
         for base, image in zip(self.sets[0], job.images, strict=True):
             for offset, data in image.segments:

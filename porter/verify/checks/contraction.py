@@ -165,8 +165,8 @@ def evidence(subject: InstanceUnderTest) -> str:
     counts = [machine_counts(b) for b in (subject.original, subject.port)]
     if not all(counts):
         return ""
-    told = [", ".join(f"{n} {k}" for k, n in sorted(c.items())) for c in counts]
-    return f". Machine code: the original has {told[0]}; the port {told[1]}"
+    sides = [", ".join(f"{n} {k}" for k, n in sorted(c.items())) for c in counts]
+    return f". Machine code: the original has {sides[0]}; the port {sides[1]}"
 
 
 _ARITHMETIC = re.compile(r"^(?:@!?U?P\w+\s+)?([FDH])(ADD|MUL|FMA)2?\b")

@@ -218,10 +218,10 @@ def performance_verdict(case: Case, rows: Sequence[Row], device: str) -> Verdict
     doubt = 2.0 * geomean([1.0 + r.spread for r in timed]) - 2.0
     worst = max(timed, key=lambda r: r.ratio)
     facts = replace(facts, geomean=round(mean, 4), worst=round(worst.ratio, 4))
-    slow = [r for r in timed if r.ratio > SHAPE_GATE and r.answer.timings["graph_cold"].counts("port")]
+    slower = [r for r in timed if r.ratio > SHAPE_GATE and r.answer.timings["graph_cold"].counts("port")]
     failed = [
         Diagnostic(codes.SLOWER, f"{r.label} at {_sizes(r)}: {r.ratio:.2f}x the original's time ({_us(r)})", span)
-        for r in slow
+        for r in slower
     ]
     points = plural(len(timed), "point")
     if mean > GEOMEAN_GATE and mean - 1.0 > doubt:

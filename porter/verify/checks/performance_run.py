@@ -69,11 +69,13 @@ class Performance:
         jobs = [self._job(t, shape, backend, near) for t, shape in zip(chosen, launches, strict=True)]
         jobs = [j for j in jobs if j is not None]
 
-        def told(done: int, total: int) -> None:
+        def report_progress(done: int, total: int) -> None:
             if on_progress:
                 on_progress("performance", done, total)
 
-        rows = time_points(backend.process, [j for j in jobs if j is not None], time.perf_counter() + seconds, told)
+        rows = time_points(
+            backend.process, [j for j in jobs if j is not None], time.perf_counter() + seconds, report_progress
+        )
         return performance_verdict(self.case, rows, backend.facts.name)
 
     def _job(

@@ -98,10 +98,10 @@ def is_written_out(callee: Cursor) -> bool:
     """Whether the prelude says that a function's body there is what it does (PORTER_BODY)."""
     definition = ast.definition(callee)
     holders = [definition, *([definition.specialized_template] if definition.specialized_template else [])]
-    marked = any(
+    annotated = any(
         k.kind is CursorKind.ANNOTATE_ATTR and k.spelling == "porter_body" for h in holders for k in h.get_children()
     )
-    return marked and ast.body_of(definition) is not None
+    return annotated and ast.body_of(definition) is not None
 
 
 def _opaque_owner(fx: FunctionLowering, callee: Cursor) -> bool:
@@ -246,7 +246,7 @@ def _class_arguments(fx: FunctionLowering, t: ClangType) -> list[Any]:
     out: list[Any] = []
     if owner is not None and owner.kind in (CursorKind.STRUCT_DECL, CursorKind.CLASS_DECL):
         out += _class_arguments(fx, owner.type)
-    written = written_arguments(ast.bare(t))
+    written = written_arguments(ast.unqualified(t))
     return out + _arguments_of(fx, decl)[: written if written else None]
 
 

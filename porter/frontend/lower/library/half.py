@@ -27,7 +27,7 @@ FLOAT_LIMITS: dict[str, tuple[float, float, float, float]] = {
 
 
 def is_pair(fx: FunctionLowering, t: ClangType) -> bool:
-    return ast.bare(referee(t)) in ("__half2", "__nv_bfloat162")
+    return ast.unqualified(referee(t)) in ("__half2", "__nv_bfloat162")
 
 
 def referee(t: ClangType) -> ClangType:
@@ -47,7 +47,7 @@ def free_operator(fx: FunctionLowering, c: Cursor, op: str, args: list[Cursor]) 
 
 def computes_in_float(types: list[ClangType]) -> bool:
     """True for operands of PyTorch's classes, whose operators convert to float and round; CUDA's are instructions."""
-    return any(ast.bare(referee(t)).startswith(("c10::", "at::")) for t in types)
+    return any(ast.unqualified(referee(t)).startswith(("c10::", "at::")) for t in types)
 
 
 def scalar_operator(fx: FunctionLowering, c: Cursor, op: str, args: list[Cursor]) -> ir.Expr:

@@ -131,9 +131,9 @@ def _launch(call: Call, launch: Mapping[str, Any], answer: Mapping[str, Any], ca
         yield Fault(codes.ENTRY_LAUNCH, ("arguments",), message, line)
         return
     for (parameter, value), argument in zip(arguments, launch["args"], strict=True):
-        told = _argument(call, parameter, value, argument, case)
-        if told:
-            message = f"{name} gives the kernel's {parameter} {told} at {_at(call)}"
+        wrong = _argument(call, parameter, value, argument, case)
+        if wrong:
+            message = f"{name} gives the kernel's {parameter} {wrong} at {_at(call)}"
             yield Fault(codes.ENTRY_LAUNCH, ("argument", parameter), message, line)
     grid, block, smem = _shape(call, answer, case)
     for what, have, want in (("grid", launch["grid"], grid), ("block", launch["block"], block)):
@@ -156,8 +156,8 @@ def _argument(
     if isinstance(value, tuple):
         number, dtype = value
         if "address" in argument:
-            told = (argument.get("tensor") or {}).get("name") or "an address"
-            return f"{told}, not {_number(number)}"
+            operand = (argument.get("tensor") or {}).get("name") or "an address"
+            return f"{operand}, not {_number(number)}"
         if _same(_plain(argument), number, dtype):
             return ""
         return f"{_number(_plain(argument))}, not {_number(number)}"
@@ -165,18 +165,18 @@ def _argument(
         return f"the number {_number(_plain(argument))}, not {value}"
     assert call.wanted is not None
     tensor = argument.get("tensor") or {}
-    told = tensor.get("name") or ("null" if int(argument["address"]) == 0 else "an address")
+    operand = tensor.get("name") or ("null" if int(argument["address"]) == 0 else "an address")
     if not call.function.takes(value) and value not in call.wanted.point.null:
         return _own(call, value, tensor, case)
     address = call.given[value].address if value in call.given else 0
-    return "" if int(argument["address"]) == address else f"{_place(told, tensor, call)}, not {value}"
+    return "" if int(argument["address"]) == address else f"{_place(operand, tensor, call)}, not {value}"
 
 
-def _place(told: str, tensor: Mapping[str, Any], call: Call) -> str:
+def _place(operand: str, tensor: Mapping[str, Any], call: Call) -> str:
     if int(tensor.get("fresh", -1)) > 0:
         return "memory that the function allocates"
-    off = told in call.given and int(tensor["address"]) != call.given[told].address
-    return f"{told} from another element on" if off else told
+    off = operand in call.given and int(tensor["address"]) != call.given[operand].address
+    return f"{operand} from another element on" if off else operand
 
 
 def _own(call: Call, name: str, tensor: Mapping[str, Any], case: Case) -> str:
@@ -216,10 +216,10 @@ def _fresh(call: Call, launch: Mapping[str, Any], answer: Mapping[str, Any], cas
             yield Fault(codes.ENTRY_LAUNCH, ("returned",), message, int(launch["line"]))
 
 
-def _mutated(call: Call, told: Sequence[str] | None, case: Case) -> Iterator[Fault]:
+def _mutated(call: Call, declared: Sequence[str] | None, case: Case) -> Iterator[Fault]:
     """A custom operator says which of its operands it writes; torch may otherwise leave the call out, or move it."""
-    for p in call.function.parameters if told is not None else ():
-        if p.kind == "buffer" and case.buffer(p.operand).role != "in" and p.name not in (told or ()):
+    for p in call.function.parameters if declared is not None else ():
+        if p.kind == "buffer" and case.buffer(p.operand).role != "in" and p.name not in (declared or ()):
             message = f"{call.function.name} writes {p.name}, which its mutates_args leave out"
             yield Fault(codes.ENTRY_LAUNCH, ("mutates", p.name), message, call.function.line)
 

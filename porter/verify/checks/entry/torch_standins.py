@@ -163,7 +163,7 @@ def _refusing(name: str) -> Callable[..., Any]:
 def torch_seen(record: Record, device: str) -> Iterator[None]:
     """While this lasts, functions of torch are seen, and torch.cuda says what the stand-ins say."""
     index = int(device.rpartition(":")[2])
-    said: dict[str, Any] = {
+    stand_ins: dict[str, Any] = {
         "current_stream": lambda device=None: _Stream(record.stream),
         "current_device": lambda: index,
         "device": lambda device=None: nullcontext(),
@@ -174,11 +174,11 @@ def torch_seen(record: Record, device: str) -> Iterator[None]:
         "Stream": _refusing("torch.cuda.Stream()"),
         "synchronize": _refusing("torch.cuda.synchronize()"),
     }
-    kept = {name: getattr(torch.cuda, name) for name in said}
+    originals = {name: getattr(torch.cuda, name) for name in stand_ins}
     with ExitStack() as stack:
-        for name, value in said.items():
+        for name, value in stand_ins.items():
             setattr(torch.cuda, name, value)
-            stack.callback(setattr, torch.cuda, name, kept[name])
+            stack.callback(setattr, torch.cuda, name, originals[name])
         stack.enter_context(_Operators())
         stack.enter_context(_Functions())
         yield
