@@ -17,7 +17,7 @@ from porter.provenance.baseline import BaselineRun, compare, regression_verdict
 from porter.provenance.record import PortRecord, record_path
 from porter.provenance.store import is_same_file, parse_record
 from porter.regression.contract import recorded_flags
-from porter.regression.one_port import OpenPort
+from porter.regression.open_port import OpenPort
 from porter.report.console import silent
 from porter.source import Span
 

@@ -19,7 +19,8 @@ from porter.provenance.record import record_path
 from porter.provenance.store import read_record
 from porter.regression.contract import contract_verdict, flag_doubts
 from porter.regression.dsl_matrix import cell_of
-from porter.regression.one_port import OpenPort, doubts_about, open_port, verify_file
+from porter.regression.one_port import doubts_about, verify_file
+from porter.regression.open_port import OpenPort, open_port
 from porter.regression.revision import another_original, port_at
 from porter.regression.run_record import fingerprint
 from porter.review.plain import check

@@ -206,7 +206,7 @@ class FunctionLowering:
 
     def block(self, c: Cursor) -> tuple[ir.Stmt, ...]:
         """The statements of a body: a compound statement or a single one."""
-        from porter.frontend.lower.statements import lower_block
+        from porter.frontend.lower.statements import lower_block  # cycle: what a body holds is lowered by what uses it
 
         with self.collect() as out:
             lower_block(self, c)
@@ -242,7 +242,7 @@ class FunctionLowering:
 
     def root(self, c: Cursor) -> ir.Expr:
         """Like `expr`, for the whole right side of a statement: a user call there needs no temporary."""
-        from porter.frontend.lower.calls import lower_call
+        from porter.frontend.lower.calls import lower_call  # cycle: what a body holds is lowered by what uses it
 
         inner = ast.strip(c)
         if inner.kind is CursorKind.CALL_EXPR:
@@ -256,7 +256,7 @@ class FunctionLowering:
 
     def discard(self, c: Cursor) -> None:
         """Lower an expression for its effects only."""
-        from porter.frontend.lower.effects import discard
+        from porter.frontend.lower.effects import discard  # cycle: what a body holds is lowered by what uses it
 
         discard(self, c)
 

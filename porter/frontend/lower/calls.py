@@ -5,10 +5,11 @@ from __future__ import annotations
 from porter import codes, ir
 from porter.frontend.lower.body import FunctionLowering, Untranslatable, expression
 from porter.frontend.lower.construct import construct
-from porter.frontend.lower.convert import const, convert, to_type, typed_value
+from porter.frontend.lower.convert import base_path, const, convert, to_type, typed_value, upcast
 from porter.frontend.lower.effects import is_plain_copy
 from porter.frontend.lower.expressions import member_base, object_of
 from porter.frontend.lower.function import lower_function
+from porter.frontend.lower.init import converted_item, init_list
 from porter.frontend.lower.library.calls import library_call
 from porter.frontend.lower.literals import tidy
 from porter.frontend.parse import ast_facts as ast
@@ -113,11 +114,8 @@ def object_place(fx: FunctionLowering, c: Cursor, callee: Cursor, obj: Cursor | 
         place, place_type, at = fx.expr(obj), obj.type.get_canonical(), obj
     else:
         raise Untranslatable(codes.UNSUPPORTED, "method call without an object")
-    if not ast.same_type(place_type, record):
-        from porter.frontend.lower.convert import base_path, upcast
-
-        if base_path(place_type, record) is not None:
-            place = upcast(fx, place, place_type, record.get_canonical())
+    if not ast.same_type(place_type, record) and base_path(place_type, record) is not None:
+        place = upcast(fx, place, place_type, record.get_canonical())
     return fx.as_place(place, at, write)
 
 
@@ -188,8 +186,6 @@ def default_argument(fx: FunctionLowering, p: Cursor, a: Cursor | None) -> ir.Ex
             return const(typed_value(value, t), t)
     parts = ast.values(p)
     if parts:
-        from porter.frontend.lower.init import converted_item, init_list
-
         if parts[-1].kind is CursorKind.INIT_LIST_EXPR:
             return init_list(fx, parts[-1], p.type)
         return converted_item(fx, parts[-1], p.type)

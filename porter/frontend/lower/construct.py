@@ -7,7 +7,7 @@ from dataclasses import replace
 from porter import codes, ir
 from porter.frontend.lower.bits import with_bits
 from porter.frontend.lower.body import FunctionLowering, Untranslatable
-from porter.frontend.lower.convert import convert, to_type, zero
+from porter.frontend.lower.convert import convert, to_type, upcast, zero
 from porter.frontend.lower.init import (
     converted_item,
     default_initialise,
@@ -43,7 +43,7 @@ def construct(fx: FunctionLowering, c: Cursor, target: ir.Expr | None = None) ->
     if ctor is None:
         raise Untranslatable(codes.UNRESOLVED, "constructor that clang could not resolve")
     if fx.kernel.types.is_opaque(t):
-        from porter.frontend.lower.library.calls import opaque_value
+        from porter.frontend.lower.library.calls import opaque_value  # cycle: constructors are called
 
         return opaque_value(fx, c, t, args)
     definition = ast.definition(ctor)
@@ -85,7 +85,7 @@ def construct_with(fx: FunctionLowering, ctor: Cursor, t: ClangType, args: list[
 
 def constructor_call(fx: FunctionLowering, ctor: Cursor, place: ir.Expr, args: list[Cursor], at: Cursor) -> None:
     """Emit `ctor(place, args...)`."""
-    from porter.frontend.lower.calls import user_call
+    from porter.frontend.lower.calls import user_call  # cycle: constructors are called
 
     call = user_call(fx, ctor, place, args, at, root=True)
     if isinstance(call, ir.HoleExpr):
@@ -178,8 +178,6 @@ def member_initialisers(fx: FunctionLowering, ctor: Cursor) -> None:
         return
     by_base = {ast.unqualified(v.type): v for k, v in written if k == "base"}
     by_field = {k.spelling: v for k, v in written if isinstance(k, Cursor)}
-    from porter.frontend.lower.convert import upcast
-
     for base in record.get_bases():
         place = upcast(fx, replace(this), record, base.type.get_canonical())
         init = by_base.get(ast.unqualified(base.type))

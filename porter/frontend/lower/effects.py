@@ -90,7 +90,7 @@ def _stable_value(fx: FunctionLowering, x: ir.Expr, at: Cursor) -> ir.Expr:
 
 def assign_expression(fx: FunctionLowering, c: Cursor) -> ir.Expr:
     """Emit the assignment of a `=` or `op=` cursor; the value of the expression is the assigned place."""
-    from porter.frontend.lower.expressions import bit_field
+    from porter.frontend.lower.expressions import bit_field  # cycle: an assignment is an expression
 
     left, right = ast.values(c)
     op = cc.binary_op(c)
@@ -134,7 +134,7 @@ def assign(fx: FunctionLowering, c: Cursor, target: ir.Expr, value: ir.Expr, op:
 
 def compound_value(fx: FunctionLowering, target: ir.Expr, op: str, value: ir.Expr) -> ir.Expr:
     """`target op value` converted back to the target's type."""
-    from porter.frontend.lower.expressions import operation
+    from porter.frontend.lower.expressions import operation  # cycle: an assignment is an expression
 
     t = target.type
     if isinstance(t, ir.Pointer):
@@ -152,7 +152,7 @@ def compound_value(fx: FunctionLowering, target: ir.Expr, op: str, value: ir.Exp
 
 def increment(fx: FunctionLowering, c: Cursor, operand: Cursor, op: str, wanted: bool) -> ir.Expr:
     """`++x`, `x--`, ...: the change as a statement. The value is the place, or for x++ the value before."""
-    from porter.frontend.lower.expressions import bit_field
+    from porter.frontend.lower.expressions import bit_field  # cycle: an assignment is an expression
 
     with fx.collect() as pre_bits:
         bits = bit_field(fx, operand)

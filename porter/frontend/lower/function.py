@@ -9,6 +9,7 @@ from typing import Any
 from porter import codes, ir
 from porter.frontend.lower.body import FunctionLowering, KernelLowering, NamePool, Untranslatable
 from porter.frontend.lower.comments import comment_before
+from porter.frontend.lower.construct import member_initialisers
 from porter.frontend.lower.effects import written_by
 from porter.frontend.lower.lambdas import Closure, closure_record
 from porter.frontend.lower.types import UnsupportedType, spelled
@@ -102,8 +103,6 @@ def _lower(caller: FunctionLowering, d: Cursor, key: str) -> tuple[ir.Function, 
     assert body_cursor is not None
     with fx.collect() as stmts:
         if d.kind is CursorKind.CONSTRUCTOR:
-            from porter.frontend.lower.construct import member_initialisers
-
             fx.this_used = True
             member_initialisers(fx, d)
         stmts.extend(fx.block(body_cursor))

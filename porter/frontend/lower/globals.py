@@ -9,6 +9,7 @@ from typing import Any
 from porter import codes, ir
 from porter.frontend.lower.body import FunctionLowering, Untranslatable
 from porter.frontend.lower.convert import const, typed_value
+from porter.frontend.lower.init import converted_item, init_list
 from porter.frontend.lower.symbols import host_writes, is_wanted, symbol, written_initialiser
 from porter.frontend.parse import ast_facts as ast
 from porter.frontend.parse.clang_compat import Cursor, CursorKind, TypeKind
@@ -62,8 +63,6 @@ def _is_static_local(var: Cursor) -> bool:
 
 def initial_value(fx: FunctionLowering, init: Cursor, t: ClangType, name: str) -> ir.Expr:
     """A constant that clang does not evaluate (half, a struct built by a constexpr function): its initialiser."""
-    from porter.frontend.lower.init import converted_item, init_list
-
     x = init_list(fx, init, t) if init.kind is CursorKind.INIT_LIST_EXPR else converted_item(fx, init, t)
     if isinstance(x, ir.Const):
         return replace(x, origin=name)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from porter import codes, ir
-from porter.frontend.lower.bits import bits_of, combined, in_storage
+from porter.frontend.lower.bits import combined, in_storage
 from porter.frontend.lower.body import FunctionLowering, Untranslatable
-from porter.frontend.lower.convert import const, convert, to_type, zero
-from porter.frontend.lower.types import field_name
+from porter.frontend.lower.convert import const, convert, to_type, upcast, zero
+from porter.frontend.lower.types import bits_of, field_name
 from porter.frontend.parse import ast_facts as ast
 from porter.frontend.parse.clang_compat import Cursor, CursorKind, TypeKind
 from porter.frontend.parse.clang_compat import Type as ClangType
@@ -210,7 +210,7 @@ def value_initialised(fx: FunctionLowering, t: ClangType) -> ir.Expr:
     if t.kind is TypeKind.RECORD and isinstance(it, ir.Struct) and not fx.kernel.types.is_opaque(t):
         ctor = default_constructor(t)
         if ctor is not None:
-            from porter.frontend.lower.construct import construct_with
+            from porter.frontend.lower.construct import construct_with  # cycle: constructors initialise
 
             return construct_with(fx, ctor, t, [], ctor)
         if it.is_union:
@@ -255,12 +255,10 @@ def default_initialise(fx: FunctionLowering, place: ir.Expr, t: ClangType, at: C
         return
     ctor = default_constructor(t)
     if ctor is not None:
-        from porter.frontend.lower.construct import constructor_call
+        from porter.frontend.lower.construct import constructor_call  # cycle: constructors initialise
 
         constructor_call(fx, ctor, place, [], at)
         return
-    from porter.frontend.lower.convert import upcast
-
     for base in t.get_bases():
         default_initialise(fx, upcast(fx, place, t, base.type.get_canonical()), base.type, at)
     for i, f in enumerate(t.get_fields()):

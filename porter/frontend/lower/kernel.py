@@ -9,7 +9,7 @@ from typing import Any
 from porter import codes, ir
 from porter.frontend.lower import calls, expressions, lambdas, literals, statements, switch
 from porter.frontend.lower.body import FunctionLowering, KernelLowering, Untranslatable
-from porter.frontend.lower.comments import comment_before
+from porter.frontend.lower.comments import arithmetic, comment_before
 from porter.frontend.lower.depth import deep_recursion
 from porter.frontend.lower.function import parameter, set_template_names, template_arguments
 from porter.frontend.lower.library import asm
@@ -110,8 +110,6 @@ def _split(text: str) -> list[str]:
 
 def _number(fx: FunctionLowering, text: str) -> int | None:
     """The value of a launch bound: a number, a template parameter, or a namespace constant, with + - * /."""
-    from porter.frontend.lower.comments import _arithmetic
-
     text = text.strip()
     if re.fullmatch(r"\d+[uUlL]*", text):
         return int(text.rstrip("uUlL"))
@@ -121,7 +119,7 @@ def _number(fx: FunctionLowering, text: str) -> int | None:
             value = _namespace_constant(fx, name)
             if value is not None:
                 names[name] = value
-    return _arithmetic(text, names)
+    return arithmetic(text, names)
 
 
 def _namespace_constant(fx: FunctionLowering, name: str) -> int | None:

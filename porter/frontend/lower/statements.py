@@ -7,6 +7,7 @@ from porter.frontend.lower.body import FunctionLowering, Untranslatable, stateme
 from porter.frontend.lower.comments import attach, index_of, join, unroll_of
 from porter.frontend.lower.convert import condition, const, convert
 from porter.frontend.lower.declarations import declaration
+from porter.frontend.lower.init import init_list
 from porter.frontend.parse import ast_facts as ast
 from porter.frontend.parse.clang_compat import Cursor, CursorKind, TypeKind
 from porter.ir.if_chains import ELSE_IFS, Link, chain
@@ -349,7 +350,5 @@ def return_statement(fx: FunctionLowering, c: Cursor) -> None:
         return
     value = fx.root(inner[0])
     if inner[0].kind is CursorKind.INIT_LIST_EXPR:
-        from porter.frontend.lower.init import init_list
-
         value = init_list(fx, inner[0], fx.cursor.result_type)
     fx.emit(ir.Return(value), c)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Any
 
 from porter import codes, ir
@@ -53,6 +54,48 @@ def spelled(text: str) -> str:
     text = _LAMBDA.sub(r"lambda_\1_\2", text)
     text = _UNNAMED.sub(r"unnamed_\1_\2", text)
     return _WORDS.sub("", text)
+
+
+@dataclass(frozen=True)
+class Bits:
+    """Where a bit-field lies: `width` bits from `shift` (bits) of the unsigned storage at byte `offset`."""
+
+    storage: ir.Scalar
+    offset: int
+    shift: int
+    width: int
+    type: ir.Scalar  # of the field as declared
+
+    @property
+    def member(self) -> str:
+        """Name of the IR member that stands for the storage."""
+        return f"bits_{self.offset}"
+
+
+def bits_of(f: Cursor) -> Bits:
+    """The place of a bit-field; UnsupportedType when it crosses the units of its type (packed classes)."""
+    t = f.type.get_canonical()
+    declared = SCALAR_KINDS.get(t.kind) or SCALAR_KINDS.get(t.get_declaration().enum_type.get_canonical().kind)
+    if declared is None:
+        raise UnsupportedType(f"bit-field {f.spelling!r}", codes.BIT_FIELD)
+    size = ir.sizeof(declared)
+    at, width = f.get_field_offsetof(), f.get_bitfield_width()
+    offset = at // (8 * size) * size
+    if at - 8 * offset + width > 8 * size:
+        raise UnsupportedType(f"bit-field {f.spelling!r} that crosses its storage", codes.BIT_FIELD)
+    return Bits(ir.Scalar(f"u{8 * size}"), offset, at - 8 * offset, width, declared)
+
+
+def storage_members(t: ClangType) -> dict[str, Bits]:
+    """Member name -> one of its bit-fields, in order, for the storage units that the fields of a class share."""
+    out: dict[str, Bits] = {}
+    for f in t.get_canonical().get_fields():
+        if f.is_bitfield() and f.spelling:
+            b = bits_of(f)
+            known = out.setdefault(b.member, b)
+            if known.storage != b.storage:
+                raise UnsupportedType(f"bit-field {f.spelling!r} that shares storage of another width", codes.BIT_FIELD)
+    return out
 
 
 class TypeTable:
@@ -161,8 +204,6 @@ class TypeTable:
                 continue  # an empty base holds nothing
             offset = base.get_base_offsetof(decl) // 8
             out.append(ir.StructField(base_name(base.type), base_type, offset))
-        from porter.frontend.lower.bits import bits_of, storage_members
-
         storage = storage_members(t)
         for i, f in enumerate(t.get_fields()):
             if f.is_bitfield():

@@ -119,7 +119,7 @@ def earlier_lines(port: ReviewedPort, region: Region, config: PortConfig | None 
 def translated(port: ReviewedPort, config: PortConfig | None = None) -> Translation:
     """The kernel of a port as porter translates it now: the source as it was ported, the options in its record."""
     from porter.pipeline.stages import Run, translate
-    from porter.regression.one_port import open_port
+    from porter.regression.open_port import open_port
 
     run = Run(port.name)
     opened = open_port(port.path, config or load_config(), run, port.ported_cuda)

@@ -7,7 +7,9 @@ from typing import Any
 
 from porter import codes, ir
 from porter.frontend.lower.body import FunctionLowering, Untranslatable
-from porter.frontend.lower.convert import const, convert, to_type
+from porter.frontend.lower.construct import from_raw
+from porter.frontend.lower.convert import address_of, const, convert, to_type
+from porter.frontend.lower.expressions import member_base, object_of
 from porter.frontend.lower.function import template_argument
 from porter.frontend.lower.library.functors import function_argument, sum_of_records
 from porter.frontend.lower.library.half import COMPARE, assign_scalar, free_operator, limit, referee, scalar_conversion
@@ -64,7 +66,7 @@ def library_call(
     name = plain_name(full)
     is_method = callee.kind in (CursorKind.CXX_METHOD, CursorKind.CONVERSION_FUNCTION)
     if is_written_out(callee):
-        from porter.frontend.lower.calls import object_place, takes_this
+        from porter.frontend.lower.calls import object_place, takes_this  # cycle: its body is called like a user's
 
         place = object_place(fx, c, callee, obj) if takes_this(callee) else None
         return _prelude_body(fx, c, callee, place, args, root)
@@ -76,8 +78,6 @@ def library_call(
     if name in PASS_THROUGH and args:
         return fx.expr(args[-1])
     if name == "addressof":
-        from porter.frontend.lower.convert import address_of
-
         return address_of(fx.place(args[0], write=True), fx.type(c.type))
     if name in ("__builtin_expect", "__builtin_expect_with_probability"):
         return fx.expr(args[0])
@@ -128,7 +128,7 @@ def _lower_body_instead(fx: FunctionLowering, callee: Cursor, full: str, name: s
 def _prelude_body(
     fx: FunctionLowering, c: Cursor, callee: Cursor, this: ir.Expr | None, args: list[Cursor], root: bool
 ) -> ir.Expr:
-    from porter.frontend.lower.calls import user_call
+    from porter.frontend.lower.calls import user_call  # cycle: its body is called like a user's
 
     return user_call(fx, ast.definition(callee), this, args, c, root)
 
@@ -162,8 +162,7 @@ def _of_list(fx: FunctionLowering, c: Cursor, name: str, arg: Cursor) -> ir.Expr
 def _method(
     fx: FunctionLowering, c: Cursor, callee: Cursor, obj: Cursor | None, args: list[Cursor], root: bool, full: str
 ) -> ir.Expr:
-    from porter.frontend.lower.calls import object_place
-    from porter.frontend.lower.expressions import member_base, object_of
+    from porter.frontend.lower.calls import object_place  # cycle: a method of the library is a call
 
     record = callee.semantic_parent.type.get_canonical()
     types = fx.kernel.types
@@ -187,8 +186,6 @@ def _method(
             if op == "=" or (op.endswith("=") and op not in COMPARE):
                 new = fx.expr(args[0])
                 if isinstance(new.type, ir.Struct):
-                    from porter.frontend.lower.construct import from_raw
-
                     new = from_raw(new, types.scalar_class(record))  # type: ignore[arg-type]
                 target = fx.as_place(value(), c, write=True)
                 return assign_scalar(fx, c, target, new, op)
