@@ -170,7 +170,7 @@ def run_all(
         try:
             outcome = run_one(unit, info, instance, kernel, port, threads)
         except _TooLong:
-            outcome = Outcome(str(instance), NOT_RUN, detail=f"not done after {RUN_SECONDS:g} s")
+            outcome = Outcome(str(instance), NOT_RUN, detail=f"did not finish within {RUN_SECONDS:g} s")
         except PorterError as error:
             outcome = Outcome(str(instance), NOT_RUN, detail=f"the original: {error.diagnostics[0].message}")
         except Exception as error:

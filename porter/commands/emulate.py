@@ -168,7 +168,7 @@ def _lines(m: Emulation) -> list[str]:
     grid, block = ("x".join(map(str, d)) for d in (m.shape.grid, m.shape.block))
     lines = ["", f"{m.point}", f"  grid {grid}, block {block}, {m.shape.smem} bytes of dynamic shared memory"]
     if counts:
-        done = f"{counts['thread_instructions']} thread-instructions, {counts['barriers']} barriers"
+        done = f"{plural(counts['thread_instructions'], 'thread-instruction')}, {plural(counts['barriers'], 'barrier')}"
         lines.append(f"  {done}, {result.seconds:.2f} s ({result.backend})")
         lines.append("  " + ", ".join(f"{kind} {n}" for kind, n in counts["by_kind"].items()))
     traffic = counts.get("traffic", {})
@@ -176,10 +176,10 @@ def _lines(m: Emulation) -> list[str]:
         sectors, ideal = traffic.get(f"{name}.sectors"), traffic.get(f"{name}.ideal_sectors")
         if sectors is not None:
             more = f" ({sectors / ideal:.2f} of the ideal {ideal})" if ideal else ""
-            lines.append(f"  {name}: {traffic[f'{name}.accesses']} accesses, {sectors} sectors of 32 bytes{more}")
+            moved = f"{plural(sectors, 'sector')} of 32 bytes{more}"
         else:
-            waves = traffic[f"{name}.wavefronts"]
-            lines.append(f"  {name}: {traffic[f'{name}.accesses']} accesses, {waves} wavefronts")
+            moved = plural(traffic[f"{name}.wavefronts"], "wavefront")
+        lines.append(f"  {name}: {plural(traffic[f'{name}.accesses'], 'access')}, {moved}")
     for o in m.outputs:
         span = "no finite number" if o.mean is None else f"{o.low:.6g} .. {o.high:.6g}, mean {o.mean:.6g}"
         left = f", {o.not_written} not written" if o.not_written else ""

@@ -54,7 +54,7 @@ def parse_record(text: str, path: Path) -> PortRecord:
     if not isinstance(value, dict):
         raise _unreadable(path, "it is not a JSON object")
     if value.get("schema") != SCHEMA:
-        raise _unreadable(path, f"its schema is {value.get('schema')!r}, this porter knows {SCHEMA}")
+        raise _unreadable(path, f"its schema is {value.get('schema')!r}, this porter reads {SCHEMA}")
     try:
         check_record(value)
         check_baseline(value.get("baseline", {}))
@@ -130,7 +130,7 @@ def _refuse_another(port: Path, old: PortRecord | None, new: PortRecord) -> None
     if old is None or same_original(port, old, new):
         return
     was, now = (_shortest(port.parent / r.source) if r.source else "" for r in (old, new))
-    gone = " (which is not there any more)" if was and not os.path.exists(was) else ""
+    gone = " (which no longer exists)" if was and not os.path.exists(was) else ""
     if was == now:  # another kernel of one file
         was = now = ""
     said = [f"`{r.kernel}`" + (f" in {path}" if path else "") for r, path in ((old, was), (new, now))]
@@ -251,11 +251,8 @@ def locked(port: Path) -> Iterator[None]:
         lock = FileLock(folder / f"{port.stem}.lock", timeout=LOCK_SECONDS)
         lock.acquire()
     except Timeout as error:
-        raise PorterError(
-            Diagnostic(
-                codes.CANNOT_WRITE, f"another porter has held {port} for {LOCK_SECONDS:.0f} s", Span(str(port), 0, 0)
-            )
-        ) from error
+        message = f"another porter has kept {port} locked for {LOCK_SECONDS:.0f} s"
+        raise PorterError(Diagnostic(codes.CANNOT_WRITE, message, Span(str(port), 0, 0))) from error
     except OSError as error:
         raise writing_failed(port.parent, error) from error
     try:

@@ -150,7 +150,7 @@ def _port_says(port: Path, text: str, unit: ParsedUnit, info: KernelInfo) -> Ite
     file = Path(info.span.file or unit.source.path).name
     if line and (line[1], line[2]) != (info.name, file):
         message = f"{port.stem}.port.json says that this is the port of `{info.name}` in {unit.source.path}"
-        message += f", the port that it is of `{line[1]}` in {line[2]}"
+        message += f", the port says that it is of `{line[1]}` in {line[2]}"
         yield message, "restore the record, or regenerate the port with `porter port`"
 
 

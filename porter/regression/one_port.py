@@ -191,7 +191,7 @@ def _keep(port: OpenPort, verdicts: tuple[Verdict, ...], achieved: BaselineRun, 
     if settings.update and not good:
         failed = next((v for v in verdicts if v.status in (Status.FAIL, Status.ERROR)), verdicts[-1])
         message = f"no baseline was recorded for {port.path}: {failed.check} is {failed.status.value}"
-        help_ = "a baseline is what a good port achieved; the earlier one is kept"
+        help_ = "a baseline is what a passing port achieved; the earlier one is kept"
         return [Diagnostic(codes.NO_BASELINE, message, Span(str(port.path), 0), Severity.WARNING, help_)]
     return []
 

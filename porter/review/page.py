@@ -56,7 +56,7 @@ def _port(p: ReviewedPort, number: int) -> Iterator[str]:
     yield f"<p>{escape(str(p.cuda_path))} → {escape(str(p.path))}</p>"
     for fault in p.faults:
         yield f"<p><strong>{escape(fault.code)} {escape(fault.message)}</strong> {escape(fault.help)}</p>"
-    about = "" if p.verified else "<p>The verdicts are about an earlier text of the port.</p>"
+    about = "" if p.verified else "<p>The port was edited after these verdicts.</p>"
     rows = "".join(
         f'<tr><th scope="row">{escape(v.check)}</th><td>{CHECK_SIGN[v.status]} {v.status.value}</td>'
         f"<td>{escape(v.detail)}</td></tr>"

@@ -56,7 +56,7 @@ def check(ports: Sequence[ReviewedPort], say: Callable[[str], None] = print) -> 
 
 def headline(port: ReviewedPort) -> str:
     checks = "  ".join(f"{v.check} {v.status.value}" for v in port.verdicts) or "not verified"
-    about = "" if port.verified or not port.verdicts else " (of an earlier text)"
+    about = "" if port.verified or not port.verdicts else " (before the last edit)"
     return (
         f"{port.name}: {port.cuda_path} -> {port.path}\n"
         f"{port.accepted} of {plural(len(port.regions), 'region')} accepted, {plural(len(port.holes), 'hole')}; "

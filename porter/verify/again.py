@@ -69,11 +69,11 @@ class _Side:
             for schedule in schedules:  # right in one order only is right by luck
                 buffers, fine, _ = self.launch(self.before, patient, left, schedule)
                 if not fine:
-                    return "it does not come to its end, or does what is forbidden"
+                    return "it does not finish, or does something forbidden"
                 for name, words in comparable(buffers, self.trial).items():
                     count = int(np.count_nonzero(words != expected[name]))
                     if count and buffers[name].spec.compare != "sum":
-                        return f"{count} of {words.size} elements of {name} are others"
+                        return f"{count} of {words.size} elements of {name} differ"
             return ""
 
         second = first_difference(first, self.schedules)
@@ -110,6 +110,6 @@ def launch_again(
         ("a second launch", "a launch after an aborted one"), of_original, of_port, strict=True
     ):
         if port and not original and not found:
-            text = f"{what} on the same scratch ({', '.join(scratch)}): {port}; the original's is as the first one"
+            text = f"{what} on the same scratch ({', '.join(scratch)}): {port}; the original repeats its first results"
             found.append(Finding(codes.SCRATCH_DEPENDENT, "", text, str(trial)))
     return found

@@ -107,7 +107,7 @@ def make_subject(
         info = _signature(case)
         if info is None and not names:
             help_ = f"--args with the case's names for its {plural(len(own), 'parameter')}, or the case's source"
-            message = f"nothing says what the parameters of {entry} are called"
+            message = f"the names of the parameters of {entry} are not known"
             raise PorterError(Diagnostic(codes.UNKNOWN_ARGUMENTS, message, Span(str(case.path), 0), help=help_))
         if info is not None:
             names = names or tuple(p.name for p in info.params)

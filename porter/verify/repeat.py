@@ -127,7 +127,7 @@ class Repeats:
         for result, _ in differ if open_ else ():
             for name in [n for n, c in result.comparisons.items() if n in open_ and _differs(c)]:
                 del result.comparisons[name]
-                text = f"the original too: of what it writes itself, {open_[name]}; the port is not judged by it"
+                text = f"the original itself depends on the order: {open_[name]}; the port is not judged by it"
                 result.findings.append(Finding(codes.ORDER_DEPENDENT, name, text, is_port=False))
 
 
@@ -150,7 +150,7 @@ def repeat_trial(
         return found
     open_ = _differing(subject, trial, original, schedules)
     for name, text in open_.items():
-        message = f"the original too: of what it writes itself, {text}"
+        message = f"the original itself depends on the order: {text}"
         found.findings.append(Finding(codes.ORDER_DEPENDENT, name, message, str(trial), is_port=False))
     if shapes[0].cooperative and not shapes[1].cooperative and hasattr(backend, "alone"):
         schedules = (*schedules, backend.alone)

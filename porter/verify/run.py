@@ -202,7 +202,7 @@ def _compile(state: _Verification) -> Verdict:
             span = Span(result.file or str(request.port_path), result.line)
             diagnostics.append(Diagnostic(codes.DOES_NOT_COMPILE, f"{label}: {tag}{result.error}", span))
         elif len(result.entries) != 1:
-            text = f"the launch function launches {len(result.entries)} kernels, of which only the first is verified"
+            text = f"the launch function launches {plural(len(result.entries), 'kernel')}; a port has to launch one"
             diagnostics.append(Diagnostic(codes.DOES_NOT_COMPILE, text, Span(str(request.port_path), 1)))
     facts = CompileFacts(request.arches, sum(r.cached for r in results))
     if diagnostics:
@@ -405,7 +405,7 @@ def _plan(state: _Verification, sm_count: int) -> list[_Plan]:
             how = (constants, state.seed, request.launches, request.thorough, partly)
             trials = planned_trials(request.case, instance, values, request.info, *how)
             if not trials:
-                message = f"no point of the case is for {instance.instance}"
+                message = f"no point of the case matches {instance.instance}"
                 request.case.fail(codes.CASE_EXPRESSION, message, "instances", str(n))
             drafts.append((n, values, trials))
     # All points of an instance, not the chosen ones: the answer is remembered, and the choice changes with the seed.

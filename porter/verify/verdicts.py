@@ -85,7 +85,7 @@ def numerics_verdict(
             (diagnostics if f.is_port else undecided).append(_diagnostic(case, f, label, seed))
         errors = [r for r in run.results if r.error]
         for r in errors[:1]:
-            message = about(label, f"{r.error} (at {r.trial}; {len(errors)} of {len(run.results)} launches)")
+            message = about(label, f"{r.error} (at {r.trial}; {len(errors)} of {plural(len(run.results), 'launch')})")
             (diagnostics if r.error_in_port else undecided).append(
                 Diagnostic(codes.KERNEL_NOT_RUN, message, _case_span(case))
             )
@@ -183,7 +183,7 @@ def sanitizer_verdict(
         return Verdict("sanitizer", Status.ERROR, "nothing was run", (), facts)
     if not checked:
         detail = f"not checked here: {plural(launches, 'launch')} on {backend} finished without a fault"
-        return Verdict("sanitizer", Status.SKIP, f"{detail}; --backend emulator looks", notes, facts)
+        return Verdict("sanitizer", Status.SKIP, f"{detail}; --backend emulator checks it", notes, facts)
     detail = f"{plural(launches, 'launch')} without {', '.join(c for c in checked if c not in known)}"
     if known:
         detail += f"; {', '.join(sorted(known))} as in the original: {case.known_reason}"

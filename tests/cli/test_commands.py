@@ -13,7 +13,7 @@ import pytest
 from porter import codes
 from porter.cli import build_parser, main
 from porter.commands.installation import Requirement, examine
-from porter.config import PortConfig, load_config
+from porter.config import FILE_KEYS, PortConfig, load_config
 from porter.model import PorterError
 from porter.report.code_pages import pages, titles
 
@@ -265,3 +265,8 @@ def test_every_configuration_key_is_a_setting() -> None:
     from porter.config import FILE_KEYS
 
     assert set(FILE_KEYS) <= {f.name for f in fields(PortConfig)}
+
+
+def test_the_page_of_a_wrong_key_names_every_key() -> None:
+    named = re.search(r"^Keys: (.*?)\. Flags", pages()["PRT951"], re.MULTILINE | re.DOTALL)
+    assert named and set(re.findall(r"`(\w+)`", named[1])) == {*FILE_KEYS, "agent"}

@@ -53,7 +53,7 @@ def decisions_of(record: PortRecord, port: Path) -> tuple[Decision, ...]:
         return ()
     try:
         if value["schema"] != SCHEMA:
-            raise ValueError(f"its schema is {value['schema']!r}, this porter knows {SCHEMA}")
+            raise ValueError(f"its schema is {value['schema']!r}, this porter reads {SCHEMA}")
         return tuple(_from_json(row) for row in value["decisions"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         why = f"`{error.args[0]}` is missing" if isinstance(error, KeyError) else str(error)

@@ -18,6 +18,7 @@ from porter.regression.charts import ulp_label
 from porter.report.render import render
 from porter.review.descriptions import CHECK_SIGN
 from porter.review.port.reviewed_port import ReviewedPort
+from porter.wording import plural
 
 TABS = ("compile", "numerics", "resources", "sanitizer", "performance")
 
@@ -35,7 +36,7 @@ def evidence(port: ReviewedPort, check: str) -> str:
         return f"{check} was not run: {reason}."
     rows = [f"{CHECK_SIGN[verdict.status]} {verdict.status.value}  {verdict.detail}"]
     if not port.verified:
-        rows.append("This is about an earlier text of the port.")
+        rows.append("The port was edited after this.")
     rows += _measured(verdict.facts)
     rows += messages(port, verdict)
     return "\n".join(rows)
@@ -64,7 +65,7 @@ def _measured(facts: Facts) -> Iterator[str]:
 
 
 def _numerics(facts: NumericsFacts) -> Iterator[str]:
-    yield f"seed {facts.seed}, {facts.launches} launches; inputs {' '.join(facts.scenarios)}"
+    yield f"seed {facts.seed}, {plural(facts.launches, 'launch')}; inputs {' '.join(facts.scenarios)}"
     for instance, buffers in facts.buffers.items():
         for name, row in buffers.items():
             yield ""
@@ -103,7 +104,7 @@ def _resources(facts: ResourcesFacts) -> Iterator[str]:
 
 
 def _sanitizer(facts: SanitizerFacts) -> Iterator[str]:
-    yield f"{facts.launches} launches, looked for: {', '.join(facts.checked)}"
+    yield f"{plural(facts.launches, 'launch')}, looked for: {', '.join(facts.checked)}"
     yield f"reports about the port {facts.port}, about the original {facts.original}"
 
 
@@ -118,8 +119,8 @@ def _performance(facts: PerformanceFacts) -> Iterator[str]:
             yield f"  {name.replace('_', ' '):<22} {(launch.original or {}).get(name, 0):>12} {count:>12}"
     rows = facts.rows or ()
     if rows:
-        yield f"Medians in us a launch on {facts.device or 'a GPU'}, original and port in turns."
-        yield "spread: the original against itself; a ratio with = is within twice of that."
+        yield f"Medians in us per launch on {facts.device or 'a GPU'}, original and port alternating."
+        yield "spread: the original against itself; a ratio marked = is within twice that."
     same, varied = _common([row.sizes for row in rows])
     if same:
         yield f"Everywhere {_sizes(same)}."
@@ -137,7 +138,7 @@ def _performance(facts: PerformanceFacts) -> Iterator[str]:
     host = [row.host_us for row in rows if row.host_us]
     if host:
         sides = " and ".join(f"{side} {min(h[side] for h in host if side in h):.1f} us" for side in host[0])
-        yield f"the host needs at least, a launch: {sides}"
+        yield f"least host time per launch: {sides}"
 
 
 # What a row of the check was timed as: its key, the title of its table, what its floor is.

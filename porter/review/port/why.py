@@ -118,9 +118,9 @@ def _sass(result: CompileResult, listing: PortListing, lines: Collection[int]) -
     if [i.text for i in again] == [i.text for i in code]:
         code, how = again, FOUND  # the same code, with the lines of library calls too
     elif better:
-        how = "; lines that the compiler names itself: ptxas makes other code of the PTX than the DSL's assembler"
+        how = "; lines that the compiler names itself: ptxas and the DSL's assembler make different code of this PTX"
     else:
-        how = "; lines that the compiler names itself: library calls are placed where a ptxas is installed"
+        how = "; lines that the compiler names itself: with ptxas installed, library calls have lines too"
     code = tuple(i for i in code if i.text != "NOP ;")  # padding behind the kernel
     located = [(at, i.text) for i in code if (at := place_in(i.file, i.line, listing)) is not None]
     return f" ({plural(len(code), 'instruction')} in all{how})\n" + _cut(

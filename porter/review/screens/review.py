@@ -147,7 +147,7 @@ class ReviewScreen(OnePortScreen):
         if running:
             checks = f"verifying: {running}"
         elif p.verdicts and not p.verified:
-            checks = f"of an earlier text: {checks}"
+            checks = f"before the last edit: {checks}"
         about.border_subtitle = checks.replace("[", "\\[")  # or it would be markup
         rows = describe_region(p, region) if region else ["the port is empty"]
         room = about.size

@@ -202,7 +202,7 @@ def time_job(device: Device, job: TimingJob) -> TimingAnswer:
         if job.pdl:
             timings["chain_pdl"] = bench.timing(_chain(bench, job.read, job.written, True), bench.restore)
         else:
-            not_done["chain_pdl"] = "not both sides wait with griddepcontrol"
+            not_done["chain_pdl"] = "only one side waits with griddepcontrol, or neither"
     bench.restore()
     host = {} if job.once else {side: _host_us(device, bench.launch(side, 0)) for side in SIDES}
     rotation = bench.rotation

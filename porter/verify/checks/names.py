@@ -154,7 +154,7 @@ def diagnostics(path: Path, uses: Sequence[Use], answers: Sequence[dict[str, Any
     found = []
     for use, answer in zip(uses, answers, strict=True):
         if answer.get("outside"):
-            message = f"`{use.text}` leads outside the DSL: {answer['name']} is of {answer['outside']}"
+            message = f"`{use.text}` leads outside the DSL: {answer['name']} belongs to {answer['outside']}"
             found.append(
                 Diagnostic(codes.NOT_ITS_OWN_WORK, message, Span(str(path), use.line), help="a port is CuTeDSL")
             )

@@ -141,7 +141,7 @@ class ForkedChild:
                 self._rest += data
                 if len(self._rest) > _ANSWER_BYTES:
                     self.close()
-                    raise Died("CRASH", "the compiler process sent an answer without end")
+                    raise Died("CRASH", "the compiler process sent an endless answer")
         line, _, rest = bytes(self._rest).partition(b"\n")
         self._rest = bytearray(rest)
         try:

@@ -62,7 +62,7 @@ class PortLaunches:
         if any(theirs != mine for theirs, mine in plan.pairs) or launch.differs():
             added, unverified = launch.more_trials(plan.trials, seed)
             if unverified:
-                message = f"the launch takes a way at {unverified} that no launch can verify"
+                message = f"at {unverified} the launch takes a branch that no launch can verify"
                 help_ = "a bound or a condition of the grid has to show at sizes of at most some 500,000 elements"
                 plan.against.append(Diagnostic(codes.UNVERIFIABLE_BRANCH, message, Span(str(self.port), 1), help=help_))
             self._add(plan, added, self.sm_count)

@@ -17,6 +17,7 @@ from porter.verify.checks.entry import views
 from porter.verify.checks.entry.expected import Call, Wanted
 from porter.verify.checks.entry.views import View
 from porter.verify.numerics.formats import encode
+from porter.wording import plural
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,8 @@ def _launch(call: Call, launch: Mapping[str, Any], answer: Mapping[str, Any], ca
         return
     arguments = call.wanted.arguments
     if len(arguments) != len(launch["args"]):
-        message = f"{name} launches with {len(launch['args'])} arguments, the kernel in the source has {len(arguments)}"
+        counted = plural(len(launch["args"]), "argument")
+        message = f"{name} launches with {counted}, the kernel in the source has {len(arguments)}"
         yield Fault(codes.ENTRY_LAUNCH, ("arguments",), message, line)
         return
     for (parameter, value), argument in zip(arguments, launch["args"], strict=True):
@@ -144,7 +146,7 @@ def _launch(call: Call, launch: Mapping[str, Any], answer: Mapping[str, Any], ca
         message = f"{name} launches with {launch['smem'][0]} bytes of shared memory at {_at(call)}; verified is {smem}"
         yield Fault(codes.ENTRY_LAUNCH, ("smem",), message, line)
     if not launch["stream"]:
-        yield Fault(codes.ENTRY_LAUNCH, ("stream",), f"{name} launches on another stream than the current one", line)
+        yield Fault(codes.ENTRY_LAUNCH, ("stream",), f"{name} launches on a stream other than the current one", line)
 
 
 def _argument(

@@ -83,7 +83,7 @@ def _empty(*size: Any, dtype: Any = None, device: Any = None, fill: float | None
 def _like(other: Any, dtype: Any = None, device: Any = None, fill: float | None = None, **_: Any) -> Any:
     facts = facts_of(other)
     if facts is None:
-        raise refused("an allocation like something that is no operand")
+        raise refused("an allocation like something that is not an operand")
     strides = _dense(facts)
     return allocate(facts.view.shape, dtype or facts.dtype, device or facts.device, fill, strides)
 

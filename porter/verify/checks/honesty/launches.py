@@ -137,7 +137,7 @@ def _kernel_objects(tree: ast.Module) -> Iterator[Objection]:
     device = device_nodes(tree)
     for node in walk(tree):
         if isinstance(node, ast.Call) and dotted(node.func) in ("runtime.Kernel", "Kernel") and id(node) not in named:
-            yield Objection(node.lineno, "makes another Kernel than KERNEL, which is not verified", _ONLY_FIRST)
+            yield Objection(node.lineno, "makes a Kernel other than KERNEL, which is not verified", _ONLY_FIRST)
         if not isinstance(node, ast.Attribute) or id(node) in device or dotted(node) == f"KERNEL.{node.attr}":
             continue
         if node.attr in ("launch", "prepare", "compile"):
