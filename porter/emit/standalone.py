@@ -21,7 +21,7 @@ PREFIX = "lib_"
 
 
 @dataclass(frozen=True)
-class Definition:
+class LibraryDefinition:
     """One top-level function or constant of the library."""
 
     name: str
@@ -32,9 +32,9 @@ class Definition:
 
 
 @lru_cache(maxsize=1)
-def library() -> tuple[dict[str, Definition], dict[str, tuple[str, ...]]]:
+def library() -> tuple[dict[str, LibraryDefinition], dict[str, tuple[str, ...]]]:
     """Definitions by name, and the import statements of each library module (without those of the library itself)."""
-    found: dict[str, Definition] = {}
+    found: dict[str, LibraryDefinition] = {}
     imports: dict[str, tuple[str, ...]] = {}
     texts = {p.stem: p.read_text(encoding="utf-8") for p in sorted(LIB.rglob("*.py")) if p.stem != "__init__"}
     for module, text in texts.items():
@@ -53,7 +53,7 @@ def library() -> tuple[dict[str, Definition], dict[str, tuple[str, ...]]]:
             source = "\n".join(lines[first - 1 : node.end_lineno])
             uses = frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
             for name in names:
-                found[name] = Definition(name, source, uses, module, (module, first))
+                found[name] = LibraryDefinition(name, source, uses, module, (module, first))
         imports[module] = tuple(statements)
     return found, imports
 
@@ -66,10 +66,10 @@ def _defined(node: ast.stmt) -> list[str]:
     return []
 
 
-def needed(body: str) -> list[Definition]:
+def needed(body: str) -> list[LibraryDefinition]:
     """The definitions that the text needs, through all they use, in an order in which each comes after its needs."""
     known, _ = library()
-    out: list[Definition] = []
+    out: list[LibraryDefinition] = []
     seen: set[str] = set()
 
     def visit(name: str) -> None:

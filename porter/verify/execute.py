@@ -102,21 +102,21 @@ def is_endless(result: RunResult) -> bool:
 
 
 @dataclass(frozen=True)
-class Given:
+class LaunchArguments:
     """What a launch is given: arguments in order of the parameters, module variables by their names in the PTX."""
 
     arguments: list[Argument]
     variables: dict[str, HostBuffer] = field(default_factory=dict)
 
 
-def given_to(subject: InstanceUnderTest, trial: Trial, buffers: Buffers, port: bool = False) -> Given:
+def given_to(subject: InstanceUnderTest, trial: Trial, buffers: Buffers, port: bool = False) -> LaunchArguments:
     """What the original or the port is given of the buffers. Symbols are module variables of the original, and the last
     parameters of a port, by name."""
     found = arguments(subject, trial, buffers)
     symbols = sorted((b for b in buffers.values() if b.spec.symbol), key=lambda b: b.name)
     if port or subject.oracle:
-        return Given([*found, *symbols])
-    return Given(found, {subject.variables[b.name]: b for b in symbols if b.name in subject.variables})
+        return LaunchArguments([*found, *symbols])
+    return LaunchArguments(found, {subject.variables[b.name]: b for b in symbols if b.name in subject.variables})
 
 
 def arguments(subject: InstanceUnderTest, trial: Trial, buffers: Buffers) -> list[Argument]:

@@ -22,8 +22,8 @@ from porter.verify.launches.buffers import HostBuffer
 from porter.verify.launches.made_up import (
     ATTEMPTS,
     SMEM_BYTES,
+    ArgumentGuess,
     Arguments,
-    Attempt,
     Bounds,
     NotMadeUp,
     launch_of,
@@ -55,7 +55,7 @@ class _Signature:
 class _Clean:
     """A launch that the original took."""
 
-    attempt: Attempt
+    attempt: ArgumentGuess
     before: Arguments
     after: Arguments
     shape: LaunchShape
@@ -79,7 +79,7 @@ def side_by_side(
     port: Build,
     launched: int = 0,
     symbols: Sequence[ir.Symbol] = (),
-    attempts: Sequence[Attempt] = ATTEMPTS,
+    attempts: Sequence[ArgumentGuess] = ATTEMPTS,
     clock: Callable[[], float] = time.monotonic,
 ) -> Outcome:
     """Look for arguments that the original takes, then run the port on them. Never raises for what the kernels do.
@@ -139,13 +139,13 @@ def _search(
     signature: _Signature,
     original: Build,
     bounds: Bounds,
-    attempts: Sequence[Attempt],
+    attempts: Sequence[ArgumentGuess],
     clock: Callable[[], float],
 ) -> _Search:
     search = _Search()
     deadline = clock() + SECONDS
     cooperative = "grid_sync" in original.ptx or "%envreg" in original.ptx
-    tried: set[tuple[Attempt, tuple[int, ...]]] = set()
+    tried: set[tuple[ArgumentGuess, tuple[int, ...]]] = set()
     for attempt in attempts:
         if clock() > deadline:
             break

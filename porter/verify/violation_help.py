@@ -5,7 +5,7 @@ from __future__ import annotations
 ORIGINAL_DOES = {
     "out-of-bounds": "is a buffer of the case too small, or a size unsupported? otherwise the kernel is wrong",
     "misaligned": "`when` in the case has to keep away sizes and strides that the kernel does not take",
-    "uninitialised-read": "is the buffer `in` or `inout`, or does it need an `init`? otherwise nobody wrote what is read",
+    "uninitialised-read": "is the buffer `in` or `inout`, or does it need an `init`? otherwise nothing wrote it",
     "read-only-write": "a buffer that the kernel writes is `out`, `inout` or `scratch` in the case",
     "shared-race": "a barrier is missing in the kernel, or the block is larger than it supports",
     "global-race": "blocks of the kernel write the same element, or the case gives two buffers the same memory",

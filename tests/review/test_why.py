@@ -154,7 +154,7 @@ def test_machine_code_has_the_lines_of_the_port(port: Path):
 def test_without_ptxas_the_lines_are_those_that_the_compiler_names(port: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(whys, "cubin_of", lambda ptx, arch: None)
     ((head, sass),) = ((h, b) for h, b in parts(port, "lib.ldg(").items() if h.startswith("SASS"))
-    assert "where a ptxas is installed" in head and "STG" in sass and "~" not in sass
+    assert "with ptxas installed" in head and "STG" in sass and "~" not in sass
 
 
 @needs_dsl

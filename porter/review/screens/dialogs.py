@@ -18,7 +18,7 @@ from porter.review.port.reviewed_port import ReviewedPort
 from porter.review.screens.bindings import bindings
 
 
-class Line(ModalScreen[str | None]):
+class LineDialog(ModalScreen[str | None]):
     """Asks for a line of text; None when the person changed their mind."""
 
     BINDINGS = bindings("line")

@@ -11,7 +11,7 @@ from textual.widgets import DataTable, Static
 
 from porter.review.port.reviewed_port import ReviewedPort, status_text
 from porter.review.screens.bindings import bindings
-from porter.review.screens.dialogs import Line
+from porter.review.screens.dialogs import LineDialog
 from porter.review.screens.port_screens import KeyLine, PortScreen
 from porter.review.screens.review import ReviewScreen
 from porter.wording import plural
@@ -126,7 +126,7 @@ class PortsScreen(PortScreen):
                 self.filter_text = text.strip().lower()
                 self.fill()
 
-        self.app.push_screen(Line("show ports with", self.filter_text), filtered)
+        self.app.push_screen(LineDialog("show ports with", self.filter_text), filtered)
 
 
 def _shortened(name: str, room: int) -> str:

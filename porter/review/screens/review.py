@@ -19,7 +19,7 @@ from porter.review.port.regions import Region
 from porter.review.port.reviewed_port import ReviewedPort
 from porter.review.screens.bindings import bindings
 from porter.review.screens.code_pane import CodePane
-from porter.review.screens.dialogs import EditRegion, Line, Page
+from porter.review.screens.dialogs import EditRegion, LineDialog, Page
 from porter.review.screens.evidence import EvidenceScreen
 from porter.review.screens.port_screens import KeyLine, OnePortScreen
 from porter.review.screens.three_way import ThreeWayScreen
@@ -194,7 +194,7 @@ class ReviewScreen(OnePortScreen):
             if comment is not None:
                 self.decide(lambda p, r: actions.reject(p, r, comment.strip(), self.review.porter_config))
 
-        self.app.push_screen(Line("reject: why? (may be empty)"), answered)
+        self.app.push_screen(LineDialog("reject: why? (may be empty)"), answered)
 
     def action_comment(self) -> None:
         region = self.here
@@ -204,7 +204,7 @@ class ReviewScreen(OnePortScreen):
             if comment is not None:
                 self.decide(lambda p, r: actions.add_comment(p, r, comment.strip()))
 
-        self.app.push_screen(Line("comment", previous.comment if previous else ""), answered)
+        self.app.push_screen(LineDialog("comment", previous.comment if previous else ""), answered)
 
     def action_edit(self) -> None:
         region = self.here
@@ -278,7 +278,7 @@ class ReviewScreen(OnePortScreen):
                 self.search_text = text
                 self.action_search_next()
 
-        self.app.push_screen(Line("search", self.search_text), answered)
+        self.app.push_screen(LineDialog("search", self.search_text), answered)
 
     def action_search_next(self) -> None:
         pane = self.cuda_pane if self.cuda_pane.has_focus else self.port_pane

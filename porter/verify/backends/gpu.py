@@ -39,7 +39,7 @@ def has_driver() -> bool:
     return True
 
 
-class Died(Exception):
+class GpuProcessDied(Exception):
     """The child ended, or did not answer in time (`hung`)."""
 
     def __init__(self, message: str, hung: bool = False):
@@ -66,17 +66,17 @@ class GpuProcess:
         return self._facts
 
     def ask(self, job: Any, seconds: float) -> Any:
-        """The answer to a job. Raises Died, and PorterError PRT878 where there is no GPU."""
+        """The answer to a job. Raises GpuProcessDied, and PorterError PRT878 where there is no GPU."""
         self._start()
         assert self._connection is not None
         try:
             self._connection.send(job)
             if not self._connection.poll(seconds):
                 self.close()
-                raise Died(f"it did not end within {seconds:g} s", hung=True)
+                raise GpuProcessDied(f"it did not end within {seconds:g} s", hung=True)
             found = self._connection.recv()
         except (EOFError, OSError):
-            raise Died(self._last_words()) from None
+            raise GpuProcessDied(self._last_words()) from None
         except BaseException:
             self.close()  # interrupted half-way: the next answer would be to the wrong question
             raise
@@ -105,10 +105,10 @@ class GpuProcess:
         self._connection = ours
         try:
             if not ours.poll(START_SECONDS):
-                raise Died(f"the GPU process did not start within {START_SECONDS:g} s")
+                raise GpuProcessDied(f"the GPU process did not start within {START_SECONDS:g} s")
             first = ours.recv()
-        except (EOFError, OSError, Died) as error:
-            words = str(error) if isinstance(error, Died) else self._last_words()
+        except (EOFError, OSError, GpuProcessDied) as error:
+            words = str(error) if isinstance(error, GpuProcessDied) else self._last_words()
             self.close()
             raise _no_gpu(words) from None
         if not isinstance(first, DeviceFacts):
@@ -199,7 +199,7 @@ class GpuBackend:
         try:
             with self._turn:
                 answer: RunAnswer = self.process.ask(RunJob(call, tuple(images)), self._seconds)
-        except Died as death:
+        except GpuProcessDied as death:
             kind = "hang" if death.hung else "crash"
             return RunResult((Violation(kind, str(death)),) if death.hung else (), error=str(death))
         if answer.fault:

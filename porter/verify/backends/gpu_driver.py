@@ -77,7 +77,7 @@ class Graph:
         self._device.driver.cuGraphExecDestroy(self._executable)
 
 
-class Function:
+class DeviceFunction:
     """One kernel of a loaded cubin."""
 
     def __init__(self, device: Device, handle: Any):
@@ -222,10 +222,10 @@ class Device:
 
     # ---- work
 
-    def function(self, cubin: bytes, entry: str) -> Function:
+    def function(self, cubin: bytes, entry: str) -> DeviceFunction:
         """A kernel of a cubin, loaded once. PTX is refused: the driver would need to be as new as its compiler."""
         module = self._module(cubin)
-        return Function(
+        return DeviceFunction(
             self, self.check("cuModuleGetFunction", self.driver.cuModuleGetFunction(module, entry.encode()))
         )
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from porter.case.reader import LaunchShape
 from porter.verify.backends.gpu_driver import Device, Graph
-from porter.verify.backends.gpu_work import Call, Image, Pointer
+from porter.verify.backends.gpu_work import BufferPointer, Image, KernelCall
 from porter.verify.backends.timing import (
     CALLS,
     MOST_ROUNDS,
@@ -49,8 +49,8 @@ class TimingJob:
     pdl: both sides wait for what they depend on (griddepcontrol), so that they may start early.
     """
 
-    original: Call
-    port: Call
+    original: KernelCall
+    port: KernelCall
     images: tuple[Image, ...]
     nbytes: int
     neighbours: Neighbours
@@ -115,7 +115,7 @@ class _Bench:
         self.touch = device.function(near.touch, near.touch_entry)
         device.synchronize()
 
-    def _calls(self) -> dict[str, Call]:
+    def _calls(self) -> dict[str, KernelCall]:
         return {"original": self.job.original, "port": self.job.port}
 
     def _new(self, nbytes: int) -> int:
@@ -126,7 +126,9 @@ class _Bench:
         """One side on the buffers of a set."""
         call, bases = self._calls()[side], self.sets[number]
         arguments = [
-            (bases[a.buffer] + self.job.images[a.buffer].origin).to_bytes(8, "little") if isinstance(a, Pointer) else a
+            (bases[a.buffer] + self.job.images[a.buffer].origin).to_bytes(8, "little")
+            if isinstance(a, BufferPointer)
+            else a
             for a in call.arguments
         ]
         return self.functions[side].prepare(call.shape, arguments, pdl)

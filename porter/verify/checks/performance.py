@@ -17,13 +17,13 @@ from porter.model.facts import CountedLaunch, PerformanceFacts, TimedPoint
 from porter.source import Span
 from porter.verify import emulator as ptx
 from porter.verify.backends.emulator import module_of
-from porter.verify.backends.gpu import Died, GpuProcess
+from porter.verify.backends.gpu import GpuProcess, GpuProcessDied
 from porter.verify.backends.gpu_timing import Neighbours, TimingAnswer, TimingJob
 from porter.verify.backends.gpu_work import call_of, image_of
 from porter.verify.backends.interface import Build
 from porter.verify.backends.timing import geomean
 from porter.verify.compile.worker import CompileRequest, compile_port
-from porter.verify.execute import Given
+from porter.verify.execute import LaunchArguments
 from porter.verify.launches.buffers import Buffers, HostBuffer, is_integer
 from porter.wording import plural
 
@@ -44,7 +44,7 @@ class Timed:
 
 
 @dataclass
-class Row:
+class TimedRow:
     """What was timed at one point. `answer.error` says why nothing was."""
 
     label: str
@@ -131,7 +131,7 @@ def neighbours(arch: str) -> Neighbours:
 def timing_job(
     builds: tuple[Build, Build],
     shapes: tuple[LaunchShape, LaunchShape],
-    given: tuple[Given, Given],
+    given: tuple[LaunchArguments, LaunchArguments],
     host: Buffers,
     near: Neighbours,
     seconds: float,
@@ -173,10 +173,10 @@ def _is_used_up(buffer: HostBuffer) -> bool:
 
 def time_points(
     process: GpuProcess,
-    jobs: Sequence[tuple[Row, Callable[[], TimingJob]]],
+    jobs: Sequence[tuple[TimedRow, Callable[[], TimingJob]]],
     deadline: float,
     on_row: Callable[[int, int], None] | None = None,
-) -> list[Row]:
+) -> list[TimedRow]:
     """The rows with their answers; jobs are made one at a time, since their buffers are large. `deadline` is a
     perf_counter time after which none is started."""
     rows = []
@@ -186,7 +186,7 @@ def time_points(
         else:
             try:
                 row.answer = process.ask(make(), TIMEOUT)
-            except (Died, ptx.PtxError, ValueError) as error:
+            except (GpuProcessDied, ptx.PtxError, ValueError) as error:
                 row.answer = TimingAnswer(error=str(error))
         rows.append(row)
         if on_row:
@@ -197,7 +197,7 @@ def time_points(
 # ---------------------------------------------------------------- verdicts
 
 
-def performance_verdict(case: Case, rows: Sequence[Row], device: str) -> Verdict:
+def performance_verdict(case: Case, rows: Sequence[TimedRow], device: str) -> Verdict:
     """The gate: geometric mean of the cold times at most 1.05 of the original's, no point above 1.10.
 
     What lies inside twice the A-versus-A spread does not count: it neither fails a point nor makes the mean worse than
@@ -247,11 +247,11 @@ def performance_verdict(case: Case, rows: Sequence[Row], device: str) -> Verdict
     return Verdict("performance", Status.PASS, detail, found, facts)
 
 
-def _sizes(row: Row) -> str:
+def _sizes(row: TimedRow) -> str:
     return " ".join(f"{k}={v}" for k, v in row.sizes.items())
 
 
-def _us(row: Row) -> str:
+def _us(row: TimedRow) -> str:
     t = row.answer.timings["graph_cold"]
     return f"{t.median('port'):.2f} us and {t.median('original'):.2f} us"
 

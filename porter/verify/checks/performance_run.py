@@ -18,8 +18,8 @@ from porter.verify.backends.gpu_timing import Neighbours, TimingJob
 from porter.verify.backends.interface import Backend
 from porter.verify.checks.performance import (
     COUNTED,
-    Row,
     Timed,
+    TimedRow,
     counts_verdict,
     launch_counts,
     moved_bytes,
@@ -80,14 +80,14 @@ class Performance:
 
     def _job(
         self, timed: Timed, port_shape: LaunchShape, backend: Backend, near: Neighbours
-    ) -> tuple[Row, Callable[[], TimingJob]] | None:
+    ) -> tuple[TimedRow, Callable[[], TimingJob]] | None:
         instance, values = self.instances[timed.instance]
         subject, point = self.subjects[timed.instance], timed.point
         shapes = (self.case.launch_at(point, values, backend.sm_count), port_shape)
         if any(s.is_empty for s in shapes):
             return None
         sizes = {k: point.sizes[k] for k in self.case.base_sizes}
-        row = Row(str(instance.instance), sizes, shapes[0].grid, 0)
+        row = TimedRow(str(instance.instance), sizes, shapes[0].grid, 0)
 
         def make() -> TimingJob:
             host = make_inputs(subject.case, point, values, "normal", self.seed)

@@ -17,7 +17,7 @@ from porter.model import Diagnostic, KernelInfo, Status, Verdict
 from porter.model.facts import EntryFacts
 from porter.source import Span
 from porter.verify.checks.entry import judge
-from porter.verify.checks.entry.expected import Call, call_in
+from porter.verify.checks.entry.expected import EntryCall, call_in
 from porter.verify.checks.entry.functions import (
     TorchFacing,
     is_given,
@@ -109,8 +109,8 @@ def _calls(
     values: Sequence[Mapping[str, Value]],
     only: Sequence[int],
     seed: str,
-) -> list[Call]:
-    found: dict[str, Call] = {}
+) -> list[EntryCall]:
+    found: dict[str, EntryCall] = {}
     for function in functions:
         for number in only:
             for n, situation in enumerate(situations(case, number, values[number], function, seed)):
@@ -122,7 +122,7 @@ def _calls(
 
 
 def _answers(
-    port_path: Path, sources: Sequence[str], calls: Sequence[Call], ask: Ask
+    port_path: Path, sources: Sequence[str], calls: Sequence[EntryCall], ask: Ask
 ) -> list[Mapping[str, Any]] | Fault:
     """The answer to each call, remembered; a fault where the process that is asked dies."""
     questions = [c.question() for c in calls]

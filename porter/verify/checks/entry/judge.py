@@ -14,7 +14,7 @@ from porter.case.expressions import Value
 from porter.case.reader import Case
 from porter.model import PorterError
 from porter.verify.checks.entry import views
-from porter.verify.checks.entry.expected import Call, Wanted
+from porter.verify.checks.entry.expected import EntryCall, ExpectedLaunch
 from porter.verify.checks.entry.views import View
 from porter.verify.numerics.formats import encode
 from porter.wording import plural
@@ -30,7 +30,7 @@ class Fault:
     line: int
 
 
-def faults(call: Call, answer: Mapping[str, Any], case: Case) -> Iterator[Fault]:
+def faults(call: EntryCall, answer: Mapping[str, Any], case: Case) -> Iterator[Fault]:
     """What is wrong with the answer to a call. Raises KeyError, TypeError or ValueError for what is no answer."""
     uses = [u for u in answer["uses"] if not _allowed(u, call, case)]
     for use in uses:
@@ -74,7 +74,7 @@ def faults(call: Call, answer: Mapping[str, Any], case: Case) -> Iterator[Fault]
         yield from _mutated(call, answer["mutates"], case)
 
 
-def _allowed(use: Mapping[str, Any], call: Call, case: Case) -> bool:
+def _allowed(use: Mapping[str, Any], call: EntryCall, case: Case) -> bool:
     """An output that the case has filled before the launch may be filled so by the function."""
     if use["what"] != "fills" or use["launched"] or call.wanted is None or use["tensor"] not in call.given:
         return False
@@ -83,28 +83,28 @@ def _allowed(use: Mapping[str, Any], call: Call, case: Case) -> bool:
     return full and buffer.init is not None and float(buffer.init) == float(use["fill"])
 
 
-def _wrong_kind(call: Call) -> tuple[object, ...]:
+def _wrong_kind(call: EntryCall) -> tuple[object, ...]:
     """Wrong operands are one fault an operand and kind; of several operands of one kind the first is told."""
     for operand in call.situation.operands.values():
         return ("dtype" if operand.dtype else "shape" if operand.shape else "strides" if operand.strides else "at",)
     return ("sizes",)
 
 
-def _sizes(call: Call) -> str:
+def _sizes(call: EntryCall) -> str:
     return " ".join(f"{k}={v}" for k, v in {**call.situation.sizes}.items())
 
 
-def _at(call: Call) -> str:
+def _at(call: EntryCall) -> str:
     assert call.wanted is not None
     moved = [f"{n} at {o}" for n, o in call.situation.operands.items()]
     return " with ".join([str(call.wanted.point), *moved])
 
 
-def _written(case: Case, wanted: Wanted) -> int:
+def _written(case: Case, wanted: ExpectedLaunch) -> int:
     return sum(math.prod(wanted.point.shapes[b.name]) for b in case.buffers if b.is_compared)
 
 
-def _shape(call: Call, answer: Mapping[str, Any], case: Case) -> tuple[list[int], list[int], int]:
+def _shape(call: EntryCall, answer: Mapping[str, Any], case: Case) -> tuple[list[int], list[int], int]:
     """The launch that is verified: what launch_config gives for the case's names, else the case's."""
     config = answer["config"]
     if "error" not in config:
@@ -117,7 +117,7 @@ def _shape(call: Call, answer: Mapping[str, Any], case: Case) -> tuple[list[int]
     return list(shape.grid), list(shape.block), shape.smem
 
 
-def _launch(call: Call, launch: Mapping[str, Any], answer: Mapping[str, Any], case: Case) -> Iterator[Fault]:
+def _launch(call: EntryCall, launch: Mapping[str, Any], answer: Mapping[str, Any], case: Case) -> Iterator[Fault]:
     assert call.wanted is not None
     name, line = call.function.name, int(launch["line"])
     given = {k: _plain(v) for k, v in launch["constexprs"].items()}
@@ -150,7 +150,7 @@ def _launch(call: Call, launch: Mapping[str, Any], answer: Mapping[str, Any], ca
 
 
 def _argument(
-    call: Call, parameter: str, value: str | tuple[Value, str], argument: Mapping[str, Any], case: Case
+    call: EntryCall, parameter: str, value: str | tuple[Value, str], argument: Mapping[str, Any], case: Case
 ) -> str:
     """What is wrong with an argument, "" when nothing is."""
     if "other" in argument:
@@ -174,14 +174,14 @@ def _argument(
     return "" if int(argument["address"]) == address else f"{_place(operand, tensor, call)}, not {value}"
 
 
-def _place(operand: str, tensor: Mapping[str, Any], call: Call) -> str:
+def _place(operand: str, tensor: Mapping[str, Any], call: EntryCall) -> str:
     if int(tensor.get("fresh", -1)) > 0:
         return "memory that the function allocates"
     off = operand in call.given and int(tensor["address"]) != call.given[operand].address
     return f"{operand} from another element on" if off else operand
 
 
-def _own(call: Call, name: str, tensor: Mapping[str, Any], case: Case) -> str:
+def _own(call: EntryCall, name: str, tensor: Mapping[str, Any], case: Case) -> str:
     """A buffer that the caller does not give is an allocation of the function's, as the case has it."""
     assert call.wanted is not None
     buffer, point = case.buffer(name), call.wanted.point
@@ -201,7 +201,7 @@ def _own(call: Call, name: str, tensor: Mapping[str, Any], case: Case) -> str:
     return ""
 
 
-def _fresh(call: Call, launch: Mapping[str, Any], answer: Mapping[str, Any], case: Case) -> Iterator[Fault]:
+def _fresh(call: EntryCall, launch: Mapping[str, Any], answer: Mapping[str, Any], case: Case) -> Iterator[Fault]:
     """What is returned is what was launched; outputs of the function's own are returned."""
     assert call.wanted is not None
     name = call.function.name
@@ -218,7 +218,7 @@ def _fresh(call: Call, launch: Mapping[str, Any], answer: Mapping[str, Any], cas
             yield Fault(codes.ENTRY_LAUNCH, ("returned",), message, int(launch["line"]))
 
 
-def _mutated(call: Call, declared: Sequence[str] | None, case: Case) -> Iterator[Fault]:
+def _mutated(call: EntryCall, declared: Sequence[str] | None, case: Case) -> Iterator[Fault]:
     """A custom operator says which of its operands it writes; torch may otherwise leave the call out, or move it."""
     for p in call.function.parameters if declared is not None else ():
         if p.kind == "buffer" and case.buffer(p.operand).role != "in" and p.name not in (declared or ()):

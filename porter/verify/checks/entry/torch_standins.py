@@ -19,7 +19,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from porter.corpus.runtime.dtypes import torch_type
 from porter.verify.checks.entry import standins
 from porter.verify.checks.entry.record import Record
-from porter.verify.checks.entry.standins import Facts, allocate, asked, facts_of, refused
+from porter.verify.checks.entry.standins import StandInFacts, allocate, asked, facts_of, refused
 
 _PLAIN = ("promote_types", "device", "finfo", "iinfo", "__get__")  # of what is no tensor
 _CAPABILITY = (9, 0)
@@ -56,7 +56,7 @@ _Tensor = _make_class()
 class TorchKind:
     """Stand-ins that are torch.Tensors, with torch's own dtypes, devices and sizes."""
 
-    def tensor(self, facts: Facts) -> Any:
+    def tensor(self, facts: StandInFacts) -> Any:
         with torch._C.DisableTorchFunction():
             return torch.Tensor._make_wrapper_subclass(  # type: ignore[attr-defined]
                 _Tensor, facts.view.shape, strides=facts.view.strides, dtype=torch_type(facts.dtype),
@@ -88,7 +88,7 @@ def _like(other: Any, dtype: Any = None, device: Any = None, fill: float | None 
     return allocate(facts.view.shape, dtype or facts.dtype, device or facts.device, fill, strides)
 
 
-def _dense(facts: Facts) -> tuple[int, ...]:
+def _dense(facts: StandInFacts) -> tuple[int, ...]:
     """torch.preserve_format: the order of the dimensions stays, gaps go."""
     order = sorted(range(len(facts.view.shape)), key=lambda i: -facts.view.strides[i])
     strides, step = [0] * len(order), 1
