@@ -25,7 +25,7 @@ from porter.corpus.runtime.dsl import FORMAT, dsl_version
 from porter.corpus.runtime.sources import source_closure
 from porter.verify.compile.artifacts import OPTIONAL_FILES, PORT, REQUIRED_FILES, checked, with_path, without_path
 from porter.verify.compile.dsl_environments import Toolchain
-from porter.verify.compile.fork_client import ChildDied, ForkedChild, ForkServer
+from porter.verify.compile.fork_client import CompilerDied, ForkedChild, ForkServer
 
 # What the server may see of the environment: enough to find Python and libraries; no keys, no proxies.
 _ENV = re.compile(
@@ -103,12 +103,12 @@ class CompileWorkers:
         try:
             with self.answering(request, timeout) as (answer, _):
                 return answer
-        except ChildDied as death:
+        except CompilerDied as death:
             return _dead(death)
 
     @contextlib.contextmanager
     def answering(self, request: Mapping[str, Any], timeout: float) -> Iterator[tuple[dict[str, Any], ForkedChild]]:
-        """An answer and the child that gave it, whose folder is there meanwhile. Raises ChildDied."""
+        """An answer and the child that gave it, whose folder is there meanwhile. Raises CompilerDied."""
         sources = request["sources"]
         # names are looked up where no port has been imported
         owner = "" if request["op"] == "names" else json.dumps(sources)
@@ -126,7 +126,7 @@ class CompileWorkers:
             child.close()
             self.close()  # the server has imported a file that has been edited since
             if attempt == 2:
-                raise ChildDied("CRASH", f"{answer['stale']} keeps changing")
+                raise CompilerDied("CRASH", f"{answer['stale']} keeps changing")
         with self._lock:
             self._idle.append((owner, child))
             spare = [self._idle.pop(0)[1] for _ in range(len(self._idle) - _IDLE)]
@@ -172,7 +172,7 @@ def _environment(toolchain: Toolchain | None) -> dict[str, str]:
     return env
 
 
-def _dead(death: ChildDied) -> dict[str, Any]:
+def _dead(death: CompilerDied) -> dict[str, Any]:
     return {"ok": False, "error": str(death), "error_id": death.error_id, "line": 0, "seconds": 0.0}
 
 
@@ -247,10 +247,10 @@ def compile_port(
                     files = checked(child.take(answer["folder"], REQUIRED_FILES, OPTIONAL_FILES), request.arch)
                     files["kernel.ptx"] = without_path(files["kernel.ptx"], path)
                     return _result(request, path, cache.put(key(request), files), answer["seconds"], False)
-        except ChildDied as death:
+        except CompilerDied as death:
             answer = _dead(death)
         except (ValueError, KeyError, TypeError) as error:
-            answer = _dead(ChildDied("CRASH", f"the compiler process gave an invalid answer: {error}"))
+            answer = _dead(CompilerDied("CRASH", f"the compiler process gave an invalid answer: {error}"))
         return CompileResult(
             request,
             False,
