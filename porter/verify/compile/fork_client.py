@@ -62,7 +62,7 @@ class ForkServer:
         return self.process.poll() is None
 
     def child(self, files: Sequence[Path] = ()) -> ForkedChild:
-        """A new child that may read these files beside what is installed. Raises CompilerDied when the server is gone."""
+        """A new child that may read these files and what is installed. Raises CompilerDied when the server is gone."""
         return ForkedChild(self, files)
 
     def send(self, message: Mapping[str, Any], files: Sequence[int] = ()) -> int:
@@ -116,7 +116,7 @@ class ForkedChild:
                 os.close(file)
 
     def ask(self, request: Mapping[str, Any], timeout: float) -> dict[str, Any]:
-        """The answer to a request; raises CompilerDied (the child is gone then) on a crash or after `timeout` seconds."""
+        """The answer to a request. Raises CompilerDied (the child is gone then) on a crash or after `timeout` s."""
         deadline = time.monotonic() + timeout
         try:
             _write_all(self._requests, json.dumps(request).encode() + b"\n")
