@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from porter import codes
 from porter.case.toml_lines import key_line, parsed_toml
 from porter.model import Diagnostic, PorterError
 from porter.plain_files import read_plain, read_plain_text
@@ -93,14 +94,16 @@ def load_config(start: Path | None = None) -> PortConfig:
     try:
         text = read_plain_text(path)
     except (OSError, UnicodeDecodeError) as error:
-        raise PorterError(Diagnostic("PRT951", f"pyproject.toml cannot be read: {error}", Span(str(path), 0))) from None
+        raise PorterError(
+            Diagnostic(codes.CONFIG_KEY, f"pyproject.toml cannot be read: {error}", Span(str(path), 0))
+        ) from None
     try:
         tables = parsed_toml(text).get("tool", {})
         table = tables.get("porter", {}) if isinstance(tables, dict) else {}
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"at line (\d+), column (\d+)", str(error))
         at = Span(str(path), int(found[1]), int(found[2])) if found else Span(str(path), len(text.splitlines()))
-        raise PorterError(Diagnostic("PRT951", f"pyproject.toml does not parse: {error}", at)) from error
+        raise PorterError(Diagnostic(codes.CONFIG_KEY, f"pyproject.toml does not parse: {error}", at)) from error
     return apply_table(PortConfig(), table, path, text)
 
 
@@ -178,9 +181,11 @@ def _a(kind: type) -> str:
 
 
 def _bad(name: str, value: str, wanted: str) -> PorterError:
-    return PorterError(Diagnostic("PRT952", f"`{name}` is {value!r}", help=f"give {wanted}", key=name))
+    return PorterError(Diagnostic(codes.BAD_OPTION, f"`{name}` is {value!r}", help=f"give {wanted}", key=name))
 
 
 def _bad_key(path: Path, text: str, key: str, message: str, help_: str = "") -> PorterError:
     line = key_line(text, ("tool", "porter", key)) if key else 0
-    return PorterError(Diagnostic("PRT951", f"[tool.porter]: {message}", Span(str(path), line), help=help_, key=key))
+    return PorterError(
+        Diagnostic(codes.CONFIG_KEY, f"[tool.porter]: {message}", Span(str(path), line), help=help_, key=key)
+    )

@@ -43,7 +43,7 @@ from porter.verify.launches.made_up import (
     ATTEMPTS,
     BUFFER_BYTES,
     SMEM_BYTES,
-    Attempt,
+    ArgumentGuess,
     Bounds,
     as_device,
     launch_of,
@@ -279,7 +279,7 @@ def _launches(info: KernelInfo, case: Case | None, build: OriginalBuild, module:
         for point in dict.fromkeys((0, len(fit) // 2, len(fit) - 1)) if fit else ():
             yield "case", lambda point=fit[point]: on_case(case, point)
 
-    def made_up(attempt: Attempt) -> ptx.Result:
+    def made_up(attempt: ArgumentGuess) -> ptx.Result:
         args = [
             _argument(p.type, p.name, parameter, values, attempt)
             for p, parameter in zip(info.params, module.declarations[build.entry].params, strict=True)
@@ -304,7 +304,7 @@ def _launches(info: KernelInfo, case: Case | None, build: OriginalBuild, module:
         yield f"made-up: {attempt}", lambda attempt=attempt: made_up(attempt)
 
 
-def _argument(type_: str, name: str, parameter: Any, values: Mapping[str, Value], attempt: Attempt) -> object:
+def _argument(type_: str, name: str, parameter: Any, values: Mapping[str, Value], attempt: ArgumentGuess) -> object:
     """As porter.verify.launches.made_up, for a parameter that is known by its C++ spelling; structs are zeros."""
     target = pointee(type_)
     if target is None:

@@ -12,8 +12,8 @@ from pathlib import Path
 from porter.config import PortConfig
 from porter.pipeline.stages import port_files
 from porter.review.app import ReviewApp
-from porter.review.port.changes import accept
-from porter.review.port.loaded import load
+from porter.review.port.actions import accept
+from porter.review.port.reviewed_port import load
 from porter.review.screens.review import ReviewScreen
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -27,7 +27,7 @@ async def picture(port: Path) -> str:
         await pilot.pause()
         screen = app.screen
         assert isinstance(screen, ReviewScreen)
-        loaded = screen.loaded
+        loaded = screen.port
         screen.go_to(next(r for r in loaded.regions if "sum_sq + f * f" in loaded.port_text(r)))
         await pilot.pause()
         return app.export_screenshot(title="porter review ported/rms_norm.py", simplify=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from porter import codes
 from porter.agents.ranking import Rank, all_good, rank, what_improved
 from porter.agents.record import Journal
 from porter.agents.regions import Draft, draft_of
@@ -125,7 +126,9 @@ class EditSession:
         says."""
         numerics = next((v for v in self.last_verdicts if v.check == "numerics"), None)
         if numerics and numerics.status is Status.ERROR:
-            own = any(d.code == "PRT807" for d in numerics.diagnostics)  # its launch fails: another one may not
+            own = any(
+                d.code == codes.PORT_LAUNCH for d in numerics.diagnostics
+            )  # its launch fails: another one may not
             return "" if own and self.attempts else numerics.detail
         if self.kept or self.attempts or (numerics and numerics.status in (Status.PASS, Status.FAIL)):
             return ""

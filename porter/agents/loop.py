@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from porter import codes
 from porter.agents import prompts, tools
 from porter.agents.budget import Spent
 from porter.agents.copy_floor import at_copy_floor
@@ -225,7 +226,9 @@ class Run:
             if self.provider is None and not self.journal.replaying:
                 help_ = "set ANTHROPIC_API_KEY, or api_key_command in [tool.porter.agent]"
                 raise PorterError(
-                    Diagnostic("PRT924", "the record ends here, and there is no key to continue with", help=help_)
+                    Diagnostic(
+                        codes.NO_MODEL_KEY, "the record ends here, and there is no key to continue with", help=help_
+                    )
                 )
             self.reserve(request)
             self.note_request(request)

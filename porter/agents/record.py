@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from porter import codes
 from porter.files.atomic import writing_failed
 from porter.model import Diagnostic, PorterError
 from porter.source import Span
@@ -124,7 +125,7 @@ class Journal:
     def astray(self, why: str) -> PorterError:
         message = f"the record does not fit this run at line {self.at + 1}: {why}"
         help_ = "porter, the source or the settings have changed since; start a new run"
-        return PorterError(Diagnostic("PRT926", message, Span(str(self.path), self.at + 1), help=help_))
+        return PorterError(Diagnostic(codes.RUN_CANNOT_RESUME, message, Span(str(self.path), self.at + 1), help=help_))
 
     def _advance(self) -> None:
         self.at += 1
@@ -158,7 +159,7 @@ def _read(path: Path) -> list[Event]:
                 events.append({**event, "event": str(event["event"]), "t": float(event["t"])})
             except (ValueError, KeyError, TypeError) as error:
                 message = f"the record of the run is damaged: {error}"
-                raise PorterError(Diagnostic("PRT926", message, Span(str(path), number))) from error
+                raise PorterError(Diagnostic(codes.RUN_CANNOT_RESUME, message, Span(str(path), number))) from error
         return events
     return []
 

@@ -12,6 +12,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
+from porter import codes
 from porter.agents.prices import Price, price_of
 from porter.case.toml_lines import key_line
 from porter.config import find_pyproject
@@ -97,7 +98,7 @@ def as_dollars(value: Any) -> Decimal | None:
         amount = Decimal("NaN")
     if not amount.is_finite() or amount < 0:
         raise PorterError(
-            Diagnostic("PRT920", f"the USD budget is {value!r}", help="give dollars such as 2.50, or none")
+            Diagnostic(codes.AGENT_SETTING, f"the USD budget is {value!r}", help="give dollars such as 2.50, or none")
         )
     return amount
 
@@ -115,28 +116,34 @@ def check(settings: AgentSettings) -> AgentSettings:
         "requests_per_minute",
     ):
         if getattr(settings, name) < 0:
-            raise PorterError(Diagnostic("PRT920", f"`{name}` of the agent is negative"))
+            raise PorterError(Diagnostic(codes.AGENT_SETTING, f"`{name}` of the agent is negative"))
     if not 1 <= settings.candidates <= MOST_CANDIDATES:
         message = f"`candidates` of the agent is {settings.candidates}"
-        raise PorterError(Diagnostic("PRT920", message, help=f"give 1 to {MOST_CANDIDATES}"))
+        raise PorterError(Diagnostic(codes.AGENT_SETTING, message, help=f"give 1 to {MOST_CANDIDATES}"))
     if "@" in settings.base_url.partition("://")[2].partition("/")[0]:
         help_ = "give the key in ANTHROPIC_API_KEY or by api_key_command: the URL is written into the record of a run"
-        raise PorterError(Diagnostic("PRT920", "the base URL of the model holds a user or password", help=help_))
+        raise PorterError(
+            Diagnostic(codes.AGENT_SETTING, "the base URL of the model holds a user or password", help=help_)
+        )
     try:
         price = settings.price
     except ValueError as error:
-        raise PorterError(Diagnostic("PRT920", f"[tool.porter.agent.prices]: {settings.model}: {error}")) from error
+        raise PorterError(
+            Diagnostic(codes.AGENT_SETTING, f"[tool.porter.agent.prices]: {settings.model}: {error}")
+        ) from error
     if price is None and settings.usd is not None:
         raise PorterError(
             Diagnostic(
-                "PRT921",
+                codes.UNKNOWN_PRICE,
                 f"the price of {settings.model} is not known, so a budget in USD cannot be kept",
                 help="give its price in [tool.porter.agent.prices], or --budget-usd none with --budget-tokens N",
             )
         )
     if price is None and not settings.tokens:
         raise PorterError(
-            Diagnostic("PRT921", f"the price of {settings.model} is not known", help="give --budget-tokens N")
+            Diagnostic(
+                codes.UNKNOWN_PRICE, f"the price of {settings.model} is not known", help="give --budget-tokens N"
+            )
         )
     return settings
 
@@ -157,11 +164,17 @@ def find_key(settings: AgentSettings, variable: str, environ: Mapping[str, str] 
         )
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
         why = type(error).__name__ if isinstance(error, subprocess.TimeoutExpired) else str(error)
-        raise PorterError(Diagnostic("PRT922", f"api_key_command `{name}` could not be run: {why}")) from None
+        raise PorterError(
+            Diagnostic(codes.KEY_COMMAND_FAILED, f"api_key_command `{name}` could not be run: {why}")
+        ) from None
     if done.returncode or not done.stdout.strip():
         what = f"ended with exit code {done.returncode}" if done.returncode else "printed nothing"
         raise PorterError(
-            Diagnostic("PRT922", f"api_key_command `{name}` {what}", help=f"or set {variable}" if variable else "")
+            Diagnostic(
+                codes.KEY_COMMAND_FAILED,
+                f"api_key_command `{name}` {what}",
+                help=f"or set {variable}" if variable else "",
+            )
         )
     return _one_word(done.stdout.strip(), f"the output of api_key_command `{name}`")
 
@@ -171,9 +184,9 @@ def _one_word(key: str, where: str) -> str:
     if all("!" <= c <= "~" for c in key):
         return key
     help_ = "it is the key alone: one line of ASCII characters without spaces"
-    raise PorterError(Diagnostic("PRT922", f"{where} is more than a key", help=help_))
+    raise PorterError(Diagnostic(codes.KEY_COMMAND_FAILED, f"{where} is more than a key", help=help_))
 
 
 def _bad(path: Path, text: str, key: str, message: str) -> PorterError:
     line = key_line(text, ("tool", "porter", "agent", *((key,) if key else ())))
-    return PorterError(Diagnostic("PRT920", f"[tool.porter.agent]: {message}", Span(str(path), line)))
+    return PorterError(Diagnostic(codes.AGENT_SETTING, f"[tool.porter.agent]: {message}", Span(str(path), line)))

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from porter import codes
 from porter.agents.copy_floor import at_copy_floor, times_of
 from porter.agents.edit_session import EditSession
 from porter.agents.exemplars import exemplars, ranker
@@ -148,7 +149,12 @@ def verify(session: EditSession) -> str:
 
 def first_divergence(session: EditSession) -> str:
     """Where the last verified candidate first diverges from the original, and the smallest launch that shows it."""
-    found = [d for v in session.last_verdicts for d in v.diagnostics if d.code in ("PRT805", "PRT843")]
+    found = [
+        d
+        for v in session.last_verdicts
+        for d in v.diagnostics
+        if d.code in (codes.FIRST_DIVERGENCE, codes.SMALLEST_FAILING_LAUNCH)
+    ]
     return (
         located_messages(found, session.last_map)
         or "no divergence is known: numerics of the last verified candidate found none"

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from porter import codes
 from porter.batch.pool import ChildPool, ChildProcess
 from porter.config import PortConfig, worker_count
 from porter.files.folders import files_below
@@ -99,7 +100,9 @@ def find_sources(paths: Sequence[Path]) -> list[Path]:
         elif path.is_file():
             found[path] = None
         else:
-            raise PorterError(Diagnostic("PRT010", f"there is no file or folder {path}", Span(str(path), 0)))
+            raise PorterError(
+                Diagnostic(codes.UNREADABLE_SOURCE, f"there is no file or folder {path}", Span(str(path), 0))
+            )
     return list(found)
 
 
@@ -184,13 +187,18 @@ def analyze_file(
         if ended == "done":
             return list(done.values()), []
         if current is None:  # died while parsing: no kernel to blame
-            return list(done.values()), [Diagnostic("PRT950", f"parsing {ended}", Span(str(file), 0))]
+            return list(done.values()), [Diagnostic(codes.INTERNAL_ERROR, f"parsing {ended}", Span(str(file), 0))]
         if current["event"] == "known":  # it was the emulator, or time ran out: all else is known
             runs = [{"instance": i, "outcome": NOT_RUN, "detail": ended} for i in current["instances"]]
             done[current["id"]] = _analysis(current | {"runs": runs})
         else:
             done[current["id"]] = KernelAnalysis(
-                str(file), current["kernel"], current["line"], parsed=current["parsed"], code="PRT950", error=ended
+                str(file),
+                current["kernel"],
+                current["line"],
+                parsed=current["parsed"],
+                code=codes.INTERNAL_ERROR,
+                error=ended,
             )
         current = None
 
@@ -348,9 +356,9 @@ def print_analysis(analysis: Analysis, out: Console) -> None:
     out.print("\n" + ", ".join(f"{name.replace('_', ' ')} {n}" for name, n in t.items()))
     efforts = [k.effort for k in analysis.kernels]
     out.print("effort: " + ", ".join(f"{e} {efforts.count(e)}" for e in ("none", "minutes", "hours")))
-    codes = count_codes(analysis.kernels)
-    if codes:
-        out.print("kernels stopped by code: " + ", ".join(f"{c} {n}" for c, n in codes.items()))
+    counts = count_codes(analysis.kernels)
+    if counts:
+        out.print("kernels stopped by code: " + ", ".join(f"{c} {n}" for c, n in counts.items()))
 
 
 def yes(value: bool) -> str:

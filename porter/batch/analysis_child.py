@@ -15,6 +15,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from porter import codes
 from porter.case.instances import instance_values
 from porter.config import PortConfig
 from porter.model import Hole, Instance, KernelInfo, PorterError
@@ -75,7 +76,7 @@ def analyze(request: dict[str, Any], answers: TextIO) -> None:
         first = unit.header_kernels[0]
         others = f"{plural(len(unit.header_kernels), 'kernel')} in its headers, such as {first.name} ({first.span})"
         message = f"{path} has no kernel of its own, but {others}: name one with porter port --kernel"
-        say("file", code="PRT001", message=message)
+        say("file", code=codes.NO_KERNEL, message=message)
         return
     for info in unit.kernels:
         key = f"{info.qualified_name}:{info.span.line}:{info.span.col}"
@@ -134,11 +135,11 @@ def analyze_kernel(
     except PorterError as error:
         found["code"], found["error"] = error.diagnostics[0].code, error.diagnostics[0].message
     except RecursionError:
-        found["code"], found["error"] = "PRT950", "internal error: the kernel is nested too deeply"
+        found["code"], found["error"] = codes.INTERNAL_ERROR, "internal error: the kernel is nested too deeply"
     except Exception as error:
         import traceback
 
-        found["code"], found["error"] = "PRT950", internal_error(error, traceback.format_exc()).message
+        found["code"], found["error"] = codes.INTERNAL_ERROR, internal_error(error, traceback.format_exc()).message
     return found
 
 
@@ -178,7 +179,7 @@ def run_all(
         try:
             outcome = run_one(unit, info, instance, kernel, port, threads)
         except _TooLong:
-            outcome = Outcome(str(instance), NOT_RUN, detail=f"not done after {RUN_SECONDS:g} s")
+            outcome = Outcome(str(instance), NOT_RUN, detail=f"did not finish within {RUN_SECONDS:g} s")
         except PorterError as error:
             outcome = Outcome(str(instance), NOT_RUN, detail=f"the original: {error.diagnostics[0].message}")
         except Exception as error:

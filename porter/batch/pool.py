@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
+from porter import codes
 from porter.model import Diagnostic, Report
 from porter.report.internal_errors import ended_by, internal_error
 from porter.source import Span
@@ -220,4 +221,4 @@ class PoolChild(ChildProcess):
         code = self.process.wait()
         if code < 0:
             return ended_by(-code, doing, span)
-        return Diagnostic("PRT968", f"the process ended with exit code {code} while {doing}", span)
+        return Diagnostic(codes.PROCESS_KILLED, f"the process ended with exit code {code} while {doing}", span)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from porter import codes
 from porter.case import expressions
 from porter.case.model import Case, CaseInstance
 from porter.case.toml_lines import suggestion
@@ -18,21 +19,21 @@ def check_case(case: Case, info: KernelInfo) -> None:
     scalars = {n for n, _ in case.scalars}
     for b in case.buffers:
         if b.name not in pointers and not b.symbol:
-            case.fail("PRT905", f"{info.name} has no pointer parameter `{b.name}`", "buffers", b.name, "name",
-                      help=suggestion(b.name, pointers))  # fmt: skip
+            case.fail(codes.CASE_DOES_NOT_FIT, f"{info.name} has no pointer parameter `{b.name}`", "buffers", b.name,
+                      "name", help=suggestion(b.name, pointers))  # fmt: skip
     for name in pointers:
         if name not in given:
-            case.fail("PRT905", f"no [[buffers]] entry for the pointer parameter `{name}`", "buffers")
+            case.fail(codes.CASE_DOES_NOT_FIT, f"no [[buffers]] entry for the pointer parameter `{name}`", "buffers")
     for name in others:
         if name not in scalars:
-            case.fail("PRT905", f"no value for the parameter `{name}`", "scalars")
+            case.fail(codes.CASE_DOES_NOT_FIT, f"no value for the parameter `{name}`", "scalars")
     templates = [t.name for t in info.template_params]
     for i, inst in enumerate(case.instances):
         if len(inst.args) > len(templates):
             text = f"{plural(len(inst.args), 'template argument')} for {plural(len(templates), 'parameter')}"
-            case.fail("PRT906", text, "instances", str(i), "args")
+            case.fail(codes.CASE_INSTANCE, text, "instances", str(i), "args")
     if templates and case.instances == (CaseInstance(()),) and not all(t.default for t in info.template_params):
-        case.fail("PRT906", f"{info.name} is a template: give [[instances]]",
+        case.fail(codes.CASE_INSTANCE, f"{info.name} is a template: give [[instances]]",
                   help="at least two, so that the port is verified as a template")  # fmt: skip
     _check_names(case, templates, scalars)
 
@@ -57,4 +58,9 @@ def _check_names(case: Case, templates: list[str], scalars: set[str]) -> None:
         allowed = known | buffers if expressions.uses_aligned(text) else known
         for name in sorted(expressions.names_in(text) - allowed):
             if scalar_name(name) is None:
-                case.fail("PRT904", f"unknown name `{name}` in `{text}`", *where, help=suggestion(name, sorted(known)))
+                case.fail(
+                    codes.CASE_EXPRESSION,
+                    f"unknown name `{name}` in `{text}`",
+                    *where,
+                    help=suggestion(name, sorted(known)),
+                )

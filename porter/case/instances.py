@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from porter import codes
 from porter.case import expressions
 from porter.case.expressions import ExprError
 from porter.cxx.expressions import to_case_expression
@@ -59,4 +60,4 @@ def _value(info: KernelInfo, param: TemplateParam, text: str, earlier: dict[str,
 
 def _error(info: KernelInfo, message: str, help: str = "") -> PorterError:
     where = f"{Path(info.span.file).name}: " if info.span.file else ""
-    return PorterError(Diagnostic("PRT906", f"{where}{info.name}: {message}", info.span, help=help))
+    return PorterError(Diagnostic(codes.CASE_INSTANCE, f"{where}{info.name}: {message}", info.span, help=help))

@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
 
+from porter import codes
 from porter.case import expressions
 from porter.case.expressions import ExprError, Value
 from porter.case.toml_lines import diagnostic_at
@@ -289,7 +290,7 @@ class Case:
             try:
                 points = [p for p in points if expressions.evaluate(instance.when, p.names(values))]
             except ExprError as error:
-                self.fail("PRT904", str(error), "instances", "when")
+                self.fail(codes.CASE_EXPRESSION, str(error), "instances", "when")
         return self.choose(points, limit, seed)
 
     def _all_points(self, seed: int, values: Mapping[str, Value], most: int) -> list[Point]:
@@ -358,7 +359,7 @@ class Case:
         for name, text in scalars.items():
             scalar = self._value(text, names, "scalars", name)
             if isinstance(scalar, str):
-                self.fail("PRT904", f"scalar {name} is a type ({scalar}), not a number", "scalars", name)
+                self.fail(codes.CASE_EXPRESSION, f"scalar {name} is a type ({scalar}), not a number", "scalars", name)
             found[name] = names[name] = scalar
         shapes, strides = {}, {}
         for b in self.buffers:
@@ -371,7 +372,9 @@ class Case:
         point = Point(sizes, found, shapes, strides)
         if point.elements > MOST_ELEMENTS:
             at = _brief(sizes)
-            self.fail("PRT904", f"buffers of {point.elements} elements at {at}, of at most 2^36", "buffers")
+            self.fail(
+                codes.CASE_EXPRESSION, f"buffers of {point.elements} elements at {at}, of at most 2^36", "buffers"
+            )
         return point
 
     def _covering(self, points: list[Point], limit: int, rng: random.Random) -> list[Point]:
@@ -401,18 +404,20 @@ class Case:
         try:
             return expressions.evaluate(text, names)
         except ExprError as error:
-            self.fail("PRT904", str(error), *where)
+            self.fail(codes.CASE_EXPRESSION, str(error), *where)
 
     def _int(self, text: Any, names: Mapping[str, Value], *where: str) -> int:
         value = self._value(text, names, *where)
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int):
-            self.fail("PRT904", f"`{text}` gives {value!r}, not a whole number", *where, help="divide with //")
+            self.fail(
+                codes.CASE_EXPRESSION, f"`{text}` gives {value!r}, not a whole number", *where, help="divide with //"
+            )
         if value > MOST_OF_A_NUMBER:
-            self.fail("PRT904", f"`{_short(text)}` is more than 2^62 at {_brief(names)}", *where)
+            self.fail(codes.CASE_EXPRESSION, f"`{_short(text)}` is more than 2^62 at {_brief(names)}", *where)
         if value < 0:
-            self.fail("PRT904", f"`{text}` is negative ({value}) at {_brief(names)}", *where)
+            self.fail(codes.CASE_EXPRESSION, f"`{text}` is negative ({value}) at {_brief(names)}", *where)
         return value
 
     def launch_at(self, point: Point, values: Mapping[str, Value], sm_count: int = 132) -> LaunchShape:
@@ -425,14 +430,14 @@ class Case:
                 try:
                     v = expressions.evaluate(t, names, sm_count=sm_count)
                 except ExprError as error:
-                    self.fail("PRT904", str(error), "launch", which)
+                    self.fail(codes.CASE_EXPRESSION, str(error), "launch", which)
                 found.append(self._int(v, names, "launch", which))
             return (found[0], found[1], found[2])
 
         grid, block = dims("grid", self.launch.grid), dims("block", self.launch.block)
         (smem, _, _) = dims("smem", (self.launch.smem, "0", "0"))
         if 0 in block:
-            self.fail("PRT904", f"the block has no threads at {point}: {block}", "launch", "block")
+            self.fail(codes.CASE_EXPRESSION, f"the block has no threads at {point}: {block}", "launch", "block")
         return LaunchShape(grid, block, smem, self.launch.cooperative, dims("cluster", self.launch.cluster))
 
 

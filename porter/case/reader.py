@@ -92,6 +92,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
+from porter import codes
 from porter.case import expressions
 from porter.case.expressions import ExprError
 from porter.case.model import (
@@ -145,9 +146,10 @@ def load_case(path: str | Path) -> Case:
     try:
         text = read_plain_text(p)
     except FileNotFoundError:
-        raise PorterError(Diagnostic("PRT900", f"no case file {p}", Span(str(p), 0))) from None
+        raise PorterError(Diagnostic(codes.UNREADABLE_CASE, f"no case file {p}", Span(str(p), 0))) from None
     except (OSError, UnicodeDecodeError) as error:
-        raise PorterError(Diagnostic("PRT900", f"case file {p} cannot be read: {error}", Span(str(p), 0))) from None
+        message = f"case file {p} cannot be read: {error}"
+        raise PorterError(Diagnostic(codes.UNREADABLE_CASE, message, Span(str(p), 0))) from None
     return parse_case(text, p)
 
 
@@ -157,7 +159,7 @@ def parse_case(text: str, path: Path) -> Case:
         data = parsed_toml(text)
     except tomllib.TOMLDecodeError as error:
         line = getattr(error, "lineno", None) or _line_of(str(error))
-        raise PorterError(Diagnostic("PRT900", f"not TOML: {error}", Span(str(path), line))) from None
+        raise PorterError(Diagnostic(codes.UNREADABLE_CASE, f"not TOML: {error}", Span(str(path), line))) from None
     return _Reader(text, path).case(data)
 
 
@@ -197,7 +199,7 @@ class _Reader:
         names = tuple(keys)
         for key in table:
             if key not in names:
-                self.fail("PRT901", f"unknown key `{key}`", *where, key, help=suggestion(key, names))
+                self.fail(codes.UNKNOWN_KEY, f"unknown key `{key}`", *where, key, help=suggestion(key, names))
 
     def typed(self, table: Mapping[str, Any], key: str, kind: Any, default: Any, *where: str) -> Any:
         """table[key], which must be of the type (or one of the types) `kind`."""
@@ -207,34 +209,34 @@ class _Reader:
         kinds = kind if isinstance(kind, tuple) else (kind,)
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
             names = " or ".join(_TOML_TYPES[k] for k in kinds)
-            self.fail("PRT903", f"must be {names}, not {shown(value)}", *where, key)
+            self.fail(codes.WRONG_VALUE, f"must be {names}, not {shown(value)}", *where, key)
         return value
 
     def path_of(self, value: str, *where: str) -> str:
         if "\0" in value:
-            self.fail("PRT903", "a path cannot contain a NUL character", *where)
+            self.fail(codes.WRONG_VALUE, "a path cannot contain a NUL character", *where)
         return value
 
     def expression(self, value: Any, *where: str) -> str:
         if isinstance(value, int) and value.bit_length() > expressions.MAX_BITS:
-            self.fail("PRT903", f"a number of more than {expressions.MAX_BITS} bits", *where)
+            self.fail(codes.WRONG_VALUE, f"a number of more than {expressions.MAX_BITS} bits", *where)
         if isinstance(value, bool | int | float):
             return str(value)
         if not isinstance(value, str):
-            self.fail("PRT903", f"must be a number or an expression, not {shown(value)}", *where)
+            self.fail(codes.WRONG_VALUE, f"must be a number or an expression, not {shown(value)}", *where)
         if len(value) > MOST_OF_AN_EXPRESSION:
-            self.fail("PRT904", f"an expression of more than {MOST_OF_AN_EXPRESSION} characters", *where)
+            self.fail(codes.CASE_EXPRESSION, f"an expression of more than {MOST_OF_AN_EXPRESSION} characters", *where)
         try:
             if not expressions.names_in(value) and not expressions.uses_aligned(value):
                 expressions.evaluate(value, {})  # what has one value everywhere is computed now, not by the port
         except ExprError as error:
-            self.fail("PRT904", str(error), *where)
+            self.fail(codes.CASE_EXPRESSION, str(error), *where)
         return value
 
     def one_of(self, value: str, allowed: tuple[str, ...], *where: str) -> str:
         if value not in allowed:
             help = suggestion(value, allowed)
-            self.fail("PRT903", f"`{value}` is not one of {', '.join(allowed)}", *where, help=help)
+            self.fail(codes.WRONG_VALUE, f"`{value}` is not one of {', '.join(allowed)}", *where, help=help)
         return value
 
     # ---- tables
@@ -243,13 +245,16 @@ class _Reader:
         self.known(data, TOP_KEYS)
         schema = self.typed(data, "schema", int, SCHEMA)
         if schema != SCHEMA:
-            self.fail("PRT903", f"this porter reads schema {SCHEMA}, not {schema}", "schema")
+            self.fail(codes.WRONG_VALUE, f"this porter reads schema {SCHEMA}, not {schema}", "schema")
         kernel = self.typed(data, "kernel", str, "")
         if not kernel:
-            self.fail("PRT902", "the key `kernel` is missing: the name of the __global__ function")
+            self.fail(codes.MISSING_KEY, "the key `kernel` is missing: the name of the __global__ function")
         for key in ("sizes", "buffers", "launch"):
             if key not in data:
-                self.fail("PRT902", f"the table [{key}] is missing" if key != "buffers" else "no [[buffers]] are given")
+                self.fail(
+                    codes.MISSING_KEY,
+                    f"the table [{key}] is missing" if key != "buffers" else "no [[buffers]] are given",
+                )
         sizes = self.sizes(self.typed(data, "sizes", dict, {}))
         buffers = tuple(self.buffer(b, i) for i, b in enumerate(self.typed(data, "buffers", list, [])))
         scalars, fixed_scalars = self.scalars(self.typed(data, "scalars", dict, {}))
@@ -287,24 +292,29 @@ class _Reader:
     def instance(self, value: Any, i: int) -> CaseInstance:
         where = ("instances", str(i))
         if not isinstance(value, dict):
-            self.fail("PRT903", "write [[instances]] tables with `args`", *where)
+            self.fail(codes.WRONG_VALUE, "write [[instances]] tables with `args`", *where)
         self.known(value, ("args", "when"), *where)
         if "args" not in value:
-            self.fail("PRT902", "the key `args` is missing", *where)
+            self.fail(codes.MISSING_KEY, "the key `args` is missing", *where)
         args = []
         for a in self.typed(value, "args", list, [], *where):
             if not isinstance(a, str | int | bool):
                 given = shown(a)
-                self.fail("PRT903", f"a template argument is C++ text, a number or a bool, not {given}", *where, "args")
+                self.fail(
+                    codes.WRONG_VALUE,
+                    f"a template argument is C++ text, a number or a bool, not {given}",
+                    *where,
+                    "args",
+                )
             if isinstance(a, int) and a.bit_length() > expressions.MAX_BITS:
-                self.fail("PRT903", f"a number of more than {expressions.MAX_BITS} bits", *where, "args")
+                self.fail(codes.WRONG_VALUE, f"a number of more than {expressions.MAX_BITS} bits", *where, "args")
             args.append(str(a).lower() if isinstance(a, bool) else str(a))
         when = self.typed(value, "when", str, "", *where)
         return CaseInstance(tuple(args), self.expression(when, *where, "when") if when else "")
 
     def sizes(self, table: dict[str, Any]) -> tuple[tuple[str, tuple[int, ...] | str], ...]:
         if not table:
-            self.fail("PRT902", "[sizes] names no size", "sizes")
+            self.fail(codes.MISSING_KEY, "[sizes] names no size", "sizes")
         found: list[tuple[str, tuple[int, ...] | str]] = []
         for name, value in table.items():
             if isinstance(value, str):
@@ -312,15 +322,15 @@ class _Reader:
                 continue
             values = value if isinstance(value, list) else [value]
             if not values:
-                self.fail("PRT903", "an empty list gives no shape to verify", "sizes", name)
+                self.fail(codes.WRONG_VALUE, "an empty list gives no shape to verify", "sizes", name)
             if len(values) > MOST_VALUES:
-                self.fail("PRT903", f"more than {MOST_VALUES} values", "sizes", name)
+                self.fail(codes.WRONG_VALUE, f"more than {MOST_VALUES} values", "sizes", name)
             for v in values:
                 if isinstance(v, bool) or not isinstance(v, int) or v < 0:
-                    given = shown(v)
-                    self.fail("PRT903", f"a size is a whole number >= 0 or an expression, not {given}", "sizes", name)
+                    text = f"a size is a whole number >= 0 or an expression, not {shown(v)}"
+                    self.fail(codes.WRONG_VALUE, text, "sizes", name)
                 if v > MOST_SIZE:
-                    self.fail("PRT903", f"a size is at most 2^40, not {shown(v)}", "sizes", name)
+                    self.fail(codes.WRONG_VALUE, f"a size is at most 2^40, not {shown(v)}", "sizes", name)
             found.append((name, tuple(dict.fromkeys(values))))
         return tuple(found)
 
@@ -330,52 +340,59 @@ class _Reader:
         where = (key, str(i))
         base = [n for n, v in sizes if not isinstance(v, str)]
         if not isinstance(value, dict):
-            self.fail("PRT903", f"write [[{key}]] tables of sizes", *where)
+            self.fail(codes.WRONG_VALUE, f"write [[{key}]] tables of sizes", *where)
         self.known(value, base, *where)
         for name in base:
             if name not in value:
                 if key == "performance":
                     continue
-                self.fail("PRT902", f"the size `{name}` is missing", *where)
+                self.fail(codes.MISSING_KEY, f"the size `{name}` is missing", *where)
             v = value[name]
             if isinstance(v, bool) or not isinstance(v, int) or not 0 <= v <= MOST_SIZE:
-                self.fail("PRT903", f"a size is a whole number from 0 to 2^40, not {shown(v)}", *where, name)
+                self.fail(codes.WRONG_VALUE, f"a size is a whole number from 0 to 2^40, not {shown(v)}", *where, name)
         return dict(value)
 
     def buffer(self, value: Any, i: int) -> BufferSpec:
         if not isinstance(value, dict):
-            self.fail("PRT903", "write [[buffers]] tables", "buffers", str(i))
+            self.fail(codes.WRONG_VALUE, "write [[buffers]] tables", "buffers", str(i))
         where = ("buffers", str(value.get("name", i)))
         self.known(value, BUFFER_KEYS, *where)
         for key in ("name", "dtype", "shape"):
             if key not in value:
-                self.fail("PRT902", f"the key `{key}` is missing", *where)
+                self.fail(codes.MISSING_KEY, f"the key `{key}` is missing", *where)
         shape = tuple(self.expression(e, *where, "shape") for e in self.typed(value, "shape", list, [], *where))
         if len(shape) > MOST_DIMENSIONS:
-            self.fail("PRT903", f"{plural(len(shape), 'dimension')}, of at most {MOST_DIMENSIONS}", *where, "shape")
+            self.fail(
+                codes.WRONG_VALUE, f"{plural(len(shape), 'dimension')}, of at most {MOST_DIMENSIONS}", *where, "shape"
+            )
         strides = None
         if "strides" in value:
             given = self.typed(value, "strides", list, [], *where)
             strides = tuple(self.expression(e, *where, "strides") for e in given)
             if len(strides) != len(shape):
                 text = f"{plural(len(strides), 'stride')} for {plural(len(shape), 'dimension')}"
-                self.fail("PRT903", text, *where, "strides")
+                self.fail(codes.WRONG_VALUE, text, *where, "strides")
         role = self.one_of(self.typed(value, "role", str, "in", *where), ROLES, *where, "role")
         compare = self.typed(value, "compare", str, "", *where)
         if compare:
             self.one_of(compare, COMPARES, *where, "compare")
         reason = self.typed(value, "compare_reason", str, "", *where)
         if compare in ("none", "sum", "set-per-segment") and not reason.strip():
-            self.fail("PRT902", f'compare = "{compare}" needs a `compare_reason`', *where, "compare")
+            self.fail(codes.MISSING_KEY, f'compare = "{compare}" needs a `compare_reason`', *where, "compare")
         segments = self.typed(value, "segments", str, "", *where)
         if compare == "set-per-segment" and not segments:
-            self.fail("PRT902", "set-per-segment needs `segments`, the buffer of offsets or counts", *where, "compare")
+            self.fail(
+                codes.MISSING_KEY,
+                "set-per-segment needs `segments`, the buffer of offsets or counts",
+                *where,
+                "compare",
+            )
         dist = self.typed(value, "dist", str, "", *where)
         if dist:
             self.one_of(dist, DISTRIBUTIONS, *where, "dist")
         init = self.typed(value, "init", (int, float), None, *where)
         if init is not None and role in ("in", "inout"):
-            self.fail("PRT903", f"`init` is for out and scratch buffers; this one is {role}", *where, "init")
+            self.fail(codes.WRONG_VALUE, f"`init` is for out and scratch buffers; this one is {role}", *where, "init")
 
         def bound(key: str) -> str | None:
             return self.expression(value[key], *where, key) if key in value else None
@@ -394,14 +411,16 @@ class _Reader:
             if isinstance(value, dict):
                 self.known(value, ("fixed",), "scalars", name)
                 if "fixed" not in value:
-                    self.fail("PRT902", "write a value, a list of values, or { fixed = value }", "scalars", name)
+                    self.fail(
+                        codes.MISSING_KEY, "write a value, a list of values, or { fixed = value }", "scalars", name
+                    )
                 value = value["fixed"]
                 fixed.add(name)
             values = value if isinstance(value, list) else [value]
             if not values:
-                self.fail("PRT903", "an empty list gives no value", "scalars", name)
+                self.fail(codes.WRONG_VALUE, "an empty list gives no value", "scalars", name)
             if len(values) > MOST_VALUES:
-                self.fail("PRT903", f"more than {MOST_VALUES} values", "scalars", name)
+                self.fail(codes.WRONG_VALUE, f"more than {MOST_VALUES} values", "scalars", name)
             found.append((name, tuple(self.expression(v, "scalars", name) for v in values)))
         return tuple(found), frozenset(fixed)
 
@@ -412,13 +431,13 @@ class _Reader:
             value = table.get(key, 1)
             values = value if isinstance(value, list) else [value]
             if not 1 <= len(values) <= 3:
-                self.fail("PRT903", "one to three dimensions", "launch", key)
+                self.fail(codes.WRONG_VALUE, "one to three dimensions", "launch", key)
             texts = [self.expression(v, "launch", key) for v in values]
             return tuple(texts + ["1"] * (3 - len(texts)))  # type: ignore[return-value]
 
         for key in ("grid", "block"):
             if key not in table:
-                self.fail("PRT902", f"the key `{key}` is missing", "launch")
+                self.fail(codes.MISSING_KEY, f"the key `{key}` is missing", "launch")
         smem = self.expression(table.get("smem", 0), "launch", "smem")
         return LaunchSpec(
             dims("grid"), dims("block"), smem, self.typed(table, "cooperative", bool, False, "launch"), dims("cluster")
@@ -435,7 +454,7 @@ class _Reader:
             self.one_of(str(kind), VIOLATIONS, "original", "violations")
         reason = self.typed(table, "reason", str, "", "original")
         if kinds and not reason.strip():
-            self.fail("PRT902", "`violations` need a `reason`", "original", "violations")
+            self.fail(codes.MISSING_KEY, "`violations` need a `reason`", "original", "violations")
         return tuple(kinds), reason
 
     def tolerance(
@@ -457,7 +476,7 @@ class _Reader:
             for key in ("ulp", "bit_equal", "rtol"):
                 v = getattr(spec, key)
                 if v is not None and not (0 <= v < float("inf")):
-                    self.fail("PRT903", f"must be finite and not negative, not {v}", *where, key)
+                    self.fail(codes.WRONG_VALUE, f"must be finite and not negative, not {v}", *where, key)
             found.append((name, spec))
         return tuple(found)
 
@@ -465,14 +484,16 @@ class _Reader:
         names = [b.name for b in case.buffers]
         for name in names:
             if names.count(name) > 1:
-                self.fail("PRT903", f"two buffers are called `{name}`", *case.buffer(name).where)
+                self.fail(codes.WRONG_VALUE, f"two buffers are called `{name}`", *case.buffer(name).where)
         for b in case.buffers:
             if b.segments and b.segments not in names:
-                self.fail("PRT903", f"no buffer `{b.segments}`", "buffers", b.name, "segments",
+                self.fail(codes.WRONG_VALUE, f"no buffer `{b.segments}`", "buffers", b.name, "segments",
                           help=suggestion(b.segments, names))  # fmt: skip
             if b.init is not None and isinstance(b.init, float) and scalar_name(b.dtype) not in (*FLOAT_NAMES, None):
-                self.fail("PRT903", f"`{b.init}` does not fit a {b.dtype}", "buffers", b.name, "init")
+                self.fail(codes.WRONG_VALUE, f"`{b.init}` does not fit a {b.dtype}", "buffers", b.name, "init")
         if not any(b.is_compared for b in case.buffers):
-            self.fail("PRT903", "no buffer is an output that is compared: nothing would be verified", "buffers")
+            self.fail(
+                codes.WRONG_VALUE, "no buffer is an output that is compared: nothing would be verified", "buffers"
+            )
         if case.only_shapes and not case.shapes:
-            self.fail("PRT902", "only_shapes = true, but no [[shapes]] are given", "only_shapes")
+            self.fail(codes.MISSING_KEY, "only_shapes = true, but no [[shapes]] are given", "only_shapes")

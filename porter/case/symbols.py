@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, NoReturn, Protocol
 
+from porter import codes
 from porter.case.model import COMPARES, DISTRIBUTIONS, SYMBOL_KEYS, SYMBOL_ROLES, BufferSpec
 from porter.case.toml_lines import key_line
 
@@ -41,13 +42,13 @@ def read_symbols(reader: Reader, tables: Sequence[Any], taken: Sequence[str]) ->
 
 def _name(reader: Reader, table: Any, i: int) -> str:
     if not isinstance(table, dict):
-        reader.fail("PRT903", "write [[symbols]] tables", "symbols", str(i))
+        reader.fail(codes.WRONG_VALUE, "write [[symbols]] tables", "symbols", str(i))
     if "name" not in table:
-        reader.fail("PRT902", "the key `name` is missing", "symbols", str(i))
+        reader.fail(codes.MISSING_KEY, "the key `name` is missing", "symbols", str(i))
     name = str(reader.typed(table, "name", str, "", "symbols", str(i)))
     if not _NAME.fullmatch(name):
         help_ = "the variable's name without template arguments, `taps` or `filters::taps`"
-        reader.fail("PRT903", f"`{name}` is not the name of a variable", "symbols", str(i), "name", help=help_)
+        reader.fail(codes.WRONG_VALUE, f"`{name}` is not the name of a variable", "symbols", str(i), "name", help=help_)
     return name
 
 
@@ -58,11 +59,13 @@ def _symbol(reader: Reader, table: dict[str, Any], name: str, parameter: str) ->
     given = [key for key in _GIVEN if key in table]
     if role != "out" and not given:
         help_ = 'give dist, values or members; or initial = "declared" where the host never writes it'
-        reader.fail("PRT902", "no values are given", *where, help=help_)
+        reader.fail(codes.MISSING_KEY, "no values are given", *where, help=help_)
     if len(given) > 1:
-        reader.fail("PRT903", f"`{given[0]}` and `{given[1]}` both say what it holds", *where, given[1])
+        reader.fail(codes.WRONG_VALUE, f"`{given[0]}` and `{given[1]}` both say what it holds", *where, given[1])
     if role == "out" and given:
-        reader.fail("PRT903", f"`{given[0]}` is for symbols that the kernel reads; this one is out", *where, given[0])
+        reader.fail(
+            codes.WRONG_VALUE, f"`{given[0]}` is for symbols that the kernel reads; this one is out", *where, given[0]
+        )
     initial = reader.typed(table, "initial", str, "", *where)
     if initial:
         reader.one_of(initial, ("declared",), *where, "initial")
@@ -74,7 +77,7 @@ def _symbol(reader: Reader, table: dict[str, Any], name: str, parameter: str) ->
         reader.one_of(compare, tuple(c for c in COMPARES if c != "set-per-segment"), *where, "compare")
     reason = reader.typed(table, "compare_reason", str, "", *where)
     if compare == "none" and not reason.strip():
-        reader.fail("PRT902", 'compare = "none" needs a `compare_reason`', *where, "compare")
+        reader.fail(codes.MISSING_KEY, 'compare = "none" needs a `compare_reason`', *where, "compare")
     members = reader.typed(table, "members", dict, {}, *where)
 
     def bound(key: str) -> str | None:

@@ -40,7 +40,7 @@ def run_list(args: argparse.Namespace) -> int:
 
 def run_show(args: argparse.Namespace) -> int:
     from porter.catalogue.patterns import corpus_entries
-    from porter.report.codes import named
+    from porter.report.code_pages import named
 
     table = {e.name: e for e in corpus_entries()} | {f"{e.module}.{e.name}": e for e in corpus_entries()}
     print(named(args.name, table, "the corpus has no", "porter corpus list").source, end="")

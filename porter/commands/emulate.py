@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from porter import codes
 from porter.commands.options import Help, add_output_options
 from porter.wording import plural
 
@@ -125,10 +126,10 @@ def _module(path: Path) -> Module:
         raise refusal(error, str(path)) from None
     except UnicodeDecodeError:
         message = f"{path} is neither text nor a fat binary"
-        raise PorterError(Diagnostic("PRT860", message, Span(str(path), 0))) from None
+        raise PorterError(Diagnostic(codes.PTX_CANNOT_RUN, message, Span(str(path), 0))) from None
     except OSError as error:
         message = f"cannot read {path}: {error.strerror}"
-        raise PorterError(Diagnostic("PRT010", message, Span(str(path), 0))) from None
+        raise PorterError(Diagnostic(codes.UNREADABLE_SOURCE, message, Span(str(path), 0))) from None
 
 
 def _pairs(texts: list[str], option: str) -> dict[str, str]:
@@ -139,7 +140,9 @@ def _pairs(texts: list[str], option: str) -> dict[str, str]:
     for part in (p for text in texts for p in text.split(",")):
         name, equals, value = (s.strip() for s in part.partition("="))
         if not equals or not name or not value or (option == "--point" and not value.isdigit()):
-            raise PorterError(Diagnostic("PRT861", f"`{part}` is not NAME=VALUE", help=f"as in {option} hidden=4096"))
+            raise PorterError(
+                Diagnostic(codes.UNKNOWN_ARGUMENTS, f"`{part}` is not NAME=VALUE", help=f"as in {option} hidden=4096")
+            )
         found[name] = value
     return found
 
@@ -152,7 +155,7 @@ def _checks(text: str) -> Checks:
     unknown = sorted(chosen - set(CHECKS))
     if unknown:
         help_ = f"all, none, or some of {', '.join(CHECKS)}"
-        raise PorterError(Diagnostic("PRT861", f"no check `{unknown[0]}`", help=help_))
+        raise PorterError(Diagnostic(codes.UNKNOWN_ARGUMENTS, f"no check `{unknown[0]}`", help=help_))
     return Checks(
         uninitialised="uninitialised" in chosen, shared_races="shared-races" in chosen,
         global_races="global-races" in chosen, counts="counts" in chosen,
@@ -165,7 +168,7 @@ def _lines(m: Emulation) -> list[str]:
     grid, block = ("x".join(map(str, d)) for d in (m.shape.grid, m.shape.block))
     lines = ["", f"{m.point}", f"  grid {grid}, block {block}, {m.shape.smem} bytes of dynamic shared memory"]
     if counts:
-        done = f"{counts['thread_instructions']} thread-instructions, {counts['barriers']} barriers"
+        done = f"{plural(counts['thread_instructions'], 'thread-instruction')}, {plural(counts['barriers'], 'barrier')}"
         lines.append(f"  {done}, {result.seconds:.2f} s ({result.backend})")
         lines.append("  " + ", ".join(f"{kind} {n}" for kind, n in counts["by_kind"].items()))
     traffic = counts.get("traffic", {})
@@ -173,10 +176,10 @@ def _lines(m: Emulation) -> list[str]:
         sectors, ideal = traffic.get(f"{name}.sectors"), traffic.get(f"{name}.ideal_sectors")
         if sectors is not None:
             more = f" ({sectors / ideal:.2f} of the ideal {ideal})" if ideal else ""
-            lines.append(f"  {name}: {traffic[f'{name}.accesses']} accesses, {sectors} sectors of 32 bytes{more}")
+            moved = f"{plural(sectors, 'sector')} of 32 bytes{more}"
         else:
-            waves = traffic[f"{name}.wavefronts"]
-            lines.append(f"  {name}: {traffic[f'{name}.accesses']} accesses, {waves} wavefronts")
+            moved = plural(traffic[f"{name}.wavefronts"], "wavefront")
+        lines.append(f"  {name}: {plural(traffic[f'{name}.accesses'], 'access')}, {moved}")
     for o in m.outputs:
         span = "no finite number" if o.mean is None else f"{o.low:.6g} .. {o.high:.6g}, mean {o.mean:.6g}"
         left = f", {o.not_written} not written" if o.not_written else ""

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from porter import codes
 from porter.commands.agent import add_model_options, key_of, session_of, settings_of, table
 from porter.commands.options import Help, add_output_options, split_commas
 
@@ -55,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     settings = settings_of(args)
     key, missing = key_of(settings)
     if not key:
-        raise PorterError(Diagnostic("PRT924", "there is no key for the model", help=missing))
+        raise PorterError(Diagnostic(codes.NO_MODEL_KEY, "there is no key for the model", help=missing))
     config = merge(PortConfig(), output=Path(args.output), arch=split_commas(args.arch) or ("sm_90a",))
     session = session_of(settings, key, args.color)
     scores = evaluate(tasks, config, settings, session, lambda score: session.say("  ".join(score.row)))

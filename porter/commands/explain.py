@@ -21,7 +21,7 @@ def add(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from porter.report.codes import page, titles
+    from porter.report.code_pages import page, titles
 
     if args.code is None:
         for code, title in titles().items():

@@ -26,7 +26,7 @@ def add(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     from porter.catalogue.patterns import function_rows, pattern_line, pattern_page
     from porter.patterns.idioms.catalogue import all_patterns
-    from porter.report.codes import named
+    from porter.report.code_pages import named
 
     if args.functions:
         for cuda, dsl in function_rows():

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from porter import codes
 from porter.commands.options import Help, add_source_options, source_settings
 
 EPILOG = """\
@@ -44,7 +45,7 @@ def add(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from porter.config import load_config, merge
-    from porter.review.port.loaded import load_all
+    from porter.review.port.reviewed_port import load_all
 
     config = merge(
         load_config(),
@@ -76,7 +77,7 @@ def full_screen(paths: list[Path], config: Any, parser: argparse.ArgumentParser)
     """The app; needs Textual and a terminal."""
     from porter.extras import install
     from porter.model import Diagnostic, PorterError
-    from porter.review.port.loaded import load_all
+    from porter.review.port.reviewed_port import load_all
 
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         parser.error("standard input and output are not a terminal: use --plain, --check or --export")
@@ -88,7 +89,7 @@ def full_screen(paths: list[Path], config: Any, parser: argparse.ArgumentParser)
             raise
         help_ = f"`{install('review')}`, or use --plain"
         raise PorterError(
-            Diagnostic("PRT965", "the review needs Textual, which is not installed", help=help_)
+            Diagnostic(codes.NO_TEXTUAL, "the review needs Textual, which is not installed", help=help_)
         ) from None
     app = ReviewApp(paths, config)
     gc.collect()

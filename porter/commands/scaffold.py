@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from porter import codes
 from porter.files.atomic import write_atomic, writing_failed
 from porter.model import Diagnostic, PorterError
 from porter.source import Span
@@ -102,11 +103,13 @@ def create(kind: str, name: str, root: Path) -> list[Path]:
     family, _, base = name.rpartition("/")
     if not re.fullmatch(r"[a-z][a-z0-9_]*", base) or (family and not re.fullmatch(r"[a-z][a-z0-9_]*", family)):
         raise PorterError(
-            Diagnostic("PRT952", f"`{name}` cannot be a name", help="use lower_case words: family/name or name")
+            Diagnostic(codes.BAD_OPTION, f"`{name}` cannot be a name", help="use lower_case words: family/name or name")
         )
     if not (root / "porter" / "patterns").is_dir():
         raise PorterError(
-            Diagnostic("PRT952", f"{root} is not a checkout of porter", help="run this at the repository's root")
+            Diagnostic(
+                codes.BAD_OPTION, f"{root} is not a checkout of porter", help="run this at the repository's root"
+            )
         )
     fill = {"name": base, "title": base.replace("_", " ").capitalize()}
     if kind == "kernel":
@@ -114,7 +117,7 @@ def create(kind: str, name: str, root: Path) -> list[Path]:
         files = {folder / f"{base}.cu": KERNEL, folder / f"{base}.case.toml": CASE}
     else:
         if family:
-            raise PorterError(Diagnostic("PRT952", f"a pattern has no family: `{name}`", help=f"use `{base}`"))
+            raise PorterError(Diagnostic(codes.BAD_OPTION, f"a pattern has no family: `{name}`", help=f"use `{base}`"))
         files = {
             root / "porter" / "patterns" / f"{base}.py": PATTERN,
             root / "tests" / "patterns" / f"test_{base}.py": PATTERN_TEST,
@@ -123,7 +126,10 @@ def create(kind: str, name: str, root: Path) -> list[Path]:
     if taken:
         raise PorterError(
             Diagnostic(
-                "PRT954", f"{taken[0]} exists", Span(str(taken[0]), 0, 0), help="choose another name, or edit that file"
+                codes.PORT_EDITED,
+                f"{taken[0]} exists",
+                Span(str(taken[0]), 0, 0),
+                help="choose another name, or edit that file",
             )
         )
     for path, template in files.items():

@@ -160,7 +160,8 @@ def settings_of(args: argparse.Namespace) -> Any:
     require = split_commas(args.require) or ()
     for check in require:
         if check not in (*CHECKS, "regression"):
-            args.parser.error(f"--require: `{check}` is no check; checks: {', '.join((*CHECKS, 'regression'))}")
+            known = ", ".join((*CHECKS, "regression"))
+            args.parser.error(f"--require: `{check}` is not a check; the checks are {known}")
     if args.timeout is not None and args.timeout <= 0:
         args.parser.error("--timeout: give a number of seconds above 0")
     if args.update and args.against:

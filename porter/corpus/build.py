@@ -103,7 +103,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--arch", default="sm_90a", help="architecture to compile for (default: %(default)s)")
     parser.add_argument("--sms", type=int, default=132, help="SMs of the device (default: %(default)s)")
     parser.add_argument("--device", default="", help="name of the device, for its tuning table")
-    parser.add_argument("--jobs", type=int, help="processes that compile (default: one a core)")
+    parser.add_argument("--jobs", type=int, help="compile processes (default: one per core)")
     options.add_arguments(parser, "compile")
 
 

@@ -26,7 +26,7 @@ def tensor(text: str, device: Any = "meta") -> Any:
 
     found = _TENSOR.fullmatch(text.strip())
     if found is None:
-        raise ValueError(f"{text!r} describes no tensor; write dtype[shape] or dtype[shape:strides]")
+        raise ValueError(f"{text!r} does not describe a tensor; write dtype[shape] or dtype[shape:strides]")
     shape, strides = (None if part is None else _sizes(part, text) for part in found.groups()[1:3])
     assert shape is not None
     dtype = torch_type(found[1])
@@ -49,7 +49,7 @@ def _sizes(part: str, text: str) -> list[int]:
     for each in filter(None, re.split(r",(?![^(]*\))", part.replace(" ", ""))):
         size = _SIZE.fullmatch(each)
         if size is None:
-            raise ValueError(f"{text!r} describes no tensor: {each!r} is no size")
+            raise ValueError(f"{text!r} does not describe a tensor: {each!r} is not a size")
         rounded, multiple, plain, more = size.groups()
         count = math.prod(int(n) for n in (rounded or plain).split("*"))
         step = int(multiple or 1)

@@ -222,7 +222,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--dtype", default="bf16", help="scalar name of the rows (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=9, help="timed replays of each candidate (default: %(default)s)")
-    parser.add_argument("--jobs", type=int, help="processes that compile (default: one a core)")
+    parser.add_argument("--jobs", type=int, help="compile processes (default: one per core)")
     parser.add_argument("--output", type=Path, help="file to write (default: the package's table of this device)")
     parser.add_argument("--arch", default="sm_90a", help="of a dry run without a GPU (default: %(default)s)")
     options.add_arguments(parser, "tune")

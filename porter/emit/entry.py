@@ -39,7 +39,7 @@ def entry_lines(plan: PortPlan) -> list[str]:
     name = entry_name(plan.function, {h.name for h in plan.helpers})
     if plan.case is None:
         return _without_case(plan, name)
-    return [*_launch_config(plan, plan.case), "", "", *Entry(plan, plan.case, name).lines()]
+    return [*_launch_config(plan, plan.case), "", "", *EntryWriter(plan, plan.case, name).lines()]
 
 
 def _launch_config(plan: PortPlan, case: Case) -> list[str]:
@@ -68,7 +68,7 @@ def _launch_config(plan: PortPlan, case: Case) -> list[str]:
     return lines
 
 
-class Entry:
+class EntryWriter:
     """Writes the torch-facing function of one port."""
 
     def __init__(self, plan: PortPlan, case: Case, name: str):

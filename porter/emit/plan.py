@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from porter import ir
+from porter import codes, ir
 from porter.case.instances import instance_values
 from porter.case.model import Case
 from porter.emit import spelling
@@ -250,7 +250,11 @@ def make_plan(kernels: list[ir.Kernel], info: KernelInfo, case: Case | None, opt
     first = concrete[0]
     if len({_taken(k) for k in concrete}) > 1:
         what = f"the instances of {info.name} take different parameters"
-        raise PorterError(Diagnostic("PRT603", what, info.span, help="port them one at a time, with --instantiate"))
+        raise PorterError(
+            Diagnostic(
+                codes.PARAMETERS_DIFFER_BY_INSTANCE, what, info.span, help="port them one at a time, with --instantiate"
+            )
+        )
     named = _named_values(info, options.instances, len(concrete))
     names = tuple(named[0]) if named else tuple(n for n, _ in first.targs)
     values = tuple(_instance(k, info, names, named[i] if named else {}) for i, k in enumerate(concrete))

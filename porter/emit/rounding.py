@@ -38,23 +38,23 @@ def keep_rounding(kernel: ir.Kernel) -> ir.Kernel:
     if not any(_is_half(n.type) for body in bodies.values() for n in _expressions(body)):
         return kernel
     flow = _Flow(kernel)
-    plain: set[tuple[str, str]] = set()  # (type, operator) of the original's own plain instructions
-    ours: set[tuple[str, str]] = set()  # ... of what only the port would have
+    plain_ops: set[tuple[str, str]] = set()  # (type, operator) of the original's own plain instructions
+    port_ops: set[tuple[str, str]] = set()  # ... of what only the port would have
     for scope, body in bodies.items():
         for e in _expressions(body):
             if _is_plain(e):
-                plain.add((_name(e.type), _operator(e)))
+                plain_ops.add((_name(e.type), _operator(e)))
             else:
-                ours |= {(_name(e.type), op) for op in flow.narrowed(e, scope)}
+                port_ops |= {(_name(e.type), op) for op in flow.narrowed(e, scope)}
 
     def has_sum(t: str) -> bool:
-        return any((t, op) in plain | ours for op in "+-")
+        return any((t, op) in plain_ops | port_ops for op in "+-")
 
     def fusible(e: ir.Expr, scope: str) -> bool:
         ops, t = flow.narrowed(e, scope), _name(e.type)
-        return ("*" in ops and has_sum(t)) or (bool(ops & {"+", "-"}) and (t, "*") in plain)
+        return ("*" in ops and has_sum(t)) or (bool(ops & {"+", "-"}) and (t, "*") in plain_ops)
 
-    def marked(body: Any, scope: str) -> Any:
+    def with_rounding(body: Any, scope: str) -> Any:
         def one(n: Any) -> Any:
             if not isinstance(n, ir.Binary | ir.Cast | ir.Intrinsic):
                 return n
@@ -63,8 +63,8 @@ def keep_rounding(kernel: ir.Kernel) -> ir.Kernel:
 
         return ir.rewrite(body, one)
 
-    functions = {key: replace(f, body=marked(f.body, key)) for key, f in kernel.functions.items()}
-    return replace(kernel, body=marked(kernel.body, ""), functions=functions)
+    functions = {key: replace(f, body=with_rounding(f.body, key)) for key, f in kernel.functions.items()}
+    return replace(kernel, body=with_rounding(kernel.body, ""), functions=functions)
 
 
 def _expressions(body: Any) -> Iterator[ir.Expr]:
@@ -94,7 +94,7 @@ class _Flow:
     """What the values of a kernel may be made of, by the names that hold them."""
 
     def __init__(self, kernel: ir.Kernel):
-        self.held: dict[Key, list[tuple[str, ir.Expr]]] = defaultdict(list)
+        self.values: dict[Key, list[tuple[str, ir.Expr]]] = defaultdict(list)
         self.same: dict[Key, Key] = {}
         self.returned: dict[str, list[ir.Expr]] = defaultdict(list)
         self.known: dict[tuple[int, str, str], frozenset[str]] = {}
@@ -119,8 +119,8 @@ class _Flow:
                     one, two = self._class(key), self._class((scope, n.name))
                     if one != two:
                         self.same[one] = two
-                        self.held[two] += self.held.pop(one, [])
-        self.held[self._class(key)].append((scope, value))
+                        self.values[two] += self.values.pop(one, [])
+        self.values[self._class(key)].append((scope, value))
 
     def _class(self, key: Key) -> Key:
         while key in self.same:
@@ -170,7 +170,7 @@ class _Flow:
         if isinstance(e, ir.StructInit):
             return [(scope, a) for a in ir.children(e) if isinstance(a, ir.Expr)]
         if isinstance(e, ir.Var | ir.Index | ir.Field | ir.Deref):
-            return self.held[self._class((scope, _base(e)))]
+            return self.values[self._class((scope, _base(e)))]
         return []
 
     def _operators_of(self, e: ir.Expr, scope: str) -> frozenset[str]:

@@ -73,11 +73,11 @@ class _Search:
         elif isinstance(node, HelperCall):
             self._call(node, varying, sometimes)
         elif isinstance(node, ir.If | ir.Select) or (isinstance(node, ir.Binary) and node.op in ("&&", "||")):
-            always = node.a if isinstance(node, ir.Binary) else node.cond
-            self._visit(always, varying, sometimes)
+            condition = node.a if isinstance(node, ir.Binary) else node.cond
+            self._visit(condition, varying, sometimes)
             for child in ir.children(node):
-                if child is not always:
-                    self._visit(child, varying, sometimes or not _known(always))
+                if child is not condition:
+                    self._visit(child, varying, sometimes or not _known(condition))
             return
         for child in ir.children(node):
             self._visit(child, varying, sometimes)

@@ -21,7 +21,7 @@ PREFIX = "lib_"
 
 
 @dataclass(frozen=True)
-class Definition:
+class LibraryDefinition:
     """One top-level function or constant of the library."""
 
     name: str
@@ -32,9 +32,9 @@ class Definition:
 
 
 @lru_cache(maxsize=1)
-def library() -> tuple[dict[str, Definition], dict[str, tuple[str, ...]]]:
+def library() -> tuple[dict[str, LibraryDefinition], dict[str, tuple[str, ...]]]:
     """Definitions by name, and the import statements of each library module (without those of the library itself)."""
-    found: dict[str, Definition] = {}
+    found: dict[str, LibraryDefinition] = {}
     imports: dict[str, tuple[str, ...]] = {}
     texts = {p.stem: p.read_text(encoding="utf-8") for p in sorted(LIB.rglob("*.py")) if p.stem != "__init__"}
     for module, text in texts.items():
@@ -53,7 +53,7 @@ def library() -> tuple[dict[str, Definition], dict[str, tuple[str, ...]]]:
             source = "\n".join(lines[first - 1 : node.end_lineno])
             uses = frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
             for name in names:
-                found[name] = Definition(name, source, uses, module, (module, first))
+                found[name] = LibraryDefinition(name, source, uses, module, (module, first))
         imports[module] = tuple(statements)
     return found, imports
 
@@ -66,10 +66,10 @@ def _defined(node: ast.stmt) -> list[str]:
     return []
 
 
-def needed(body: str) -> list[Definition]:
+def needed(body: str) -> list[LibraryDefinition]:
     """The definitions that the text needs, through all they use, in an order in which each comes after its needs."""
     known, _ = library()
-    out: list[Definition] = []
+    out: list[LibraryDefinition] = []
     seen: set[str] = set()
 
     def visit(name: str) -> None:
@@ -133,7 +133,7 @@ def _imports(statements: set[str], text: str) -> list[str]:
     """One import statement a module, with the names that the text uses."""
     used = {n.id for n in ast.walk(module_tree(text)) if isinstance(n, ast.Name)}
     names: dict[str, set[str]] = {}
-    plain: set[str] = set()
+    whole_modules: set[str] = set()
     for statement in statements:
         node = module_tree(statement).body[0]
         if isinstance(node, ast.ImportFrom):
@@ -141,5 +141,5 @@ def _imports(statements: set[str], text: str) -> list[str]:
                 a.name for a in node.names if (a.asname or a.name) in used
             )
         else:
-            plain.add(statement)
-    return [*sorted(plain), *(f"from {m} import {', '.join(sorted(n))}" for m, n in sorted(names.items()) if n)]
+            whole_modules.add(statement)
+    return [*sorted(whole_modules), *(f"from {m} import {', '.join(sorted(n))}" for m, n in sorted(names.items()) if n)]

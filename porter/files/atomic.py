@@ -10,6 +10,7 @@ import secrets
 import time
 from pathlib import Path
 
+from porter import codes
 from porter.model import Diagnostic, PorterError
 from porter.source import Span
 
@@ -57,4 +58,4 @@ def writing_failed(path: Path, error: OSError, way: str = "choose another folder
         message, help_ = f"cannot write {path}: a file is where a folder should be", way
     else:
         message, help_ = f"cannot write {path}: {error.strerror or error}", way
-    return PorterError(Diagnostic("PRT953", message, Span(str(path), 0, 0), help=help_))
+    return PorterError(Diagnostic(codes.CANNOT_WRITE, message, Span(str(path), 0, 0), help=help_))

@@ -313,5 +313,5 @@ def _from_json(kind: Any, value: Any) -> Any:
         return float(value)
     accepted = (int, float) if plain is float else plain
     if plain in (tuple, dict) or not isinstance(value, accepted) or (isinstance(value, bool) and plain is not bool):
-        raise TypeError(f"{value!r} is no {plain.__name__}")
+        raise TypeError(f"{value!r} is not a {plain.__name__}")
     return value

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from porter import ir
+from porter import codes, ir
 from porter.patterns.names import Names
 from porter.patterns.tables.intrinsics import COMPONENTWISE, LOADS, STORES
 
@@ -113,7 +113,9 @@ class Splitter:
             step_pre: list[ir.Stmt] = []
             step = tuple(x for st in s.step for x in self.stmt(st, step_pre))
             if inner or step_pre:
-                hole = ir.HoleStmt("PRT106", "for", "an aggregate value in a loop header", span=s.span)
+                hole = ir.HoleStmt(
+                    codes.STRUCT_IN_LOOP_HEADER, "for", "an aggregate value in a loop header", span=s.span
+                )
                 return [hole]
             return [replace(s, init=self.body(s.init), cond=cond, step=step, body=self.body(s.body))]
         if isinstance(s, ir.While):
@@ -168,7 +170,12 @@ class Splitter:
         if parts is None:
             return [
                 *out,
-                ir.HoleStmt("PRT502", _spell(value), "an aggregate value of this form has no translation", span=s.span),
+                ir.HoleStmt(
+                    codes.UNSPLIT_STRUCT,
+                    _spell(value),
+                    "an aggregate value of this form has no translation",
+                    span=s.span,
+                ),
             ]
         if isinstance(target.type, ir.Array) and parts and _all_equal_constants(parts):
             return [*out, self._fill(target, parts[0], s)]
@@ -281,7 +288,11 @@ class Splitter:
         fts = _field_types(elem)
         parts = self.parts(value, elem, pre)
         if parts is None:
-            return [ir.HoleStmt("PRT502", e.name, "an aggregate value of this form has no translation", span=e.span)]
+            return [
+                ir.HoleStmt(
+                    codes.UNSPLIT_STRUCT, e.name, "an aggregate value of this form has no translation", span=e.span
+                )
+            ]
         if len(fts) == 2 and all(t in (ir.F16, ir.BF16) for _, t in fts):
             at = ir.Cast(self.scalar(pointer, pre), type=ir.Pointer(fts[0][1]), span=e.span)
             pair = ir.Intrinsic("lib.atomic_add_pair", (at, *parts), type=ir.VOID, span=e.span)
@@ -347,7 +358,7 @@ class Splitter:
                 x = self.parts(base, base.type, pre)
                 if x is None:
                     return ir.HoleExpr(
-                        "PRT502",
+                        codes.UNSPLIT_STRUCT,
                         _spell(base),
                         "an aggregate value of this form has no translation",
                         type=e.type,

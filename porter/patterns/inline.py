@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from porter import ir
+from porter import codes, ir
 from porter.patterns.exits import count_returns, single_exit
 from porter.patterns.names import (
     Names,
@@ -104,7 +104,7 @@ class Inliner:
             return [
                 *self.statements(s.init),
                 ir.HoleStmt(
-                    "PRT103",
+                    codes.CONTINUE_IN_CALLING_LOOP,
                     "for",
                     "a loop whose condition calls an inlined function cannot hold continue",
                     span=s.span,
@@ -127,7 +127,7 @@ class Inliner:
         if not self._any(e):
             for n in ir.walk(e):
                 if isinstance(n, ir.Call):
-                    self.keep(n.function)
+                    self.keep_function(n.function)
             return e
         if isinstance(e, ir.Call) and self._inlinable(e):
             return self._expand(e, pre, want_value=True)
@@ -151,7 +151,7 @@ class Inliner:
         pre.append(ir.If(cond, arms[0], arms[1], span=e.span))
         return var
 
-    def keep(self, key: str) -> None:
+    def keep_function(self, key: str) -> None:
         """Note a function that stays a function, with its own body expanded."""
         if key in self.kept or key not in self.functions:
             return
@@ -164,7 +164,9 @@ class Inliner:
         try:
             body = self.body(call.function)
         except RecursionError:
-            hole = ir.HoleExpr("PRT104", fn.name, "recursive device function", type=call.type, span=call.span)
+            hole = ir.HoleExpr(
+                codes.RECURSIVE_CALL, fn.name, "recursive device function", type=call.type, span=call.span
+            )
             return hole
         changed = assigned_names(body)
         args = [(p, self.hoist(arg, pre)) for p, arg in zip(fn.params, call.args, strict=False)]
@@ -211,7 +213,13 @@ class Inliner:
             pre.append(ir.Decl(name, fn.ret, span=call.span))
             return ir.Var(name, type=fn.ret, span=call.span)
         if fn.ret_ref:
-            return ir.HoleExpr("PRT105", fn.name, "several returns of a reference", type=call.type, span=call.span)
+            return ir.HoleExpr(
+                codes.SEVERAL_REFERENCE_RETURNS,
+                fn.name,
+                "several returns of a reference",
+                type=call.type,
+                span=call.span,
+            )
         name = self.names.fresh(f"{fn.name}_result" if fn.name.isidentifier() else "result")
         if not is_void:
             pre.append(ir.Decl(name, fn.ret, span=call.span))
@@ -337,12 +345,12 @@ def inline(kernel: ir.Kernel, names: Names) -> ir.Kernel:
     body = worker.statements(kernel.body)
     for n in ir.walk(body):
         if isinstance(n, ir.Call):
-            worker.keep(n.function)
+            worker.keep_function(n.function)
     pending = list(worker.kept)
     while pending:
         key = pending.pop()
         for n in ir.walk(worker.kept[key].body):
             if isinstance(n, ir.Call) and n.function not in worker.kept and n.function in worker.functions:
-                worker.keep(n.function)
+                worker.keep_function(n.function)
                 pending.append(n.function)
     return replace(kernel, body=body, functions=dict(worker.kept))

@@ -28,7 +28,9 @@ def one_pattern(name: str) -> PatternNames:
     return lambda before, made, s: (name,)
 
 
-def mark_kernel_changes(before: ir.Kernel, after: ir.Kernel, naming: PatternNames, *, hints: bool = False) -> ir.Kernel:
+def mark_kernel_changes(
+    before: ir.Kernel, after: ir.Kernel, names_of: PatternNames, *, hints: bool = False
+) -> ir.Kernel:
     """`after` with what a pass has made of `before` marked: statements of the body and of functions, and parameters.
 
     A statement that came from another function of the kernel counts as made; with `hints` also one of which only a load
@@ -36,19 +38,21 @@ def mark_kernel_changes(before: ir.Kernel, after: ir.Kernel, naming: PatternName
     """
     if after is before:
         return after
-    whole = (before.body, *(f.body for f in before.functions.values()))
+    bodies = (before.body, *(f.body for f in before.functions.values()))
     functions = {}
     for key, fn in after.functions.items():
-        was = before.functions.get(key)
-        body = _marked(was.body if was else (), fn.body, whole, naming, hints)
-        functions[key] = replace(fn, body=body, params=_params(was.params if was else (), fn.params, naming))
-    body = _marked(before.body, after.body, whole, naming, hints)
-    return replace(after, body=body, functions=functions, params=_params(before.params, after.params, naming))
+        earlier = before.functions.get(key)
+        body = _marked(earlier.body if earlier else (), fn.body, bodies, names_of, hints)
+        functions[key] = replace(fn, body=body, params=_params(earlier.params if earlier else (), fn.params, names_of))
+    body = _marked(before.body, after.body, bodies, names_of, hints)
+    return replace(after, body=body, functions=functions, params=_params(before.params, after.params, names_of))
 
 
-def mark_changes(before: tuple[ir.Stmt, ...], after: tuple[ir.Stmt, ...], naming: PatternNames) -> tuple[ir.Stmt, ...]:
+def mark_changes(
+    before: tuple[ir.Stmt, ...], after: tuple[ir.Stmt, ...], names_of: PatternNames
+) -> tuple[ir.Stmt, ...]:
     """`after` with the statements that a pass over one body has made or changed marked."""
-    return _marked(before, after, (before,), naming, False)
+    return _marked(before, after, (before,), names_of, False)
 
 
 def renamed(span: Span, names: tuple[str, ...]) -> Span:
@@ -69,17 +73,17 @@ def leaves_in(s: ir.Stmt) -> set[type]:
 
 
 def _params(
-    before: tuple[ir.FunctionParam, ...], after: tuple[ir.FunctionParam, ...], naming: PatternNames
+    before: tuple[ir.FunctionParam, ...], after: tuple[ir.FunctionParam, ...], names_of: PatternNames
 ) -> tuple[ir.FunctionParam, ...]:
-    names = naming((), (), None) if before != after else ()
+    names = names_of((), (), None) if before != after else ()
     return tuple(p if p in before or not names else replace(p, rewritten=(*p.rewritten, *names)) for p in after)
 
 
 def _marked(
     before: tuple[ir.Stmt, ...],
     after: tuple[ir.Stmt, ...],
-    whole: Sequence[tuple[ir.Stmt, ...]],
-    naming: PatternNames,
+    bodies: Sequence[tuple[ir.Stmt, ...]],
+    names_of: PatternNames,
     hints: bool,
 ) -> tuple[ir.Stmt, ...]:
     """`whole`: the bodies that a statement at a place of the source may have come from."""
@@ -93,9 +97,9 @@ def _marked(
     if not made:
         return after
     places: dict[Span, list[ir.Stmt]] = {}
-    for s in (s for body in whole for s in _statements(body)):
+    for s in (s for body in bodies for s in _statements(body)):
         places.setdefault(s.span, []).append(s)
-    names = {id(s): naming(places.get(span, ()), found, s) for span, found in made.items() for s in found}
+    names = {id(s): names_of(places.get(span, ()), found, s) for span, found in made.items() for s in found}
     if not any(names.values()):
         return after
 
@@ -103,16 +107,16 @@ def _marked(
         return tuple(one(s) for s in body)
 
     def one(s: ir.Stmt) -> ir.Stmt:
-        mine = names.get(id(s), ())
-        changes: dict[str, Any] = {"span": renamed(s.span, mine)} if mine else {}
+        patterns = names.get(id(s), ())
+        changes: dict[str, Any] = {"span": renamed(s.span, patterns)} if patterns else {}
         for name in ir.field_names(type(s)):
             value = getattr(s, name)
             if _is_body(value):
                 changes[name] = visit(value)
             elif name == "cases":
                 changes[name] = tuple((v, visit(b)) for v, b in value)
-            elif mine and isinstance(value, ir.Node | tuple):
-                changes[name] = _respanned(value, mine)
+            elif patterns and isinstance(value, ir.Node | tuple):
+                changes[name] = _respanned(value, patterns)
         return replace(s, **changes) if changes else s
 
     return visit(after)

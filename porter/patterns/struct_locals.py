@@ -1,4 +1,4 @@
-"""Local structs whose members are used one by one: one local a member, in registers. Exact."""
+"""Local structs whose members are used one by one: one local per member, in registers. Exact."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from porter.patterns.names import Names
 
 
 def scalars_for_structs(body: tuple[ir.Stmt, ...], names: Names) -> tuple[ir.Stmt, ...]:
-    """Local structs whose members are used one by one become one local a member (`md.m` -> `md_m`), nested ones too.
+    """Local structs whose members are used one by one become one local per member (`md.m` -> `md_m`), nested ones too.
 
     Structs that are copied from or to memory, whose address is taken, or that are unions stay memory.
     """

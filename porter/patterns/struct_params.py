@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from porter import ir
+from porter import codes, ir
 from porter.patterns.names import Names, substitute
 from porter.wording import plural
 
@@ -61,7 +61,10 @@ def flatten_params(kernel: ir.Kernel, names: Names) -> ir.Kernel:
         found = members(p.type, var)
         if len(found) > MAX_MEMBERS or (isinstance(p.type, ir.Struct) and p.type.is_union):
             hole = ir.HoleStmt(
-                "PRT602", p.name, f"parameter {p.name} is a struct of {plural(len(found), 'member')}", span=kernel.span
+                codes.UNSPLIT_STRUCT_PARAMETER,
+                p.name,
+                f"parameter {p.name} is a struct of {plural(len(found), 'member')}",
+                span=kernel.span,
             )
             prologue += [ir.Decl(p.name, p.type, span=kernel.span), hole]
             continue

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from porter import codes
 from porter.case.model import Case
 from porter.case.reader import load_case
 from porter.config import PortConfig
@@ -19,8 +20,6 @@ from porter.source import Span
 
 if TYPE_CHECKING:
     from porter.frontend.parse.source import ParsedUnit
-
-DERIVED, NONE = "PRT914", "PRT910"
 
 
 @dataclass(frozen=True)
@@ -77,11 +76,11 @@ def _unconfirmed(case: Case, info: KernelInfo, made: CaseText | None = None) -> 
     message = f"the case of `{info.name}` was derived from {case.derived}, and nobody has confirmed it"
     help_ = f"read {case.path}; when it is right, port again with --confirm-cases"
     notes = tuple(f"assumed: {a}" for a in made.assumptions) if made else ()
-    return Diagnostic(DERIVED, message, Span(str(case.path), 1), Severity.WARNING, help_, notes)
+    return Diagnostic(codes.DERIVED_CASE, message, Span(str(case.path), 1), Severity.WARNING, help_, notes)
 
 
 def _to_complete(info: KernelInfo, path: Path, where: str, made: CaseText | None = None) -> Diagnostic:
     message = f"`{info.name}` has no case; {where} {path}"
     notes = (f"open: {made.open}",) if made else ()
     help_ = f"complete {path} and port again: the port is not verified without it"
-    return Diagnostic(NONE, message, info.span, Severity.WARNING, help_, notes)
+    return Diagnostic(codes.NO_CASE, message, info.span, Severity.WARNING, help_, notes)

@@ -16,13 +16,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from porter import codes
 from porter.config import ARCHES, MATH, STANDARDS, PortConfig
 from porter.model import Diagnostic, PorterError
 from porter.plain_files import read_plain_text
 from porter.source import Span
 
 NAME = "compile_commands.json"
-CODE = "PRT969"
 SUFFIXES = (".cu",)
 _JOINED = ("-I", "-D", "-U")
 _WITH_VALUE = {
@@ -60,7 +60,11 @@ def database_path(given: Path) -> Path:
     if path.is_file():
         return path
     help_ = "cmake -DCMAKE_EXPORT_COMPILE_COMMANDS=ON writes one; `bear -- make` records one"
-    raise PorterError(Diagnostic(CODE, f"there is no {NAME} at {given}", Span(str(path), 0), help=help_))
+    raise PorterError(
+        Diagnostic(
+            codes.UNREADABLE_COMPILATION_DATABASE, f"there is no {NAME} at {given}", Span(str(path), 0), help=help_
+        )
+    )
 
 
 @lru_cache(maxsize=4)
@@ -71,7 +75,11 @@ def read_database(path: Path) -> dict[str, BuildFlags]:
         entries = [(str(r["directory"]), str(r["file"]), _words(r)) for r in rows]
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         message = f"{path} cannot be read as a compilation database: {type(error).__name__}: {error}"
-        raise PorterError(Diagnostic(CODE, message, Span(str(path), 0), help="let the build write it again")) from None
+        raise PorterError(
+            Diagnostic(
+                codes.UNREADABLE_COMPILATION_DATABASE, message, Span(str(path), 0), help="let the build write it again"
+            )
+        ) from None
     found: dict[str, BuildFlags] = {}
     for folder, file, words in entries:
         where = os.path.realpath(os.path.join(folder, file))
@@ -140,7 +148,11 @@ def _response(name: str, folder: Path, database: Path, depth: int) -> Iterator[t
         text = read_plain_text(path)
     except (OSError, UnicodeDecodeError) as error:
         message = f"{database} names the response file {path}, which cannot be read: {error}"
-        raise PorterError(Diagnostic(CODE, message, Span(str(path), 0), help="build the project once")) from None
+        raise PorterError(
+            Diagnostic(
+                codes.UNREADABLE_COMPILATION_DATABASE, message, Span(str(path), 0), help="build the project once"
+            )
+        ) from None
     if depth < 8:
         yield from _options(shlex.split(text), folder, database, depth + 1)
 
@@ -193,6 +205,8 @@ def files_of(paths: Sequence[Path], config: PortConfig) -> list[Path]:
             continue
         below = [p for s in SUFFIXES for p in files_below(path, s)]
         if not below:
-            raise PorterError(Diagnostic("PRT010", f"there is no .cu file below {path}", Span(str(path), 0)))
+            raise PorterError(
+                Diagnostic(codes.UNREADABLE_SOURCE, f"there is no .cu file below {path}", Span(str(path), 0))
+            )
         found += below
     return found

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from porter import ir
+from porter import codes, ir
 from porter.case.expressions import ExprError
 from porter.case.fit import check_case
 from porter.case.instances import instance_values
@@ -19,7 +19,7 @@ from porter.model import Diagnostic, Instance, KernelInfo, KernelReport, PorterE
 from porter.pipeline.outputs import drafted_case_path
 from porter.plain_files import NotPlain, is_plain, read_plain_text
 from porter.process.limits import limited
-from porter.report.codes import named
+from porter.report.code_pages import named
 from porter.source import Source, Span
 
 if TYPE_CHECKING:
@@ -44,19 +44,25 @@ def read_source(path: Path) -> Source:
     except FileNotFoundError:
         near = sorted(p.name for p in path.parent.glob("*.cu"))[:5] if path.parent.is_dir() else []
         help_ = f"{path.parent}/ has {', '.join(near)}" if near else "check the path"
-        raise PorterError(Diagnostic("PRT010", f"there is no file {path}", Span(str(path), 0), help=help_)) from None
+        raise PorterError(
+            Diagnostic(codes.UNREADABLE_SOURCE, f"there is no file {path}", Span(str(path), 0), help=help_)
+        ) from None
     except IsADirectoryError:
         help_ = f"name files, as in {path}/*.cu, or use --analyze"
-        raise PorterError(Diagnostic("PRT010", f"{path} is a folder", Span(str(path), 0), help=help_)) from None
+        raise PorterError(
+            Diagnostic(codes.UNREADABLE_SOURCE, f"{path} is a folder", Span(str(path), 0), help=help_)
+        ) from None
     except NotPlain as error:
         message = f"cannot read {shown_path(path)}: {error.strerror}"
         help_ = "name a file of CUDA source text"
-        raise PorterError(Diagnostic("PRT010", message, Span(shown_path(path), 0), help=help_)) from None
+        raise PorterError(Diagnostic(codes.UNREADABLE_SOURCE, message, Span(shown_path(path), 0), help=help_)) from None
     except UnicodeDecodeError:
-        raise PorterError(Diagnostic("PRT010", f"{path} is not UTF-8 text", Span(str(path), 0))) from None
+        raise PorterError(
+            Diagnostic(codes.UNREADABLE_SOURCE, f"{path} is not UTF-8 text", Span(str(path), 0))
+        ) from None
     except OSError as error:
         message = f"cannot read {path}: {error.strerror}"
-        raise PorterError(Diagnostic("PRT010", message, Span(str(path), 0))) from None
+        raise PorterError(Diagnostic(codes.UNREADABLE_SOURCE, message, Span(str(path), 0))) from None
 
 
 def shown_path(path: Path) -> str:
@@ -78,7 +84,7 @@ def choose_kernels(unit: ParsedUnit, config: PortConfig) -> tuple[KernelInfo, ..
         if unit.header_kernels:
             help_ = f"its headers have some: name one with --kernel, such as {unit.header_kernels[0].name}"
         message = f"no kernel in {unit.source.path}"
-        raise PorterError(*errors, Diagnostic("PRT001", message, Span(str(unit.source.path), 0), help=help_))
+        raise PorterError(*errors, Diagnostic(codes.NO_KERNEL, message, Span(str(unit.source.path), 0), help=help_))
     return unit.kernels
 
 
@@ -105,13 +111,13 @@ def find_case(unit: ParsedUnit, info: KernelInfo, config: PortConfig) -> Case:
     message, help_ = f"`{info.name}` has no case", f"`porter port {unit.source.path}` drafts one"
     if draft.exists():
         message, help_ = f"{message}; a draft is in {draft}", f"complete {draft}"
-    raise PorterError(Diagnostic("PRT910", message, info.span, help=help_))
+    raise PorterError(Diagnostic(codes.NO_CASE, message, info.span, help=help_))
 
 
 def other_kernels_case(info: KernelInfo, path: Path) -> PorterError:
     other = load_case(path).kernel
     message = f"{path} is the case of `{other}`, not of `{info.name}`"
-    return PorterError(Diagnostic("PRT910", message, Span(str(path), 1), help=f"port it with --kernel {other}"))
+    return PorterError(Diagnostic(codes.NO_CASE, message, Span(str(path), 1), help=f"port it with --kernel {other}"))
 
 
 def known_case(unit: ParsedUnit, info: KernelInfo, config: PortConfig) -> Case | None:
@@ -173,13 +179,13 @@ def check_dtypes(case: Case, info: KernelInfo, instances: Sequence[Instance], ke
             try:
                 given, real = spec.dtype_at(values), p.type.elem
             except ExprError as error:
-                case.fail("PRT905", str(error), *spec.where, "dtype")
+                case.fail(codes.CASE_DOES_NOT_FIT, str(error), *spec.where, "dtype")
             floats = given in FLOAT_NAMES and real.name in FLOAT_NAMES
             if real != ir.VOID and (
                 ir.SCALAR_BYTES[given] != ir.SCALAR_BYTES[real.name] or (floats and given != real.name)
             ):
                 message = f"`{p.name}` is a buffer of {given} here, and {info.name}{instance} takes {real.name}"
-                case.fail("PRT905", message, *spec.where, "dtype")
+                case.fail(codes.CASE_DOES_NOT_FIT, message, *spec.where, "dtype")
 
 
 # ---------------------------------------------------------------- instances
@@ -237,7 +243,7 @@ def instances_without_when(case: Case, info: KernelInfo, config: PortConfig) -> 
     known = {i.args for i in load_case(case.path).instances}
     return [
         Diagnostic(
-            "PRT911",
+            codes.INSTANCE_NOT_IN_CASE,
             f"{info.name}{instance} is not an instance of {case.path}: it is tried at every point of the case",
             Span(str(case.path), 0),
             Severity.WARNING,

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from porter import codes
 from porter.config import PortConfig
 from porter.files.folders import files_below
 from porter.model import (
@@ -37,11 +38,15 @@ def find_ports(paths: Sequence[Path]) -> list[Path]:
         elif path.is_file():
             found[path] = None
         else:
-            raise PorterError(Diagnostic("PRT010", f"there is no file or folder {path}", Span(str(path), 0)))
+            raise PorterError(
+                Diagnostic(codes.UNREADABLE_SOURCE, f"there is no file or folder {path}", Span(str(path), 0))
+            )
     if not found:
         names = " ".join(map(str, paths))
         help_ = "a port has its `.port.json` beside it; `porter port` makes both"
-        raise PorterError(Diagnostic("PRT955", f"no port in {names}", Span(str(paths[0]), 0), help=help_))
+        raise PorterError(
+            Diagnostic(codes.UNREADABLE_RECORD, f"no port in {names}", Span(str(paths[0]), 0), help=help_)
+        )
     return list(found)
 
 
@@ -57,7 +62,9 @@ def recorded(port: Path) -> PortRecord:
     if record is None:
         help_ = "porter verifies what `porter port` made; its record is kept beside it"
         raise PorterError(
-            Diagnostic("PRT955", f"{port} has no {record_path(port).name}", Span(str(port), 0), help=help_)
+            Diagnostic(
+                codes.UNREADABLE_RECORD, f"{port} has no {record_path(port).name}", Span(str(port), 0), help=help_
+            )
         )
     return record
 
@@ -88,7 +95,9 @@ def changed_since(record: PortRecord, unit: ParsedUnit, port: Path) -> list[Diag
         now_ = {relative(name, port.parent): (name, sha256) for name, sha256 in project_headers(unit).items()}
         found += [name for key, (name, sha256) in now_.items() if record.headers.get(key) != sha256]
     return [
-        Diagnostic("PRT958", f"{n} has changed since {port} was made from it", Span(n, 0), Severity.WARNING, help_)
+        Diagnostic(
+            codes.SOURCE_CHANGED, f"{n} has changed since {port} was made from it", Span(n, 0), Severity.WARNING, help_
+        )
         for n in found
     ]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from porter import ir
+from porter import codes, ir
 from porter.case.reader import Case
 from porter.config import PortConfig
 from porter.emit.spelling import module as module_name
@@ -105,7 +105,7 @@ def port_paths(unit: ParsedUnit, kernels: Sequence[KernelInfo], folder: Path, cl
         span = next(info.span for info in kernels if found[info.span] == path)
         message = f"{unit.source.path} and {other} would both be ported to {path}"
         help_ = "port them into different folders with -o"
-        raise PorterError(Diagnostic("PRT957", message, span, help=help_))
+        raise PorterError(Diagnostic(codes.OUTPUT_OF_ANOTHER_ORIGINAL, message, span, help=help_))
     return found
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from porter import ir
+from porter import codes, ir
 from porter.case.instances import instance_values
 from porter.case.reader import Case
 from porter.config import PortConfig, worker_count
@@ -267,7 +267,7 @@ def _of_one_port(
     others = ", ".join(info.name + i for i in left)
     what = f"{others} takes other parameters than {info.name}{chosen[0]}: not in this port"
     help_ = "port it with --instantiate, into a folder of its own (-o)"
-    note = Diagnostic("PRT603", what, info.span, Severity.WARNING, help_)
+    note = Diagnostic(codes.PARAMETERS_DIFFER_BY_INSTANCE, what, info.span, Severity.WARNING, help_)
     return case, chosen, tuple(kernels[n] for n in kept), (note,)
 
 
@@ -275,11 +275,11 @@ def undefined(info: KernelInfo, instances: Sequence[Instance], kernels: Sequence
     """Warnings of what the original reads though it has no value, of one instance each (PRT852)."""
     from porter.verify.original.undefined_reads import as_diagnostics, undefined_reads
 
-    told: dict[Span, Diagnostic] = {}
+    by_place: dict[Span, Diagnostic] = {}
     for instance, kernel in zip(instances, kernels, strict=True):
         for message in as_diagnostics(undefined_reads(kernel), info.name, str(instance)):
-            told.setdefault(message.span, message)
-    return list(told.values())
+            by_place.setdefault(message.span, message)
+    return list(by_place.values())
 
 
 def show_stage(path: Path, config: PortConfig, stage: str) -> tuple[str, tuple[Diagnostic, ...], int]:
@@ -316,7 +316,7 @@ def compile_to_ptx(made: Translation, config: PortConfig) -> list[str]:
     for result in results:
         if not result.ok:
             span = cuda_span(made.module.line_map, result.line)
-            raise PorterError(Diagnostic("PRT811", f"the port does not compile: {result.error}", span))
+            raise PorterError(Diagnostic(codes.DOES_NOT_COMPILE, f"the port does not compile: {result.error}", span))
     return [f"// {made.info.name} {dict(r.request.constexprs)} {r.request.arch}\n{r.ptx}" for r in results]
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from porter import codes
 from porter.config import PortConfig
 from porter.model import Diagnostic, Severity, Status, Verdict
 from porter.pipeline.drafts import compiled, drafted
@@ -48,7 +49,7 @@ def verified_over_tensors(
 
 def _kept(made: Translation, why: str) -> Diagnostic:
     message = f"{made.info.name} is written over pointers: {why}"
-    return Diagnostic("PRT974", message, made.info.span, Severity.NOTE)
+    return Diagnostic(codes.WRITTEN_OVER_POINTERS, message, made.info.span, Severity.NOTE)
 
 
 def _worse(made: Translation, lifted: Translation, config: PortConfig) -> str:

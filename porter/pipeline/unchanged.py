@@ -110,8 +110,8 @@ def _files_of(path: Path, kernel: KernelReport, config: PortConfig) -> list[Path
 
 def _key(path: Path, config: PortConfig) -> str:
     settings = {k: v for k, v in asdict(config).items() if k not in _NOT_ASKED}
-    said = json.dumps([settings, tool_versions(), str(path), os.getcwd()], sort_keys=True, default=str)
-    return digest([said, _own_code(), read_plain(path), str(cache_root())])
+    circumstances = json.dumps([settings, tool_versions(), str(path), os.getcwd()], sort_keys=True, default=str)
+    return digest([circumstances, _own_code(), read_plain(path), str(cache_root())])
 
 
 @lru_cache(maxsize=1)

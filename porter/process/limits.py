@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
+from porter import codes
 from porter.model import Diagnostic, PorterError
 from porter.source import NO_SPAN, Span
 
@@ -78,7 +79,7 @@ def limited(doing: str, span: Span, cpu_seconds: float, key: str, memory_gib: fl
 def over_limit(doing: str, span: Span, what: str, key: str) -> Diagnostic:
     """PRT967: `doing` took more than `what`, which the setting `key` limits."""
     help_ = f"split it, or allow more with `{key}` in [tool.porter] of pyproject.toml"
-    return Diagnostic("PRT967", f"{doing} was stopped after {what}", span, help=help_)
+    return Diagnostic(codes.LIMIT_REACHED, f"{doing} was stopped after {what}", span, help=help_)
 
 
 def _end(before: Any) -> None:

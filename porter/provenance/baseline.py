@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from porter import codes
 from porter.model import Diagnostic, Severity, Status, Verdict, facts_of
 from porter.model.facts import CountedLaunch, NumericsFacts, PerformanceFacts, RegressionFacts, ResourcesFacts, Worse
 from porter.provenance.json import plain
@@ -61,12 +62,12 @@ class BaselineRun:
 
 
 CODES = {
-    "check": "PRT881",
-    "errors": "PRT882",
-    "resources": "PRT883",
-    "counts": "PRT883",
-    "times": "PRT884",
-    "revision": "PRT879",
+    "check": codes.CHECK_NO_LONGER_PASSES,
+    "errors": codes.ERRORS_GREW,
+    "resources": codes.RESOURCES_GREW,
+    "counts": codes.RESOURCES_GREW,
+    "times": codes.SLOWER_THAN_BASELINE,
+    "revision": codes.DIFFERS_FROM_REVISION,
 }
 
 
@@ -251,8 +252,8 @@ def _next_step(failed: bool, changed: Sequence[str] | None) -> str:
         return ("undo what broke it" if failed else "undo it") + accept
     if changed:
         what = ", ".join(f"the {n}" if n in ("source", "case") else n for n in changed)
-        return f"the port is as it was; changed has {what}{accept}"
-    return "port, source, case and versions are as they were: the inputs of this seed show it" + accept
+        return f"the port is unchanged; what changed: {what}{accept}"
+    return "port, source, case and versions are unchanged: the inputs of this seed show it" + accept
 
 
 def regression_verdict(
@@ -297,7 +298,7 @@ def check_baseline(value: Any) -> None:
     if not isinstance(value, dict) or not isinstance(value.get("runs"), dict):
         raise DamagedRecord("baseline.runs", "is not an object")
     if value.get("schema") != SCHEMA:
-        raise DamagedRecord("baseline.schema", f"is {value.get('schema')!r}, this porter knows {SCHEMA}")
+        raise DamagedRecord("baseline.schema", f"is {value.get('schema')!r}, this porter reads {SCHEMA}")
     known = set(BaselineRun.__dataclass_fields__)
     for backend, run in value["runs"].items():
         if not isinstance(run, dict):

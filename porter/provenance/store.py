@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from porter import codes
 from porter.files.atomic import write_atomic, writing_failed
 from porter.model import Diagnostic, EditedPort, LineMapEntry, PorterError
 from porter.plain_files import read_plain_text
@@ -53,7 +54,7 @@ def parse_record(text: str, path: Path) -> PortRecord:
     if not isinstance(value, dict):
         raise _unreadable(path, "it is not a JSON object")
     if value.get("schema") != SCHEMA:
-        raise _unreadable(path, f"its schema is {value.get('schema')!r}, this porter knows {SCHEMA}")
+        raise _unreadable(path, f"its schema is {value.get('schema')!r}, this porter reads {SCHEMA}")
     try:
         check_record(value)
         check_baseline(value.get("baseline", {}))
@@ -69,7 +70,7 @@ def parse_record(text: str, path: Path) -> PortRecord:
 def _unreadable(path: Path, why: str, line: int = 0, col: int = 0, key: str = "") -> PorterError:
     return PorterError(
         Diagnostic(
-            "PRT955",
+            codes.UNREADABLE_RECORD,
             f"cannot read the provenance of the port: {why}",
             Span(str(path), line, col),
             help="restore the file from version control, or write the port again with `porter port --force`",
@@ -129,13 +130,13 @@ def _refuse_another(port: Path, old: PortRecord | None, new: PortRecord) -> None
     if old is None or same_original(port, old, new):
         return
     was, now = (_shortest(port.parent / r.source) if r.source else "" for r in (old, new))
-    gone = " (which is not there any more)" if was and not os.path.exists(was) else ""
+    gone = " (which no longer exists)" if was and not os.path.exists(was) else ""
     if was == now:  # another kernel of one file
         was = now = ""
     said = [f"`{r.kernel}`" + (f" in {path}" if path else "") for r, path in ((old, was), (new, now))]
     message = f"{port} is the port of {said[0]}{gone}, not of {said[1]}"
     help_ = "port to another folder with -o, or overwrite it with --force"
-    raise PorterError(Diagnostic("PRT957", message, Span(str(port), 0, 0), help=help_))
+    raise PorterError(Diagnostic(codes.OUTPUT_OF_ANOTHER_ORIGINAL, message, Span(str(port), 0, 0), help=help_))
 
 
 def _shortest(path: Path) -> str:
@@ -153,7 +154,7 @@ def refuse_edited(port: Path, text: str, new: PortRecord) -> None:
         return
     except (OSError, UnicodeDecodeError) as error:
         message = f"{port} exists and porter did not write it: {error}"
-        raise EditedPort(port, Diagnostic("PRT954", message, Span(str(port), 0, 0))) from error
+        raise EditedPort(port, Diagnostic(codes.PORT_EDITED, message, Span(str(port), 0, 0))) from error
     if present == text or (record is not None and sha256_text(present) in _own_hashes(record)):
         return
     diff = difflib.unified_diff(
@@ -163,7 +164,7 @@ def refuse_edited(port: Path, text: str, new: PortRecord) -> None:
     raise EditedPort(
         port,
         Diagnostic(
-            "PRT954",
+            codes.PORT_EDITED,
             message,
             Span(str(port), 0, 0),
             help="keep your edit and port to another folder with -o, or overwrite it with --force",
@@ -250,9 +251,8 @@ def locked(port: Path) -> Iterator[None]:
         lock = FileLock(folder / f"{port.stem}.lock", timeout=LOCK_SECONDS)
         lock.acquire()
     except Timeout as error:
-        raise PorterError(
-            Diagnostic("PRT953", f"another porter has held {port} for {LOCK_SECONDS:.0f} s", Span(str(port), 0, 0))
-        ) from error
+        message = f"another porter has kept {port} locked for {LOCK_SECONDS:.0f} s"
+        raise PorterError(Diagnostic(codes.CANNOT_WRITE, message, Span(str(port), 0, 0))) from error
     except OSError as error:
         raise writing_failed(port.parent, error) from error
     try:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from porter import codes
 from porter.batch.pool import MOST, ChildDied, PoolChild, ReportPool
 from porter.config import PortConfig, worker_count
 from porter.model import Diagnostic, KernelReport, PorterError, Report, Severity, Status, Verdict
@@ -58,7 +59,7 @@ def required(kernel: KernelReport, checks: Sequence[str]) -> KernelReport:
         why = (verdicts[at].detail if at >= 0 else "") or "it was not run"
         message = f"{check} is required, but was skipped: {why}"
         help_ = "run it where the check can run, or drop `--require`"
-        d = Diagnostic("PRT875", message, Span(kernel.port_path, 0), help=help_)
+        d = Diagnostic(codes.REQUIRED_CHECK_SKIPPED, message, Span(kernel.port_path, 0), help=help_)
         verdict = Verdict(check, Status.ERROR, message, (d,))
         verdicts[at : at + 1] = [verdict] if at >= 0 else []
         verdicts += [verdict] if at < 0 else []
@@ -67,7 +68,9 @@ def required(kernel: KernelReport, checks: Sequence[str]) -> KernelReport:
 
 def resumed_note(resumed: int, ports: int) -> Diagnostic:
     message = f"{resumed} of {plural(ports, 'port')} verified by an earlier run that was interrupted"
-    return Diagnostic("PRT874", message, severity=Severity.NOTE, help="`--fresh` verifies all of them again")
+    return Diagnostic(
+        codes.INTERRUPTED_RUN, message, severity=Severity.NOTE, help="`--fresh` verifies all of them again"
+    )
 
 
 class _Run(ReportPool):
@@ -133,7 +136,7 @@ def late_report(port: Path, stage: str, limit: float) -> KernelReport:
 
     message = f"not finished within {limit:g} s; it was in {stage}"
     help_ = "allow more with --timeout, or give the case fewer and smaller sizes"
-    d = Diagnostic("PRT874", f"{port}: {message}", Span(str(port), 0), help=help_)
+    d = Diagnostic(codes.INTERRUPTED_RUN, f"{port}: {message}", Span(str(port), 0), help=help_)
     check = stage if stage in CHECKS else "compile" if stage in ("names", "original") else "numerics"
     kernel, source = port.stem, Source(port, "")
     try:

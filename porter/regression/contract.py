@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from porter import codes
 from porter.case.reader import Case, case_path_for, load_case
 from porter.config import PortConfig
 from porter.model import Diagnostic, Instance, KernelInfo, Status, Verdict
@@ -97,7 +98,7 @@ def flag_doubts(record: PortRecord, port: Path, config: PortConfig, command: str
     say = f"say it: `porter {command} {port} {flags}`, or in [tool.porter] of pyproject.toml"
     say = say if flags else "remove the flags here and in [tool.porter] of pyproject.toml"
     help_ = f"if that is right, {say}; otherwise regenerate the port with `porter port`"
-    return (Diagnostic("PRT966", message, Span(str(port), 0), help=help_),)
+    return (Diagnostic(codes.ORIGINAL_FROM_RECORD_ONLY, message, Span(str(port), 0), help=help_),)
 
 
 LETTERS = {
@@ -135,7 +136,9 @@ def original_doubts(
     """
     found = [*_port_says(port, text, unit, info), *_case_says(record, port, unit, info, case, config)]
     found += _instances_say(record, port, unit, info, case, config)
-    return tuple(Diagnostic("PRT966", message, Span(str(port), 0), help=help_) for message, help_ in found)
+    return tuple(
+        Diagnostic(codes.ORIGINAL_FROM_RECORD_ONLY, message, Span(str(port), 0), help=help_) for message, help_ in found
+    )
 
 
 def _port_says(port: Path, text: str, unit: ParsedUnit, info: KernelInfo) -> Iterator[tuple[str, str]]:
@@ -147,7 +150,7 @@ def _port_says(port: Path, text: str, unit: ParsedUnit, info: KernelInfo) -> Ite
     file = Path(info.span.file or unit.source.path).name
     if line and (line[1], line[2]) != (info.name, file):
         message = f"{port.stem}.port.json says that this is the port of `{info.name}` in {unit.source.path}"
-        message += f", the port that it is of `{line[1]}` in {line[2]}"
+        message += f", the port says that it is of `{line[1]}` in {line[2]}"
         yield message, "restore the record, or regenerate the port with `porter port`"
 
 
@@ -248,7 +251,9 @@ def contract_verdict(
     help_ = f"if the change is intended, confirm it: `porter verify {port} --case {recorded_case(record, port)}`"
     message = f"{changed} is not the one that {port} was verified against"
     span = Span(str(recorded_case(record, port)), 0)
-    return Verdict("contract", Status.FAIL, message, (Diagnostic("PRT959", message, span, help=help_),), facts)
+    return Verdict(
+        "contract", Status.FAIL, message, (Diagnostic(codes.CASE_CHANGED, message, span, help=help_),), facts
+    )
 
 
 def _changed(record: PortRecord, port: Path, case: Case) -> str:

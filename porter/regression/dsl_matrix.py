@@ -189,12 +189,12 @@ def matrix_text(found: Matrix) -> str:
         shown = ["-" if c is None else "PASS" if c.ok else f"{c.check} FAIL" for c in cells]
         lines.append(names[port].ljust(width) + "".join(f"  {s:>14}" for s in shown))
     for change in found.changes:
-        word = "breaks" if change.before.ok else "works from"
+        word = "breaks with" if change.before.ok else "works from"
         lines.append(
             f"{names.get(change.port, change.port)} {word} {change.after.version}, after {change.before.version}"
         )
     errors = {(c.check, c.error): c for row in found.rows.values() for c in row.values() if not c.ok}
     lines += [f"{c.version} {c.check}: {c.error}" for c in errors.values()]
     good = sum(all(c.ok for c in row.values()) for row in found.rows.values())
-    lines.append(f"{plural(len(found.rows), 'port')}, {good} good under {', '.join(found.versions)}")
+    lines.append(f"{plural(len(found.rows), 'port')}, {good} passing under {', '.join(found.versions)}")
     return "\n".join(lines)

@@ -11,14 +11,22 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from porter import codes
 from porter.model import Diagnostic, KernelReport, Report, Severity, Status, Verdict
 from porter.source import NO_SPAN, Span
 
 LAUNCHED = ("numerics", "sanitizer", "determinism")
 #: what a fault in the port's text makes the checks of launches say, and what tells more of it
-FOLLOWS = ("PRT801", "PRT802", "PRT803", "PRT804", "PRT840", "PRT848", "PRT850")
-TELLS_MORE = ("PRT805", "PRT843")
-NO_LONGER, GREW = "PRT881", "PRT882"  # against the baseline: a check, which says itself why; errors of numerics
+FOLLOWS = (
+    codes.WRONG_RESULT,
+    codes.WRITE_OUTSIDE_ELEMENTS,
+    codes.INPUT_CHANGED,
+    codes.LESS_ACCURATE,
+    codes.PORT_VIOLATION,
+    codes.CONTRACTION,
+    codes.ORDER_DEPENDENT,
+)
+TELLS_MORE = (codes.FIRST_DIVERGENCE, codes.SMALLEST_FAILING_LAUNCH)
 
 
 @dataclass(frozen=True)
@@ -77,8 +85,8 @@ def _is_told(d: Diagnostic, verdict: Verdict, failed: set[str]) -> bool:
         return d.code in (*FOLLOWS, *TELLS_MORE)
     if d.severity is not Severity.ERROR or verdict.check != "regression":
         return False
-    return (d.code == NO_LONGER and d.message.split(" ")[0].rstrip(":") in failed) or (
-        d.code == GREW and "numerics" in failed
+    return (d.code == codes.CHECK_NO_LONGER_PASSES and d.message.split(" ")[0].rstrip(":") in failed) or (
+        d.code == codes.ERRORS_GREW and "numerics" in failed
     )
 
 
@@ -91,9 +99,9 @@ def _of_launches(kernel: KernelReport) -> Iterator[ReportedDiagnostic]:
     more = [d for v in bad for d in v.diagnostics if d.code in TELLS_MORE]
     faults: dict[object, list[tuple[str, Diagnostic]]] = {}
     for check, d in said:
-        if d.code == "PRT840":
+        if d.code == codes.PORT_VIOLATION:
             faults.setdefault(_port_line(d, kernel) or d.message, []).append((check, d))
-    rest = [(check, d) for check, d in said if d.code != "PRT840"]
+    rest = [(check, d) for check, d in said if d.code != codes.PORT_VIOLATION]
     if not faults:
         faults[0], rest = rest, []
     for number, group in enumerate(faults.values()):

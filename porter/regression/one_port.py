@@ -5,25 +5,21 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from porter.case.reader import Case
+from porter import codes
 from porter.config import PortConfig
-from porter.model import Diagnostic, Hole, KernelInfo, KernelReport, Severity, Status, Verdict, facts_of
+from porter.model import Diagnostic, KernelReport, Severity, Status, Verdict, facts_of
 from porter.model.facts import NumericsFacts
 from porter.pipeline.compile_commands import with_build_flags
 from porter.pipeline.drafts import at_source
-from porter.pipeline.inputs import choose_kernels, find_case, parse, with_instances
-from porter.pipeline.open_ports import changed_since, moved_map, recorded, recorded_config
-from porter.pipeline.outputs import claim_in, now, port_paths
+from porter.pipeline.open_ports import moved_map, recorded
 from porter.pipeline.stages import JudgeOptions, Run, run_checks
-from porter.plain_files import read_plain_text
 from porter.provenance.baseline import (
     BaselineRun,
     Worse,
-    baseline_run,
     compare,
     is_good,
     regression_verdict,
@@ -34,81 +30,20 @@ from porter.provenance.baseline import (
     worse_counts,
     worse_errors,
 )
-from porter.provenance.hole_markers import open_holes
-from porter.provenance.record import PortRecord, reference_sha256, sha256_text, tool_versions
+from porter.provenance.record import PortRecord, reference_sha256, sha256_text
 from porter.provenance.store import current_line_map, update_record
 from porter.regression.contract import contract_verdict, doubtful, flag_doubts, is_recorded_case, original_doubts
+from porter.regression.open_port import OpenPort, open_port
+from porter.regression.revision import against_revision
 from porter.regression.settings import Settings
 from porter.report.console import Progress, silent
 from porter.source import Source, Span
 
 if TYPE_CHECKING:
-    from porter.frontend.parse.source import ParsedUnit
+    pass
 
 
 BY_CHANCE = ("errors", "counts")  # what may differ between two seeds
-
-
-@dataclass(frozen=True)
-class OpenPort:
-    """A port on disk with all that it is verified against. `given`: with the case and the instances that were
-    named for this run alone; `given_case`: with the instances that are its own or were named so."""
-
-    path: Path
-    text: str
-    record: PortRecord
-    config: PortConfig
-    unit: ParsedUnit
-    info: KernelInfo
-    case: Case
-    holes: tuple[Hole, ...] = ()
-    given: PortConfig = field(default_factory=PortConfig)
-    given_case: Case | None = None
-
-    @property
-    def named(self) -> bool:
-        """Whether a person named the case for this run: then a change of it is meant."""
-        return self.given.case is not None
-
-    def baseline_run(self, verdicts: Sequence[Verdict], backend: str) -> BaselineRun:
-        """What these verdicts about the port would be as a baseline."""
-        run = BaselineRun(
-            backend=backend,
-            date=now(),
-            port_sha256=sha256_text(self.text),
-            source_sha256=self.unit.source.sha256,
-            case_sha256=sha256_text(self.case.text),
-            thorough=self.config.thorough,
-            arches=self.config.arch,
-            versions=tool_versions() | ({"dsl": self.config.dsl} if self.config.dsl else {}),
-        )
-        return baseline_run(verdicts, run)
-
-
-def open_port(port_file: Path, config: PortConfig, run: Run, source: str | None = None) -> OpenPort:
-    """Read a port, its record, the source (or `source` in its place) and the case. Raises PorterError."""
-    record = recorded(port_file)
-    given = config
-    config = recorded_config(record, port_file.parent, config)
-    text = read_plain_text(port_file)
-    with run.stage("parse"):
-        unit = parse(Path(os.path.normpath(port_file.parent / record.source)), config, source)
-        info = recorded_kernel(record, port_file, unit, config)
-        asked = replace(config, instantiate=given.instantiate)
-        own_case = find_case(unit, info, asked)
-        case = with_instances(own_case, record.instances, unit, info)
-    run.diagnostics += changed_since(record, unit, port_file)
-    still = open_holes(text)
-    holes = tuple(h for n, h in enumerate(record.holes, 1) if n in still)
-    return OpenPort(port_file, text, record, config, unit, info, case, holes, replace(asked, case=given.case), own_case)
-
-
-def recorded_kernel(record: PortRecord, port: Path, unit: ParsedUnit, config: PortConfig) -> KernelInfo:
-    """The kernel that a record names; of overloads the one that this file is the port of. Raises PorterError PRT956."""
-    found = choose_kernels(unit, replace(config, kernel=(record.kernel,)))
-    exact = [k for k in found if k.qualified_name == record.kernel] or list(found)
-    files = port_paths(unit, found, port.parent, claim_in({}))
-    return next((k for k in exact if files[k.span].name == port.name), exact[0])
 
 
 def verify_file(
@@ -189,15 +124,13 @@ def _regression(port: OpenPort, achieved: BaselineRun, settings: Settings, run: 
     if settings.against == "original" or port.config.dsl:
         return ()
     if settings.revision:
-        from porter.regression.revision import against_revision
-
         return (against_revision(port, achieved, settings.revision, run),)
     was = run_of(port.record.baseline, achieved.backend)
     if was is None:
         if settings.against == "recorded" and not settings.update:
             message = f"no baseline of the {achieved.backend} is recorded for {port.path}"
             help_ = "`porter verify --update` records one"
-            missing = Diagnostic("PRT876", message, Span(str(port.path), 0), help=help_)
+            missing = Diagnostic(codes.NO_BASELINE, message, Span(str(port.path), 0), help=help_)
             return (Verdict("regression", Status.ERROR, message, (missing,)),)
         return (Verdict("regression", Status.SKIP, f"no baseline of the {achieved.backend} was recorded before"),)
     if settings.update:
@@ -232,7 +165,7 @@ def _compared(
 
 def _note(port: OpenPort, text: str, severity: Severity = Severity.NOTE) -> Diagnostic:
     help_ = "`porter verify --update` records a new baseline" if severity is Severity.WARNING else ""
-    return Diagnostic("PRT882", text, Span(str(port.path), 0), severity, help_)
+    return Diagnostic(codes.ERRORS_GREW, text, Span(str(port.path), 0), severity, help_)
 
 
 def _keep(port: OpenPort, verdicts: tuple[Verdict, ...], achieved: BaselineRun, settings: Settings) -> list[Diagnostic]:
@@ -258,8 +191,8 @@ def _keep(port: OpenPort, verdicts: tuple[Verdict, ...], achieved: BaselineRun, 
     if settings.update and not good:
         failed = next((v for v in verdicts if v.status in (Status.FAIL, Status.ERROR)), verdicts[-1])
         message = f"no baseline was recorded for {port.path}: {failed.check} is {failed.status.value}"
-        help_ = "a baseline is what a good port achieved; the earlier one is kept"
-        return [Diagnostic("PRT876", message, Span(str(port.path), 0), Severity.WARNING, help_)]
+        help_ = "a baseline is what a passing port achieved; the earlier one is kept"
+        return [Diagnostic(codes.NO_BASELINE, message, Span(str(port.path), 0), Severity.WARNING, help_)]
     return []
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from porter import codes
 from porter.files.git import git
 from porter.model import Diagnostic, PorterError, Status, Verdict
 from porter.model.facts import Worse
@@ -16,7 +17,7 @@ from porter.provenance.baseline import BaselineRun, compare, regression_verdict
 from porter.provenance.record import PortRecord, record_path
 from porter.provenance.store import is_same_file, parse_record
 from porter.regression.contract import recorded_flags
-from porter.regression.one_port import OpenPort
+from porter.regression.open_port import OpenPort
 from porter.report.console import silent
 from porter.source import Span
 
@@ -91,7 +92,9 @@ def against_revision(port: OpenPort, achieved: BaselineRun, revision: str, run: 
         if trusted:
             worse.append(Worse("revision", "outputs", "those of the revision", details[0]))
         else:
-            notes.append(Diagnostic("PRT879", f"{message}; that port failed numerics itself", _place(port)))
+            notes.append(
+                Diagnostic(codes.DIFFERS_FROM_REVISION, f"{message}; that port failed numerics itself", _place(port))
+            )
     return regression_verdict(worse, name, str(port.path), notes)
 
 
@@ -101,4 +104,4 @@ def _place(port: OpenPort) -> Span:
 
 def _unreadable(port: Path, message: str) -> PorterError:
     help_ = "the port must lie in a git repository that has the revision"
-    return PorterError(Diagnostic("PRT877", message, Span(str(port), 0), help=help_))
+    return PorterError(Diagnostic(codes.UNREADABLE_REVISION, message, Span(str(port), 0), help=help_))

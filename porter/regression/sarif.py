@@ -11,7 +11,7 @@ from urllib.parse import quote
 from porter.model import Report, Severity
 from porter.provenance.record import tool_versions
 from porter.regression.findings import ReportedDiagnostic, findings
-from porter.report.codes import titles
+from porter.report.code_pages import titles
 from porter.source import Span
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

@@ -7,6 +7,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
+from porter import codes
 from porter.model import Diagnostic, Hole, Instance, KernelReport, Report, Severity, Status, Verdict
 from porter.provenance.json import (
     diagnostic_from_json,
@@ -71,7 +72,7 @@ def print_diagnostics(diagnostics: tuple[Diagnostic, ...], out: Console) -> None
     from porter.report.render import render
 
     once = list(dict.fromkeys(diagnostics))
-    needless = [d for d in once if d.code == "PRT004" and d.severity is Severity.WARNING]
+    needless = [d for d in once if d.code == codes.PARSE_ERROR and d.severity is Severity.WARNING]
     untold = set(needless[FEW:])
     for d in once:
         if d not in untold:
@@ -79,7 +80,7 @@ def print_diagnostics(diagnostics: tuple[Diagnostic, ...], out: Console) -> None
             out.print()
     if untold:
         more = f"{plural(len(untold), 'more such error')} in code that no kernel needs; --output-format json lists all"
-        out.print(render(Diagnostic("PRT004", more, severity=Severity.WARNING)))
+        out.print(render(Diagnostic(codes.PARSE_ERROR, more, severity=Severity.WARNING)))
         out.print()
 
 
@@ -113,7 +114,7 @@ def worth_saying(report: Report) -> tuple[Diagnostic, ...]:
     found = messages(report)
     if not report.kernels or not all(is_verified(k) for k in report.kernels):
         return found
-    return tuple(d for d in found if d.code != "PRT004" or d.severity is Severity.ERROR)
+    return tuple(d for d in found if d.code != codes.PARSE_ERROR or d.severity is Severity.ERROR)
 
 
 def _print_kernel(kernel: KernelReport, out: Console) -> None:

@@ -13,6 +13,7 @@ import traceback
 from pathlib import Path
 from typing import TextIO
 
+from porter import codes
 from porter.corpus.runtime.cache import cache_root
 from porter.model import Diagnostic
 from porter.source import NO_SPAN, Span
@@ -25,7 +26,7 @@ def internal_error(error: BaseException, traceback_text: str, doing: str = "", s
     if known is not None:
         return known
     return Diagnostic(
-        "PRT950",
+        codes.INTERNAL_ERROR,
         f"internal error{where}: {type(error).__name__}: {error}".rstrip(": "),
         span,
         help=f"this is a defect of porter; the traceback is in {save_traceback(traceback_text)}",
@@ -37,14 +38,14 @@ def _not_a_defect(error: BaseException, what: str, span: Span) -> Diagnostic | N
     number = error.errno if isinstance(error, OSError) else 0
     if isinstance(error, MemoryError) or number == errno.ENOMEM:
         help_ = "smaller sizes in the case need less; `memory_limit` in [tool.porter] allows more where there is more"
-        return Diagnostic("PRT967", f"{what} was stopped: there was not enough memory", span, help=help_)
+        return Diagnostic(codes.LIMIT_REACHED, f"{what} was stopped: there was not enough memory", span, help=help_)
     if isinstance(error, RecursionError):
         help_ = "write what is nested that deeply in several steps"
-        return Diagnostic("PRT967", f"{what} was stopped: something is nested too deeply", span, help=help_)
+        return Diagnostic(codes.LIMIT_REACHED, f"{what} was stopped: something is nested too deeply", span, help=help_)
     if number in (errno.ENOSPC, errno.EDQUOT) and isinstance(error, OSError):
         place = f" for {error.filename}" if error.filename else ""
         help_ = "free some space, or name other folders: PORTER_CACHE for the cache, TMPDIR for temporary files"
-        return Diagnostic("PRT953", f"{what} was stopped: no space left{place}", span, help=help_)
+        return Diagnostic(codes.CANNOT_WRITE, f"{what} was stopped: no space left{place}", span, help=help_)
     return None
 
 
@@ -57,13 +58,13 @@ def ended_by(number: int, doing: str = "", span: Span = NO_SPAN) -> Diagnostic:
     if number == signal.SIGXCPU:
         message = f"{what} was stopped: it took too much CPU time, or waited for input that never came"
         help_ = "split it, or allow more with `cpu_limit` in [tool.porter] of pyproject.toml"
-        return Diagnostic("PRT967", message, span, help=help_)
+        return Diagnostic(codes.LIMIT_REACHED, message, span, help=help_)
     name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
     message = f"the process was ended by {name}" + (f" while {doing}" if doing else "")
     if number == signal.SIGKILL:
-        return Diagnostic("PRT968", message, span, help="the system does that when memory runs out")
+        return Diagnostic(codes.PROCESS_KILLED, message, span, help="the system does that when memory runs out")
     help_ = "a library that porter calls crashed on this input: look for code that is nested very deeply"
-    return Diagnostic("PRT968", message, span, help=help_)
+    return Diagnostic(codes.PROCESS_KILLED, message, span, help=help_)
 
 
 def output_failed(error: Exception) -> Diagnostic | None:
@@ -73,7 +74,9 @@ def output_failed(error: Exception) -> Diagnostic | None:
     if not (closed or lost or sys.stdout is None) or _can_be_written(sys.stdout):
         return None
     why = error.strerror if isinstance(error, OSError) and error.strerror else "it is closed"
-    return Diagnostic("PRT953", f"cannot write the standard output: {why}", help="give it a file, a pipe or a terminal")
+    return Diagnostic(
+        codes.CANNOT_WRITE, f"cannot write the standard output: {why}", help="give it a file, a pipe or a terminal"
+    )
 
 
 def _can_be_written(stream: TextIO | None) -> bool:

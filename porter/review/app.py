@@ -19,13 +19,13 @@ from porter.config import PortConfig
 from porter.pipeline.open_ports import find_ports
 from porter.provenance.record import record_path
 from porter.report.terminal import visible
-from porter.review.port.loaded import Loaded, load
+from porter.review.port.reviewed_port import ReviewedPort, load
 from porter.review.port.verifying import Verifier, end_all, verify
 from porter.review.screens.bindings import KEYS, bindings, help_rows
 from porter.review.screens.dialogs import Page
+from porter.review.screens.port_screens import PortScreen
 from porter.review.screens.ports import PortsScreen
 from porter.review.screens.review import ReviewScreen
-from porter.review.screens.shown import PortScreen
 
 POLL_SECONDS = 2.0  # how often the files of the ports are looked at for changes by others
 
@@ -75,7 +75,7 @@ class ReviewApp(App[int]):
         self.animation_level = "none"  # frames between two states are only lag over ssh
         self.paths, self.porter_config = list(paths), config
         self.verifier: Verifier = verifier or partial(verify, config=config)
-        self.ports: dict[Path, Loaded] = {p: load(p, config) for p in find_ports(paths)}
+        self.ports: dict[Path, ReviewedPort] = {p: load(p, config) for p in find_ports(paths)}
         self.running: dict[Path, str] = {}  # ports that are being verified: what is going on
         self.seen = {p: self.stamps(p) for p in self.ports}
 
@@ -88,9 +88,9 @@ class ReviewApp(App[int]):
             self.push_screen(ReviewScreen(next(iter(self.ports))))
         self.set_interval(POLL_SECONDS, self.look_at_files)
         if not self.is_headless and hasattr(signal, "SIGHUP"):
-            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self.hung_up)
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self.handle_hangup)
 
-    def hung_up(self) -> None:
+    def handle_hangup(self) -> None:
         self.leaving = asyncio.get_running_loop().create_task(self.terminal_gone())
 
     async def terminal_gone(self) -> None:
@@ -112,15 +112,15 @@ class ReviewApp(App[int]):
                 self.reload(path)
 
     def reload(self, path: Path) -> None:
-        self.put(load(path, self.porter_config))
+        self.update_port(load(path, self.porter_config))
 
-    def put(self, loaded: Loaded) -> None:
+    def update_port(self, port: ReviewedPort) -> None:
         """A port as it is now; every screen that shows it follows."""
-        self.ports[loaded.path] = loaded
-        self.seen[loaded.path] = self.stamps(loaded.path)
-        self.tell(loaded.path)
+        self.ports[port.path] = port
+        self.seen[port.path] = self.stamps(port.path)
+        self.refresh_screens(port.path)
 
-    def tell(self, path: Path) -> None:
+    def refresh_screens(self, path: Path) -> None:
         for screen in self.screen_stack:
             if isinstance(screen, PortScreen):
                 screen.port_changed(path)
@@ -133,7 +133,7 @@ class ReviewApp(App[int]):
             self.notify(f"{path.name} is being verified already")
             return
         self.running[path] = "waiting"
-        self.tell(path)
+        self.refresh_screens(path)
         if len(self.running) == 1:
             self.run_worker(self.verify_waiting(), group="verify")
 
@@ -142,17 +142,17 @@ class ReviewApp(App[int]):
             path = next(iter(self.running))
             self.running[path] = "starting"
             try:
-                good, words = await self.verifier(path, partial(self.progress, path))
+                passed, message = await self.verifier(path, partial(self.progress, path))
             except OSError as error:
-                good, words = False, f"the verification cannot be run: {error}"
+                passed, message = False, f"the verification cannot be run: {error}"
             self.running.pop(path, None)
             self.reload(path)
-            self.notify(words, title=f"{path.name}: {'verified' if good else 'not verified'}",
-                        severity="information" if good else "error", timeout=10, markup=False)  # fmt: skip
+            self.notify(message, title=f"{path.name}: {'verified' if passed else 'not verified'}",
+                        severity="information" if passed else "error", timeout=10, markup=False)  # fmt: skip
 
-    def progress(self, path: Path, words: str) -> None:
-        self.running[path] = words.removeprefix(f"{path.stem}: ").removeprefix(f"{self.ports[path].name}: ")
-        self.tell(path)
+    def progress(self, path: Path, message: str) -> None:
+        self.running[path] = message.removeprefix(f"{path.stem}: ").removeprefix(f"{self.ports[path].name}: ")
+        self.refresh_screens(path)
 
     # ---- help and palette
 

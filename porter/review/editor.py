@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from porter import codes
 from porter.corpus.runtime.scratch import Scratch
 from porter.model import Diagnostic, PorterError
 
@@ -15,10 +16,12 @@ from porter.model import Diagnostic, PorterError
 def editor_command() -> list[str]:
     """Raises PorterError PRT962 when there is no editor."""
     for name in (os.environ.get("VISUAL", ""), os.environ.get("EDITOR", ""), "vi", "nano"):
-        words = shlex.split(name)
-        if words and shutil.which(words[0]):
-            return words
-    raise PorterError(Diagnostic("PRT962", "there is no editor", help="set EDITOR, or edit in place (`i`)"))
+        command = shlex.split(name)
+        if command and shutil.which(command[0]):
+            return command
+    raise PorterError(
+        Diagnostic(codes.DECISION_NOT_POSSIBLE, "there is no editor", help="set EDITOR, or edit in place (`i`)")
+    )
 
 
 def open_in_editor(path: Path, line: int) -> None:
@@ -27,9 +30,13 @@ def open_in_editor(path: Path, line: int) -> None:
     try:
         code = subprocess.run(command, check=False).returncode
     except OSError as error:
-        raise PorterError(Diagnostic("PRT962", f"{command[0]} cannot be run: {error}", help="set EDITOR")) from error
+        raise PorterError(
+            Diagnostic(codes.DECISION_NOT_POSSIBLE, f"{command[0]} cannot be run: {error}", help="set EDITOR")
+        ) from error
     if code:
-        raise PorterError(Diagnostic("PRT962", f"{command[0]} ended with {code}", help="set EDITOR to another one"))
+        raise PorterError(
+            Diagnostic(codes.DECISION_NOT_POSSIBLE, f"{command[0]} ended with {code}", help="set EDITOR to another one")
+        )
 
 
 def edited_text(text: str, port: Path) -> str:

@@ -8,17 +8,17 @@ from pathlib import Path
 
 from porter.pipeline.outputs import now
 from porter.report.terminal import visible
-from porter.review.port.loaded import Loaded
-from porter.review.port.regions import Region
-from porter.review.words import (
+from porter.review.descriptions import (
     CHECK_SIGN,
     SIGN,
-    assumption_words,
-    author_words,
-    decision_words,
-    region_place,
-    verdict_words,
+    describe_assumptions,
+    describe_author,
+    describe_decision,
+    describe_verdicts,
+    region_location,
 )
+from porter.review.port.regions import Region
+from porter.review.port.reviewed_port import ReviewedPort
 from porter.wording import plural
 
 STYLE = """
@@ -36,11 +36,11 @@ tr.open th::before { content: "· open "; }
 """.strip()
 
 
-def page(ports: Sequence[Loaded]) -> str:
+def page(ports: Sequence[ReviewedPort]) -> str:
     """The whole HTML document."""
     complete = sum(p.complete for p in ports)
-    told = f"{complete} of {plural(len(ports), 'port')} accepted in full"
-    body = ["<h1>porter review</h1>", f"<p>{told}; {escape(now())}</p>", "<ul>"]
+    summary = f"{complete} of {plural(len(ports), 'port')} accepted in full"
+    body = ["<h1>porter review</h1>", f"<p>{summary}; {escape(now())}</p>", "<ul>"]
     for n, p in enumerate(ports):
         about = f"{p.accepted} of {plural(len(p.regions), 'region')} accepted, {plural(len(p.holes), 'hole')}"
         body.append(f'<li><a href="#p{n}">{escape(str(p.path))}</a>: {about}</li>')
@@ -51,12 +51,12 @@ def page(ports: Sequence[Loaded]) -> str:
     return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n' + "\n".join(body) + "\n</body></html>\n"
 
 
-def _port(p: Loaded, number: int) -> Iterator[str]:
+def _port(p: ReviewedPort, number: int) -> Iterator[str]:
     yield f'<h2 id="p{number}">{escape(p.name)}</h2>'
     yield f"<p>{escape(str(p.cuda_path))} → {escape(str(p.path))}</p>"
     for fault in p.faults:
         yield f"<p><strong>{escape(fault.code)} {escape(fault.message)}</strong> {escape(fault.help)}</p>"
-    about = "" if p.verified else "<p>The verdicts are about an earlier text of the port.</p>"
+    about = "" if p.verified else "<p>The port was edited after these verdicts.</p>"
     rows = "".join(
         f'<tr><th scope="row">{escape(v.check)}</th><td>{CHECK_SIGN[v.status]} {v.status.value}</td>'
         f"<td>{escape(v.detail)}</td></tr>"
@@ -69,13 +69,14 @@ def _port(p: Loaded, number: int) -> Iterator[str]:
     yield "</tbody></table>"
 
 
-def _region(p: Loaded, region: Region) -> Iterator[str]:
+def _region(p: ReviewedPort, region: Region) -> Iterator[str]:
     state = p.state(region)
-    title = f"{region_place(p, region)}  {region.kind}"
-    about = [escape(author_words(p, region))]
-    words = decision_words(p, region)
+    title = f"{region_location(p, region)}  {region.kind}"
+    about = [escape(describe_author(p, region))]
+    words = describe_decision(p, region)
     about += [
-        escape(row) for row in ([words] if words else []) + verdict_words(p, region) + assumption_words(p, region)
+        escape(row)
+        for row in ([words] if words else []) + describe_verdicts(p, region) + describe_assumptions(p, region)
     ]
     yield (
         f'<tr class="head {state}"><th colspan="2" scope="rowgroup" aria-label="{SIGN[state]} {state}">{escape(title)}'

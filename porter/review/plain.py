@@ -11,12 +11,12 @@ from porter.model import PorterError
 from porter.patterns.idioms.catalogue import all_patterns
 from porter.report.render import render
 from porter.report.terminal import visible
+from porter.review.descriptions import describe_region, pattern_page, patterns_in
 from porter.review.editor import edited_text
-from porter.review.port.changes import accept, edit, reject, remark, withdraw
-from porter.review.port.loaded import Loaded, load, load_all
+from porter.review.port.actions import accept, add_comment, edit, reject, withdraw
 from porter.review.port.regions import Region
+from porter.review.port.reviewed_port import ReviewedPort, load, load_all
 from porter.review.port.verifying import verify
-from porter.review.words import about_rows, pattern_words, patterns_in
 from porter.wording import plural
 
 QUESTION = "[a]ccept [r]eject [c]omment [e]dit [x]plain wh[y] [w]ithdraw [n]ext [p]revious [q]uit? "
@@ -29,50 +29,52 @@ def review_plain(
     say: Callable[[str], None] = print,
 ) -> int:
     """Ask about every region that is not accepted. Returns the exit code of `--check`. End of input ends it."""
-    for loaded in load_all(paths, config):
-        say(headline(loaded))
-        for fault in loaded.faults:
+    for port in load_all(paths, config):
+        say(headline(port))
+        for fault in port.faults:
             say(render(fault).plain)
-        if loaded.readable and not _port(loaded, config, ask, say):
+        if port.readable and not _ask_about_port(port, config, ask, say):
             break
     return check(load_all(paths, config), say)
 
 
-def check(ports: Sequence[Loaded], say: Callable[[str], None] = print) -> int:
+def check(ports: Sequence[ReviewedPort], say: Callable[[str], None] = print) -> int:
     """`--check`: 0 when every region of every port is accepted as it is now, else 1 and what is missing."""
-    for loaded in ports:
-        if loaded.complete:
-            say(f"{loaded.path}: {plural(len(loaded.regions), 'region')} accepted")
+    for port in ports:
+        if port.complete:
+            say(f"{port.path}: {plural(len(port.regions), 'region')} accepted")
             continue
-        say(f"{loaded.path}: {loaded.accepted} of {plural(len(loaded.regions), 'region')} accepted")
-        for fault in loaded.faults:
+        say(f"{port.path}: {port.accepted} of {plural(len(port.regions), 'region')} accepted")
+        for fault in port.faults:
             say(render(fault).plain)
-        for region in loaded.regions if loaded.readable else ():
-            state = loaded.state(region)
+        for region in port.regions if port.readable else ():
+            state = port.state(region)
             if state != "accepted":
-                say(f"  {loaded.path}:{region.first}: {region.name} is {state}")
-    return 0 if all(loaded.complete for loaded in ports) else 1
+                say(f"  {port.path}:{region.first}: {region.name} is {state}")
+    return 0 if all(port.complete for port in ports) else 1
 
 
-def headline(loaded: Loaded) -> str:
-    checks = "  ".join(f"{v.check} {v.status.value}" for v in loaded.verdicts) or "not verified"
-    about = "" if loaded.verified or not loaded.verdicts else " (of an earlier text)"
+def headline(port: ReviewedPort) -> str:
+    checks = "  ".join(f"{v.check} {v.status.value}" for v in port.verdicts) or "not verified"
+    about = "" if port.verified or not port.verdicts else " (before the last edit)"
     return (
-        f"{loaded.name}: {loaded.cuda_path} -> {loaded.path}\n"
-        f"{loaded.accepted} of {plural(len(loaded.regions), 'region')} accepted, {plural(len(loaded.holes), 'hole')}; "
+        f"{port.name}: {port.cuda_path} -> {port.path}\n"
+        f"{port.accepted} of {plural(len(port.regions), 'region')} accepted, {plural(len(port.holes), 'hole')}; "
         f"{checks}{about}"
     )
 
 
-def _port(loaded: Loaded, config: PortConfig, ask: Callable[[str], str], say: Callable[[str], None]) -> bool:
+def _ask_about_port(
+    port: ReviewedPort, config: PortConfig, ask: Callable[[str], str], say: Callable[[str], None]
+) -> bool:
     """The regions of one port; False when the person wants to stop."""
-    at = 0
-    while at < len(loaded.regions):
-        region = loaded.regions[at]
-        if loaded.state(region) == "accepted":
-            at += 1
+    index = 0
+    while index < len(port.regions):
+        region = port.regions[index]
+        if port.state(region) == "accepted":
+            index += 1
             continue
-        say("\n" + shown(loaded, region))
+        say("\n" + region_text(port, region))
         while True:
             try:
                 answer, _, rest = ask(QUESTION).strip().partition(" ")
@@ -81,93 +83,93 @@ def _port(loaded: Loaded, config: PortConfig, ask: Callable[[str], str], say: Ca
             if answer == "q":
                 return False
             if answer in ("n", "p"):
-                at = max(0, at + (1 if answer == "n" else -1))
+                index = max(0, index + (1 if answer == "n" else -1))
                 break
             try:
-                loaded, done = _answer(loaded, region, answer, rest.strip(), config, ask, say)
+                port, done = _answer(port, region, answer, rest.strip(), config, ask, say)
             except EOFError:  # at the question for a comment
                 return False
             except PorterError as error:
                 for d in error.diagnostics:
                     say(render(d).plain)
-                loaded = load(loaded.path, loaded.config)
+                port = load(port.path, port.config)
                 break
             if done:
-                at += answer != "e"
+                index += answer != "e"
                 break
     return True
 
 
 def _answer(
-    loaded: Loaded, region: Region, answer: str, rest: str, config: PortConfig, ask: Callable[[str], str],
+    port: ReviewedPort, region: Region, answer: str, rest: str, config: PortConfig, ask: Callable[[str], str],
     say: Callable[[str], None],
-) -> tuple[Loaded, bool]:  # fmt: skip
+) -> tuple[ReviewedPort, bool]:  # fmt: skip
     """The port after an answer, and whether the region is done with."""
     if answer == "a":
-        return accept(loaded, region, rest), True
+        return accept(port, region, rest), True
     if answer == "r":
-        made = reject(loaded, region, rest, config)
-        say("rejected" + ("; the port has a hole there" if len(made.holes) > len(loaded.holes) else ""))
-        return _verified(loaded, made, say), True
+        changed = reject(port, region, rest, config)
+        say("rejected" + ("; the port has a hole there" if len(changed.holes) > len(port.holes) else ""))
+        return _verified(port, changed, say), True
     if answer == "c":
-        return remark(loaded, region, rest or ask("comment: ").strip()), False
+        return add_comment(port, region, rest or ask("comment: ").strip()), False
     if answer == "w":
-        return withdraw(loaded, region), False
+        return withdraw(port, region), False
     if answer == "e":
-        made = edit(loaded, region, edited_text(loaded.port_text(region), loaded.path))
-        say("edited" if made is not loaded else "not changed")
-        return _verified(loaded, made, say), True
+        changed = edit(port, region, edited_text(port.port_text(region), port.path))
+        say("edited" if changed is not port else "not changed")
+        return _verified(port, changed, say), True
     if answer == "x":
-        say(explained(loaded, region))
-        return loaded, False
+        say(explained(port, region))
+        return port, False
     if answer == "y":
         from porter.review.port.why import why
 
-        for part in why(loaded, region, config):
+        for part in why(port, region, config):
             say(part + "\n")
-        return loaded, False
+        return port, False
     say("a, r, c, e, x, y, w, n, p or q; a comment may follow a and r")
-    return loaded, False
+    return port, False
 
 
-def _verified(before: Loaded, made: Loaded, say: Callable[[str], None]) -> Loaded:
+def _verified(before: ReviewedPort, changed: ReviewedPort, say: Callable[[str], None]) -> ReviewedPort:
     """The port after its changed text was verified, which takes seconds; as it is when it has holes or is the same."""
-    if made.text == before.text or made.holes:
-        return made
+    if changed.text == before.text or changed.holes:
+        return changed
     say("verifying ...")
     try:
-        _, words = asyncio.run(verify(made.path, lambda text: None, made.config))
+        _, message = asyncio.run(verify(changed.path, lambda text: None, changed.config))
     except OSError as error:
-        words = f"the verification cannot be run: {error}"
-    say(words)
-    return load(made.path, made.config)
+        message = f"the verification cannot be run: {error}"
+    say(message)
+    return load(changed.path, changed.config)
 
 
-def explained(loaded: Loaded, region: Region) -> str:
+def explained(port: ReviewedPort, region: Region) -> str:
     """The pages of the codes and patterns that a region has; a sentence when it has none."""
-    from porter.report.codes import page
+    from porter.report.code_pages import page
 
     pages = []
-    for code in codes_of(loaded, region):
+    for code in codes_of(port, region):
         try:
             pages.append(page(code))
         except PorterError as error:
             pages.append(str(error))
     known = {p.name: p for p in all_patterns()}
-    pages += [pattern_words(known[name]) for name in patterns_in(loaded, region) if name in known]
+    pages += [pattern_page(known[name]) for name in patterns_in(port, region) if name in known]
     return "\n".join(pages) or "this region has no diagnostic code and no pattern"
 
 
-def codes_of(loaded: Loaded, region: Region) -> list[str]:
-    holes = dict(loaded.holes)
+def codes_of(port: ReviewedPort, region: Region) -> list[str]:
+    holes = dict(port.holes)
     found = [holes[region.hole].code] if region.hole in holes else []
-    return list(dict.fromkeys([*found, *(d.code for _, d in loaded.about(region))]))
+    return list(dict.fromkeys([*found, *(d.code for _, d in port.about(region))]))
 
 
-def shown(loaded: Loaded, region: Region) -> str:
+def region_text(port: ReviewedPort, region: Region) -> str:
     """A region as plain text: what it is, the CUDA lines, the port's lines, what is known of it."""
-    title, author, *about = about_rows(loaded, region)
+    title, author, *about = describe_region(port, region)
     rows = [title, f"  {author}"]
-    rows += [f"  {file or 'CUDA'} {n:5} | {text}" for file, n, text in loaded.cuda_rows(region)]
-    rows += [f"  port {n:5} | {loaded.port_lines[n - 1]}" for n in range(region.first, region.last + 1)]
+    rows += [f"  {file or 'CUDA'} {n:5} | {text}" for file, n, text in port.cuda_rows(region)]
+    rows += [f"  port {n:5} | {port.port_lines[n - 1]}" for n in range(region.first, region.last + 1)]
     return visible("\n".join([*rows, *(f"  {row}" for row in about)]))

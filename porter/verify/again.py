@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from porter import codes
 from porter.case.reader import LaunchShape
 from porter.verify.backends.interface import Backend, RunResult
 from porter.verify.execute import InstanceUnderTest, copies
@@ -20,7 +21,6 @@ from porter.verify.launches.trials import Trial
 from porter.verify.numerics.comparison import Finding
 from porter.verify.repeat import DECISIVE, comparable
 
-CODE = "PRT851"
 SHARES = (0.3, 0.7)  # of a launch's work, after which it is ended
 WRITES = 6  # strong writes after which it is ended: the first ones, the last ones, and between
 PATIENCE = 8  # times the work of an undisturbed launch, after which one is taken to hang
@@ -65,18 +65,18 @@ class _Side:
         expected = comparable(fresh, self.trial)
         patient = ending(PATIENCE * done.work) if ending is not None and done.work else self.backend
 
-        def told(left: Buffers, schedules: tuple[int, ...]) -> str:
+        def first_difference(left: Buffers, schedules: tuple[int, ...]) -> str:
             for schedule in schedules:  # right in one order only is right by luck
                 buffers, fine, _ = self.launch(self.before, patient, left, schedule)
                 if not fine:
-                    return "it does not come to its end, or does what is forbidden"
+                    return "it does not finish, or does something forbidden"
                 for name, words in comparable(buffers, self.trial).items():
                     count = int(np.count_nonzero(words != expected[name]))
                     if count and buffers[name].spec.compare != "sum":
-                        return f"{count} of {words.size} elements of {name} are others"
+                        return f"{count} of {words.size} elements of {name} differ"
             return ""
 
-        second = told(first, self.schedules)
+        second = first_difference(first, self.schedules)
         if ending is None or not abort or second:
             return second, second
         few = (*self.schedules[:1], *[s for s in self.schedules if s < 0][:1])
@@ -84,7 +84,7 @@ class _Side:
         points = sorted({k for k in range(total) if k in (1, 2, total - 2, total - 1)} | {total // 3, 2 * total // 3})
         backends = [ending(strong_writes=k) for k in points[:WRITES] if 0 < k < total]
         backends += [ending(max(int(done.work * share), 1)) for share in SHARES]
-        aborted = (told(self.launch(self.earlier, backend)[0], few) for backend in backends)
+        aborted = (first_difference(self.launch(self.earlier, backend)[0], few) for backend in backends)
         return second, next((text for text in aborted if text), "")
 
 
@@ -103,11 +103,13 @@ def launch_again(
         make_inputs(subject.case, trial.point, subject.values, trial.scenario, trial.seed + k, trial.misaligned)
         for k in (1, 0)
     )
-    theirs = _Side(subject, trial, backend, shapes[0], False, earlier, before, schedules).outcomes()
-    mine = _Side(subject, trial, backend, shapes[1], True, earlier, before, schedules).outcomes(not any(theirs))
+    of_original = _Side(subject, trial, backend, shapes[0], False, earlier, before, schedules).outcomes()
+    of_port = _Side(subject, trial, backend, shapes[1], True, earlier, before, schedules).outcomes(not any(of_original))
     found: list[Finding] = []
-    for what, original, port in zip(("a second launch", "a launch after an aborted one"), theirs, mine, strict=True):
+    for what, original, port in zip(
+        ("a second launch", "a launch after an aborted one"), of_original, of_port, strict=True
+    ):
         if port and not original and not found:
-            text = f"{what} on the same scratch ({', '.join(scratch)}): {port}; the original's is as the first one"
-            found.append(Finding(CODE, "", text, str(trial)))
+            text = f"{what} on the same scratch ({', '.join(scratch)}): {port}; the original repeats its first results"
+            found.append(Finding(codes.SCRATCH_DEPENDENT, "", text, str(trial)))
     return found

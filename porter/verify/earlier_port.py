@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from porter import codes
 from porter.case.expressions import Value
 from porter.model import Diagnostic, Instance, PorterError
 from porter.source import Span
@@ -18,7 +19,7 @@ def port_builds(port: Path, instances: Sequence[Mapping[str, Value]], arch: str,
     for result in compile_port(port, [CompileRequest(values, arch) for values in instances], jobs=jobs):
         if not result.ok:
             message = f"the earlier port does not compile: {result.error}"
-            raise PorterError(Diagnostic("PRT811", message, Span(str(port), result.line)))
+            raise PorterError(Diagnostic(codes.DOES_NOT_COMPILE, message, Span(str(port), result.line)))
         found.append(
             OriginalBuild(
                 Instance(),

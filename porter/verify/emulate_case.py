@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from porter import codes
 from porter.case import expressions
 from porter.case.expressions import Value
 from porter.case.instances import instance_values
@@ -23,9 +24,6 @@ from porter.verify.launches.buffers import Buffers, HostBuffer
 from porter.verify.launches.inputs import make_inputs, read_buffer, scenarios
 from porter.verify.launches.symbols import symbols_of, with_declared_values
 from porter.wording import plural
-
-REFUSED = "PRT860"
-UNNAMED = "PRT861"
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,9 @@ def choose_entry(module: ptx.Module, case: Case, wanted: str, file: str) -> str:
         what = "no entry" if not found else plural(len(found), "entry")
         choice = ", ".join((found or module.entries)[:6]) or "none"
         help_ = f"--entry NAME, or a part of it that one entry has: {choice}"
-        raise PorterError(Diagnostic(REFUSED, f"{file} has {what} like `{name}`", Span(file, 0), help=help_))
+        raise PorterError(
+            Diagnostic(codes.PTX_CANNOT_RUN, f"{file} has {what} like `{name}`", Span(file, 0), help=help_)
+        )
     return found[0]
 
 
@@ -107,8 +107,8 @@ def make_subject(
         info = _signature(case)
         if info is None and not names:
             help_ = f"--args with the case's names for its {plural(len(own), 'parameter')}, or the case's source"
-            message = f"nothing says what the parameters of {entry} are called"
-            raise PorterError(Diagnostic(UNNAMED, message, Span(str(case.path), 0), help=help_))
+            message = f"the names of the parameters of {entry} are not known"
+            raise PorterError(Diagnostic(codes.UNKNOWN_ARGUMENTS, message, Span(str(case.path), 0), help=help_))
         if info is not None:
             names = names or tuple(p.name for p in info.params)
             if len(own) == len(names) + len(symbols):  # of a port
@@ -121,7 +121,9 @@ def make_subject(
         message = f"{entry} has {plural(len(own), 'parameter')}, the names given are {', '.join(names) or 'none'}"
         if unknown:
             message = f"the case gives no buffer or scalar `{unknown[0]}`"
-        raise PorterError(Diagnostic(UNNAMED, message, Span(str(case.path), 0), help="--args NAME,NAME,..."))
+        raise PorterError(
+            Diagnostic(codes.UNKNOWN_ARGUMENTS, message, Span(str(case.path), 0), help="--args NAME,NAME,...")
+        )
     variables = {n: v for n, v in symbols_of(case, module.text, entry).items() if n not in names}
     return EmulatedEntry(module, entry, case, names, values, chosen, variables)
 
@@ -130,7 +132,7 @@ def _with_symbols(case: Case, module: ptx.Module, entry: str) -> Case:
     """The case with its symbols as its source declares them. Raises PorterError PRT861 where there is no source."""
     if not case.source_path.is_file():
         message = f"the declarations of the case's symbols are in {case.source_path}, which does not exist"
-        raise PorterError(Diagnostic(UNNAMED, message, Span(str(case.path), 0)))
+        raise PorterError(Diagnostic(codes.UNKNOWN_ARGUMENTS, message, Span(str(case.path), 0)))
     from porter.frontend.case.symbols import complete_symbols
     from porter.frontend.parse.source import parse_source
 
@@ -138,7 +140,7 @@ def _with_symbols(case: Case, module: ptx.Module, entry: str) -> Case:
     info = unit.kernel(case.kernel)
     if info is None:
         message = f"{case.source_path} has no kernel `{case.kernel}`, whose symbols the case gives"
-        raise PorterError(Diagnostic(UNNAMED, message, Span(str(case.path), 0)))
+        raise PorterError(Diagnostic(codes.UNKNOWN_ARGUMENTS, message, Span(str(case.path), 0)))
     return with_declared_values(complete_symbols(case, unit, info), module.text, entry)
 
 
@@ -149,7 +151,9 @@ def _instance_of(entry: str, case: Case, info: KernelInfo, wanted: int | None) -
     if len(fits) != 1 or fits[0] not in numbers:
         texts = ", ".join(f"{n}: {case.instances[n].instance}" for n in numbers)
         message = f"which instance of the case is {entry}?" if wanted is None else f"the case has no instance {wanted}"
-        raise PorterError(Diagnostic(UNNAMED, message, Span(str(case.path), 0), help=f"--instance N: {texts}"))
+        raise PorterError(
+            Diagnostic(codes.UNKNOWN_ARGUMENTS, message, Span(str(case.path), 0), help=f"--instance N: {texts}")
+        )
     return case.instances[fits[0]]
 
 
@@ -198,7 +202,9 @@ def choose_points(subject: EmulatedEntry, wanted: Mapping[str, str], limit: int 
     unknown = [n for n in wanted if n not in case.base_sizes]
     if unknown:
         help_ = f"sizes of the case: {', '.join(case.base_sizes)}"
-        raise PorterError(Diagnostic(UNNAMED, f"no size `{unknown[0]}`", Span(str(case.path), 0), help=help_))
+        raise PorterError(
+            Diagnostic(codes.UNKNOWN_ARGUMENTS, f"no size `{unknown[0]}`", Span(str(case.path), 0), help=help_)
+        )
     numbers = {n: int(v) for n, v in wanted.items()}
     listed = [p for p in case.instance_points(instance, values) if all(p.sizes[n] == v for n, v in numbers.items())]
     return case.choose(listed, limit, seed) if listed else [case.point_at(numbers, values)]
@@ -225,7 +231,9 @@ def emulate(
     possible = scenarios(case, values)
     if scenario not in possible:
         help_ = f"for the inputs of this case: {', '.join(possible)}"
-        raise PorterError(Diagnostic(UNNAMED, f"no scenario `{scenario}`", Span(str(case.path), 0), help=help_))
+        raise PorterError(
+            Diagnostic(codes.UNKNOWN_ARGUMENTS, f"no scenario `{scenario}`", Span(str(case.path), 0), help=help_)
+        )
     buffers = make_inputs(case, point, values, scenario, seed)
     before = {n: b.view().copy() for n, b in buffers.items() if b.spec.role != "in" and n not in point.null}
     arguments = [_value(subject, name, point, buffers) for name in subject.parameters]
@@ -245,7 +253,7 @@ def refusal(error: ptx.PtxError, name: str) -> PorterError:
     """An error of the emulator as porter's message."""
     line = getattr(error, "line", 0)
     help_ = "docs/emulator.md lists what is not modelled" if isinstance(error, ptx.UnsupportedPtx) else ""
-    return PorterError(Diagnostic(REFUSED, str(error), Span(name, line), help=help_))
+    return PorterError(Diagnostic(codes.PTX_CANNOT_RUN, str(error), Span(name, line), help=help_))
 
 
 def _value(subject: EmulatedEntry, name: str, point: Point, buffers: Buffers) -> object:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from porter import codes
 from porter.case import expressions
 from porter.case.expressions import Value
 from porter.case.reader import FLOAT_NAMES, Case, LaunchShape
@@ -99,21 +100,21 @@ def is_endless(result: RunResult) -> bool:
 
 
 @dataclass(frozen=True)
-class Given:
+class LaunchArguments:
     """What a launch is given: arguments in order of the parameters, module variables by their names in the PTX."""
 
     arguments: list[Argument]
     variables: dict[str, HostBuffer] = field(default_factory=dict)
 
 
-def given_to(subject: InstanceUnderTest, trial: Trial, buffers: Buffers, port: bool = False) -> Given:
+def given_to(subject: InstanceUnderTest, trial: Trial, buffers: Buffers, port: bool = False) -> LaunchArguments:
     """What the original or the port is given of the buffers. Symbols are module variables of the original, and the last
     parameters of a port, by name."""
     found = arguments(subject, trial, buffers)
     symbols = sorted((b for b in buffers.values() if b.spec.symbol), key=lambda b: b.name)
     if port or subject.oracle:
-        return Given([*found, *symbols])
-    return Given(found, {subject.variables[b.name]: b for b in symbols if b.name in subject.variables})
+        return LaunchArguments([*found, *symbols])
+    return LaunchArguments(found, {subject.variables[b.name]: b for b in symbols if b.name in subject.variables})
 
 
 def arguments(subject: InstanceUnderTest, trial: Trial, buffers: Buffers) -> list[Argument]:
@@ -143,7 +144,9 @@ def run_trial(
     if shapes[0].is_empty or shapes[1].is_empty:
         if shapes[0].is_empty != shapes[1].is_empty:
             side = "the original" if shapes[0].is_empty else "the port"
-            result.findings.append(Finding("PRT807", "", f"{side} launches no block at {trial.point}, the other does"))
+            result.findings.append(
+                Finding(codes.PORT_LAUNCH, "", f"{side} launches no block at {trial.point}, the other does")
+            )
         result.skipped = "a launch without blocks"
         return result
     try:
@@ -181,10 +184,12 @@ def run_trial(
         return result
     result.port = _without_idle_reads(subject, trial, backend, shapes[1], True, before, port, result.port)
     compare(subject, trial, before, original, port, result)
-    if trial.scenario in EXTREME and any(f.code == "PRT806" for f in [*result.findings, *_compared(result)]):
+    if trial.scenario in EXTREME and any(
+        f.code == codes.REFERENCE_DISAGREES for f in [*result.findings, *_compared(result)]
+    ):
         result.findings, result.comparisons = [], {}
         compare(replace(subject, reference=None), trial, before, original, port, result)
-    if trial.derived and any(f.code == "PRT806" for f in [*result.findings, *_compared(result)]):
+    if trial.derived and any(f.code == codes.REFERENCE_DISAGREES for f in [*result.findings, *_compared(result)]):
         what = f"{trial.point}, which the case does not list"
         return TrialResult(trial, skipped=f"the reference does not describe {what}")
     return result
@@ -311,14 +316,18 @@ def reference_values(
         found = subject.reference(inputs, trial.point.scalars, trial.point.sizes, dict(subject.values))
         arrays = {k: np.asarray(v) for k, v in found.items()}
     except Exception as error:  # a case may name code of its author
-        return {}, [Finding("PRT806", "", f"the reference fails: {type(error).__name__}: {error}", is_port=False)]
+        return {}, [
+            Finding(
+                codes.REFERENCE_DISAGREES, "", f"the reference fails: {type(error).__name__}: {error}", is_port=False
+            )
+        ]
     trouble = []
     for name in list(arrays):
         buffer = before.get(name.removesuffix(":pre"))
         if buffer is None or not _fits(arrays[name].shape, buffer.shape):
             have = f"shape {list(arrays[name].shape)}, the buffer {list(buffer.shape)}" if buffer else "no such buffer"
             text = f"the reference gives `{name}`: {have}"
-            trouble.append(Finding("PRT806", name.removesuffix(":pre"), text, is_port=False))
+            trouble.append(Finding(codes.REFERENCE_DISAGREES, name.removesuffix(":pre"), text, is_port=False))
             del arrays[name]
     return arrays, trouble
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from porter import codes
 from porter.case.reader import Case, LaunchShape
 from porter.model import Diagnostic, LineMapEntry, PorterError, Severity, Verdict
 from porter.model.facts import FirstDivergence, NumericsFacts, SanitizerFacts, SmallestLaunch
@@ -49,7 +50,9 @@ def smallest(
     trial = best.trial
     what = "the smallest launch found that fails" if best is not failure.result else "nothing smaller was found to fail"
     message = f"{failure.label} {what}: {trial}".strip()
-    note = Diagnostic("PRT843", message, _case_span(failure.shrinker.case), Severity.NOTE, _replay(seed))
+    note = Diagnostic(
+        codes.SMALLEST_FAILING_LAUNCH, message, _case_span(failure.shrinker.case), Severity.NOTE, _replay(seed)
+    )
     assert isinstance(verdict.facts, NumericsFacts | SanitizerFacts)
     facts = replace(verdict.facts, smallest=_launch_facts(failure.label, trial))
     detail = f"{verdict.detail}; smallest: {trial.point} {trial.scenario}"
@@ -69,7 +72,9 @@ def diverging(
     message = f"{failure.label} original and port first diverge at {place}: {found.message}"
     message += f" (block {found.block}, thread {found.thread})"
     notes = tuple(f"{who}: {text}" for who, text in (("original", theirs), ("port", ours)) if text)
-    note = Diagnostic("PRT805", message.strip(), Span(str(port), found.port_line), Severity.NOTE, notes=notes)
+    note = Diagnostic(
+        codes.FIRST_DIVERGENCE, message.strip(), Span(str(port), found.port_line), Severity.NOTE, notes=notes
+    )
     assert isinstance(verdict.facts, NumericsFacts)
     parted = FirstDivergence(
         found.kind, found.cuda_line, found.port_line, found.block, found.thread, found.message, str(result.trial)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from porter import codes
 from porter.verify.backends.interface import Violation
 from porter.verify.execute import TrialResult
 from porter.verify.numerics.comparison import Finding
@@ -47,5 +48,5 @@ def excuse_port(results: Iterable[TrialResult], known: Sequence[str]) -> None:
         result.comparisons = {n: c for n, c in result.comparisons.items() if n not in differing}
         result.error, result.error_in_port = "", True
         what = ", ".join(dict.fromkeys(v.kind for v in faults))
-        text = f"what the port left was not judged, since the original itself is at fault there ({what})"
-        result.findings.append(Finding("PRT841", next(iter(differing), ""), text, is_port=False))
+        text = f"what the port computed is not judged, because the original itself is at fault there ({what})"
+        result.findings.append(Finding(codes.ORIGINAL_VIOLATION, next(iter(differing), ""), text, is_port=False))

@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from porter import codes
 from porter.case.reader import LaunchShape
 from porter.verify.backends.interface import Backend, Build, RunResult, Violation
 from porter.verify.execute import InstanceUnderTest, TrialResult, copies, slack_of
@@ -126,8 +127,8 @@ class Repeats:
         for result, _ in differ if open_ else ():
             for name in [n for n, c in result.comparisons.items() if n in open_ and _differs(c)]:
                 del result.comparisons[name]
-                text = f"the original too: of what it writes itself, {open_[name]}; the port is not judged by it"
-                result.findings.append(Finding("PRT850", name, text, is_port=False))
+                text = f"the original itself depends on the order: {open_[name]}; the port is not judged by it"
+                result.findings.append(Finding(codes.ORDER_DEPENDENT, name, text, is_port=False))
 
 
 def repeat_trial(
@@ -142,20 +143,20 @@ def repeat_trial(
     original = _run(subject, trial, backend, shapes[0], False, schedules)
     if original.error:
         text = f"{original.error.replace('SIDE', 'the original')}"
-        found.findings.append(Finding("PRT850", "", text, str(trial), is_port=False))
+        found.findings.append(Finding(codes.ORDER_DEPENDENT, "", text, str(trial), is_port=False))
         return found
     found.original = [v for v in original.violations() if v.kind not in known]
     if found.original:
         return found
     open_ = _differing(subject, trial, original, schedules)
     for name, text in open_.items():
-        said = f"the original too: of what it writes itself, {text}"
-        found.findings.append(Finding("PRT850", name, said, str(trial), is_port=False))
+        message = f"the original itself depends on the order: {text}"
+        found.findings.append(Finding(codes.ORDER_DEPENDENT, name, message, str(trial), is_port=False))
     if shapes[0].cooperative and not shapes[1].cooperative and hasattr(backend, "alone"):
         schedules = (*schedules, backend.alone)
     port = _run(subject, trial, backend, shapes[1], True, schedules)
     if port.error:
-        found.findings.append(Finding("PRT850", "", port.error.replace("SIDE", "the port"), str(trial)))
+        found.findings.append(Finding(codes.ORDER_DEPENDENT, "", port.error.replace("SIDE", "the port"), str(trial)))
         return found
     shared = {v.kind for r in original.results for v in r.violations}
     found.port = [v for v in port.violations() if v.kind not in shared]
@@ -163,7 +164,7 @@ def repeat_trial(
         return found
     for name, text in _differing(subject, trial, port, schedules).items():
         if name not in open_:
-            found.findings.append(Finding("PRT850", name, text, str(trial)))
+            found.findings.append(Finding(codes.ORDER_DEPENDENT, name, text, str(trial)))
     return found
 
 

@@ -12,6 +12,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from porter import codes
 from porter.case.expressions import Value
 from porter.case.instances import instance_values
 from porter.case.reader import Case, CaseInstance, LaunchShape
@@ -172,9 +173,8 @@ def _honesty(state: _Verification) -> Verdict:
 
 def _names(state: _Verification) -> Verdict:
     start = time.perf_counter()
-    path = state.request.port_path
     try:
-        uses, found = names.check_names(path)
+        uses, found = names.check_names(state.request.port_path)
     except RuntimeError as error:
         return state.add(Verdict("names", Status.ERROR, f"names could not be looked up: {error}"), start)
     if found:
@@ -191,7 +191,7 @@ def _compile(state: _Verification) -> Verdict:
     results = compile_port(request.port_path, requests, jobs=request.jobs)
     if request.port_path.read_text(encoding="utf-8") != state.text:  # what was compiled is not what was read
         text = f"{request.port_path} changed while it was being verified"
-        return state.add(Verdict("compile", Status.ERROR, text, (Diagnostic("PRT811", text),)), start)
+        return state.add(Verdict("compile", Status.ERROR, text, (Diagnostic(codes.DOES_NOT_COMPILE, text),)), start)
     state.compiled = dict(zip(wanted, results, strict=True))
     state.progress("compile", len(wanted), len(wanted))
     diagnostics = []
@@ -200,10 +200,10 @@ def _compile(state: _Verification) -> Verdict:
             label = f"{state.instances[n][0].instance} for {arch}".strip()
             tag = f"[{result.error_id}] " if result.error_id else ""
             span = Span(result.file or str(request.port_path), result.line)
-            diagnostics.append(Diagnostic("PRT811", f"{label}: {tag}{result.error}", span))
+            diagnostics.append(Diagnostic(codes.DOES_NOT_COMPILE, f"{label}: {tag}{result.error}", span))
         elif len(result.entries) != 1:
-            text = f"the launch function launches {len(result.entries)} kernels, of which only the first is verified"
-            diagnostics.append(Diagnostic("PRT811", text, Span(str(request.port_path), 1)))
+            text = f"the launch function launches {plural(len(result.entries), 'kernel')}; a port has to launch one"
+            diagnostics.append(Diagnostic(codes.DOES_NOT_COMPILE, text, Span(str(request.port_path), 1)))
     facts = CompileFacts(request.arches, sum(r.cached for r in results))
     if diagnostics:
         first = diagnostics[0].message.splitlines()[0]
@@ -238,8 +238,7 @@ def _build_original(state: _Verification) -> None:
 
 
 def _resources(state: _Verification) -> Verdict:
-    start = time.perf_counter()
-    arch = state.request.arches[0]
+    start, arch = time.perf_counter(), state.request.arches[0]
     found: list[Diagnostic] = []
     used: dict[str, UsedResources] = {}
     lines = []
@@ -253,7 +252,8 @@ def _resources(state: _Verification) -> Verdict:
         found += compare_resources(original, port, label)
         if reads := own_reads(build.ptx, made.ptx):
             text = f"{label}: ".lstrip(": ") + f"the port reads {', '.join(reads)}, which its original does not"
-            found.append(Diagnostic("PRT849", text, Span(str(state.request.port_path), 1), help=NO_QUESTIONS))
+            at = Span(str(state.request.port_path), 1)
+            found.append(Diagnostic(codes.READS_MACHINE_STATE, text, at, help=NO_QUESTIONS))
         used[label] = UsedResources(original.counts, port.counts)
         lines.append(summary(original, port))
     failed = [d for d in found if d.severity is Severity.ERROR]
@@ -265,8 +265,7 @@ def _resources(state: _Verification) -> Verdict:
 def _entry(state: _Verification) -> Verdict:
     start = time.perf_counter()
     request = state.request
-    verdict = check_entry(request.port_path, state.text, request.case, request.info, request.only)
-    return state.add(verdict, start)
+    return state.add(check_entry(request.port_path, state.text, request.case, request.info, request.only), start)
 
 
 # ---------------------------------------------------------------- launches
@@ -406,7 +405,8 @@ def _plan(state: _Verification, sm_count: int) -> list[_Plan]:
             how = (constants, state.seed, request.launches, request.thorough, partly)
             trials = planned_trials(request.case, instance, values, request.info, *how)
             if not trials:
-                request.case.fail("PRT904", f"no point of the case is for {instance.instance}", "instances", str(n))
+                message = f"no point of the case matches {instance.instance}"
+                request.case.fail(codes.CASE_EXPRESSION, message, "instances", str(n))
             drafts.append((n, values, trials))
     # All points of an instance, not the chosen ones: the answer is remembered, and the choice changes with the seed.
     wanted = [

@@ -22,8 +22,8 @@ from porter.verify.launches.buffers import HostBuffer
 from porter.verify.launches.made_up import (
     ATTEMPTS,
     SMEM_BYTES,
+    ArgumentGuess,
     Arguments,
-    Attempt,
     Bounds,
     NotMadeUp,
     launch_of,
@@ -55,7 +55,7 @@ class _Signature:
 class _Clean:
     """A launch that the original took."""
 
-    attempt: Attempt
+    attempt: ArgumentGuess
     before: Arguments
     after: Arguments
     shape: LaunchShape
@@ -79,7 +79,7 @@ def side_by_side(
     port: Build,
     launched: int = 0,
     symbols: Sequence[ir.Symbol] = (),
-    attempts: Sequence[Attempt] = ATTEMPTS,
+    attempts: Sequence[ArgumentGuess] = ATTEMPTS,
     clock: Callable[[], float] = time.monotonic,
 ) -> Outcome:
     """Look for arguments that the original takes, then run the port on them. Never raises for what the kernels do.
@@ -139,13 +139,13 @@ def _search(
     signature: _Signature,
     original: Build,
     bounds: Bounds,
-    attempts: Sequence[Attempt],
+    attempts: Sequence[ArgumentGuess],
     clock: Callable[[], float],
 ) -> _Search:
     search = _Search()
     deadline = clock() + SECONDS
     cooperative = "grid_sync" in original.ptx or "%envreg" in original.ptx
-    tried: set[tuple[Attempt, tuple[int, ...]]] = set()
+    tried: set[tuple[ArgumentGuess, tuple[int, ...]]] = set()
     for attempt in attempts:
         if clock() > deadline:
             break
@@ -212,11 +212,11 @@ def _run(
     arguments = memory.of_port() if is_port else memory.of_original()
     variables = {names[n]: b for n, b in memory.variables.items() if n in names}
     try:
-        told, result = backend.emulate(build, shape, arguments, RunOptions(0, checks, fill, variables))
+        violations, result = backend.emulate(build, shape, arguments, RunOptions(0, checks, fill, variables))
     except ptx.PtxError as error:
         return _Ran(error=str(error), unsupported=isinstance(error, ptx.UnsupportedPtx))
     reached = result.counts.get("instructions_reached", 0) / max(1, result.counts.get("instructions", 1))
-    return _Ran(told, result.seconds, int(result.counts.get("thread_instructions", 0)), reached=reached)
+    return _Ran(violations, result.seconds, int(result.counts.get("thread_instructions", 0)), reached=reached)
 
 
 def _in_rows(buffer: HostBuffer) -> HostBuffer:

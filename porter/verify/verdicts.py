@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from porter import codes
 from porter.case.reader import Case
 from porter.model import Diagnostic, Instance, Severity, Status, Verdict
 from porter.model.facts import DeterminismFacts, NumericsFacts, OutputErrors, SanitizerFacts
@@ -25,12 +26,12 @@ OTHER_ORDER = " under another order of blocks and warps"
 OPEN_ORDER = 'say in the case what is open: compare = "sum" for sums of floats, "set-per-segment" for places, or "none"'
 MOST = 8  # diagnostics a check prints; the rest is counted
 _HELP = {
-    "PRT801": "run again with --seed {seed} to get the same launch",
-    "PRT802": "look at the guard of the last elements and at row strides",
-    "PRT803": "an input the kernel changes is `inout` in the case",
-    "PRT804": "a rounding or an accumulator has less precision than in the original",
-    "PRT850": OPEN_ORDER,
-    "PRT806": "the case's reference, its inputs, or the emulator: porter cannot say which is wrong",
+    codes.WRONG_RESULT: "run again with --seed {seed} to get the same launch",
+    codes.WRITE_OUTSIDE_ELEMENTS: "look at the guard of the last elements and at row strides",
+    codes.INPUT_CHANGED: "an input the kernel changes is `inout` in the case",
+    codes.LESS_ACCURATE: "a rounding or an accumulator has less precision than in the original",
+    codes.ORDER_DEPENDENT: OPEN_ORDER,
+    codes.REFERENCE_DISAGREES: "the case's reference, its inputs, or the emulator: porter cannot say which is wrong",
 }
 
 
@@ -67,8 +68,8 @@ def numerics_verdict(
         label = str(run.instance)
         rows: dict[str, OutputErrors] = {}
         launches += sum(1 for r in run.results if r.comparisons)
-        told = [(r, f) for r in run.results for f in (*r.findings, *r.contraction)]
-        found = [replace(f, launch=f.launch or str(r.trial)) for r, f in told]
+        all_findings = [(r, f) for r in run.results for f in (*r.findings, *r.contraction)]
+        found = [replace(f, launch=f.launch or str(r.trial)) for r, f in all_findings]
         for name, ledger in run.ledgers().items():
             verdict = ledger.close()
             answers.append(verdict)
@@ -84,16 +85,22 @@ def numerics_verdict(
             (diagnostics if f.is_port else undecided).append(_diagnostic(case, f, label, seed))
         errors = [r for r in run.results if r.error]
         for r in errors[:1]:
-            message = about(label, f"{r.error} (at {r.trial}; {len(errors)} of {len(run.results)} launches)")
-            (diagnostics if r.error_in_port else undecided).append(Diagnostic("PRT842", message, _case_span(case)))
+            message = about(label, f"{r.error} (at {r.trial}; {len(errors)} of {plural(len(run.results), 'launch')})")
+            (diagnostics if r.error_in_port else undecided).append(
+                Diagnostic(codes.KERNEL_NOT_RUN, message, _case_span(case))
+            )
         if endless:
             continue
         if run.planned > len(run.results):
             message = f"{len(run.results)} of {plural(run.planned, 'launch')} finished before time ran out"
             message = about(label, message)
-            undecided.append(Diagnostic("PRT808", message, help="allow more time, or fewer and smaller sizes"))
+            undecided.append(
+                Diagnostic(codes.LAUNCHES_NOT_RUN, message, help="allow more time, or fewer and smaller sizes")
+            )
         if not run.results or not any(r.comparisons for r in run.results):
-            undecided.append(Diagnostic("PRT808", about(label, "no launch wrote anything that could be compared")))
+            undecided.append(
+                Diagnostic(codes.LAUNCHES_NOT_RUN, about(label, "no launch wrote anything that could be compared"))
+            )
     notes = loosened(case)
     inputs = zlib.crc32(" ".join(f"{r.trial} {r.inputs:08x}" for run in runs for r in run.results).encode())
     facts = NumericsFacts(seed, launches, tuple(scenarios), buffers, f"{inputs:08x}", backend=backend)
@@ -117,12 +124,14 @@ def loosened(case: Case) -> list[Diagnostic]:
             if is_loosened(derive(dtype, "close" if dtype != "i32" else "exact", 4096), given):
                 reason = spec.reason or "no reason is given"
                 message = f"the case loosens the tolerance of {name}: {reason}"
-                notes.append(Diagnostic("PRT809", message, _case_span(case), Severity.WARNING))
+                notes.append(Diagnostic(codes.RELAXED_COMPARISON, message, _case_span(case), Severity.WARNING))
                 break
     for buffer in case.buffers:
         if buffer.compare in ("none", "sum", "set-per-segment"):
             message = f"{buffer.name} is compared as `{buffer.compare}`: {buffer.compare_reason}"
-            notes.append(Diagnostic("PRT809", message, Span(str(case.path), buffer.line), Severity.NOTE))
+            notes.append(
+                Diagnostic(codes.RELAXED_COMPARISON, message, Span(str(case.path), buffer.line), Severity.NOTE)
+            )
     return notes
 
 
@@ -144,18 +153,23 @@ def sanitizer_verdict(
         for result in run.results:
             launches += bool(result.comparisons)
             known |= {v.kind for v in result.original.violations} & set(case.known_violations)
-            mine = own_violations(result, kinds, case.known_violations)
-            port += [_violation(v, "PRT840", "the port", run, result) for v in mine]
-            theirs = at_fault(result, case.known_violations)
-            original += [_violation(v, "PRT841", "the original", run, result) for v in theirs]
+            of_port = own_violations(result, kinds, case.known_violations)
+            port += [_violation(v, codes.PORT_VIOLATION, "the port", run, result) for v in of_port]
+            of_original = at_fault(result, case.known_violations)
+            original += [_violation(v, codes.ORIGINAL_VIOLATION, "the original", run, result) for v in of_original]
         for repeated in run.repeats:
             at = TrialResult(repeated.trial)
-            port += [_violation(v, "PRT840", "the port", run, at, OTHER_ORDER) for v in repeated.port]
-            original += [_violation(v, "PRT841", "the original", run, at, OTHER_ORDER) for v in repeated.original]
+            port += [_violation(v, codes.PORT_VIOLATION, "the port", run, at, OTHER_ORDER) for v in repeated.port]
+            original += [
+                _violation(v, codes.ORIGINAL_VIOLATION, "the original", run, at, OTHER_ORDER) for v in repeated.original
+            ]
     port, original = _distinct(port), _distinct(original)
     notes = tuple(
         Diagnostic(
-            "PRT809", f"{kind} of the original is tolerated: {case.known_reason}", _case_span(case), Severity.WARNING
+            codes.RELAXED_COMPARISON,
+            f"{kind} of the original is tolerated: {case.known_reason}",
+            _case_span(case),
+            Severity.WARNING,
         )
         for kind in sorted(known)
     )
@@ -169,7 +183,7 @@ def sanitizer_verdict(
         return Verdict("sanitizer", Status.ERROR, "nothing was run", (), facts)
     if not checked:
         detail = f"not checked here: {plural(launches, 'launch')} on {backend} finished without a fault"
-        return Verdict("sanitizer", Status.SKIP, f"{detail}; --backend emulator looks", notes, facts)
+        return Verdict("sanitizer", Status.SKIP, f"{detail}; --backend emulator checks it", notes, facts)
     detail = f"{plural(launches, 'launch')} without {', '.join(c for c in checked if c not in known)}"
     if known:
         detail += f"; {', '.join(sorted(known))} as in the original: {case.known_reason}"
@@ -180,18 +194,16 @@ def sanitizer_verdict(
 def determinism_verdict(repeats: Sequence[Repeated]) -> Verdict:
     """PASS when repeats under other schedules gave the same bits; ERROR where those of the original did not."""
 
-    def told(of_port: bool) -> list[Diagnostic]:
+    def diagnostics(of_port: bool) -> list[Diagnostic]:
         found = [f for r in repeats for f in r.findings if f.is_port is of_port]
         help_ = "" if of_port else OPEN_ORDER
-        return [
-            Diagnostic(f.code, about(f.buffer, f"{f.message} (at {f.launch})"), help=help_) for f in found
-        ]
+        return [Diagnostic(f.code, about(f.buffer, f"{f.message} (at {f.launch})"), help=help_) for f in found]
 
     schedules = max((r.schedules for r in repeats), default=0)
     facts = DeterminismFacts(len(repeats), schedules)
-    if port := told(True):
-        return Verdict("determinism", Status.FAIL, port[0].message, _most([*port, *told(False)]), facts)
-    if original := told(False):
+    if port := diagnostics(True):
+        return Verdict("determinism", Status.FAIL, port[0].message, _most([*port, *diagnostics(False)]), facts)
+    if original := diagnostics(False):
         return Verdict("determinism", Status.ERROR, original[0].message, _most(original), facts)
     if not repeats:
         return Verdict("determinism", Status.ERROR, "nothing was run", (), facts)
@@ -206,7 +218,7 @@ def about(label: str, text: str) -> str:
 
 def _violation(v: Violation, code: str, who: str, run: InstanceRun, result: TrialResult, when: str = "") -> Diagnostic:
     message = f"{who}{when}: {v.kind}: {v.message}"
-    help = ORIGINAL_DOES.get(v.kind, "") if code == "PRT841" else PORT_DOES.get(v.kind, "")
+    help = ORIGINAL_DOES.get(v.kind, "") if code == codes.ORIGINAL_VIOLATION else PORT_DOES.get(v.kind, "")
     notes = (f"{run.instance} at {result.trial}".strip(),)
     return Diagnostic(code, message, Span(v.file, v.line) if v.file else Span("", 0), help=help, notes=notes)
 

@@ -124,7 +124,7 @@ def test_a_source_that_moved_is_the_same_and_one_that_changed_on_the_way_is_not(
     assert port("moved/scale.cu").returncode == 0  # edited in place
     (tmp_path / "moved").rename(tmp_path / "again")
     kernel(tmp_path / "again", SCALE)
-    refused(port("again/scale.cu"), "moved/scale.cu (which is not there any more)", "again/scale.cu", "--force")
+    refused(port("again/scale.cu"), "moved/scale.cu (which no longer exists)", "again/scale.cu", "--force")
 
 
 def test_a_checkout_that_was_copied_or_renamed_works_on(port, tmp_path: Path) -> None:

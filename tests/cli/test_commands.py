@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import time
@@ -9,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from porter import codes
 from porter.cli import build_parser, main
 from porter.commands.installation import Requirement, examine
-from porter.config import PortConfig, load_config
+from porter.config import FILE_KEYS, PortConfig, load_config
 from porter.model import PorterError
-from porter.report.codes import pages, titles
+from porter.report.code_pages import pages, titles
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -115,11 +117,31 @@ def test_explain_an_unknown_code(porter) -> None:
     assert done.returncode == 2 and "there is no diagnostic code `PRT999`" in done.stderr
 
 
-def test_every_code_in_the_sources_has_a_page() -> None:
-    used: set[str] = set()
+def _written_codes() -> list[tuple[str, str]]:
+    """(code, module) of each string in porter that is a code."""
+    found = []
     for path in (ROOT / "porter").rglob("*.py"):
-        used |= set(re.findall(r'"(PRT\d{3})"', path.read_text()))
-    assert used - set(pages()) == set()
+        text = path.read_text("utf-8")
+        strings = (n.value for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Constant)) if "PRT" in text else ()
+        found += [
+            (value, path.relative_to(ROOT).as_posix())
+            for value in strings
+            if isinstance(value, str) and re.fullmatch(r"PRT\d{3}", value)
+        ]
+    return found
+
+
+def test_each_code_is_written_once_and_has_a_page_and_each_page_a_code() -> None:
+    written = _written_codes()
+    assert sorted(code for code, _ in written) == sorted(pages())
+    elsewhere = {module for _, module in written if module != "porter/codes/__init__.py"}
+    assert elsewhere == {"porter/corpus/models/config.py", "porter/corpus/models/calls.py"}  # they import nothing of it
+
+
+def test_each_named_code_is_used() -> None:
+    texts = [p.read_text("utf-8") for p in (ROOT / "porter").rglob("*.py") if p.parent.name != "codes"]
+    used = {name for text in texts for name in re.findall(r"\bcodes\.([A-Z0-9_]+)\b", text)}
+    assert used == {name for name in vars(codes) if name.isupper()}
 
 
 def test_every_page_has_its_title_and_a_body() -> None:
@@ -243,3 +265,8 @@ def test_every_configuration_key_is_a_setting() -> None:
     from porter.config import FILE_KEYS
 
     assert set(FILE_KEYS) <= {f.name for f in fields(PortConfig)}
+
+
+def test_the_page_of_a_wrong_key_names_every_key() -> None:
+    named = re.search(r"^Keys: (.*?)\. Flags", pages()["PRT951"], re.MULTILINE | re.DOTALL)
+    assert named and set(re.findall(r"`(\w+)`", named[1])) == {*FILE_KEYS, "agent"}

@@ -80,7 +80,7 @@ def test_violations_are_1_and_named(porter, softmax: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "text"),
     [
-        (["kernels.ptx"], "PRT861", "nothing says what the parameters"),
+        (["kernels.ptx"], "PRT861", "the names of the parameters"),
         (["kernels.ptx", "--args", "out,x"], "PRT861", "has 3 parameters"),
         (["kernels.ptx", "--args", "out,x,m"], "PRT861", "no buffer or scalar `m`"),
         (["kernels.ptx", *ARGS, "--entry", "nothing"], "PRT860", "no entry"),

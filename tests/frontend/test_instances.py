@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from porter import codes
 from porter.case.instances import instance_values
 from porter.frontend.instances.choice import (
     choose_few,
@@ -19,7 +20,6 @@ from porter.frontend.instances.choice import (
     try_specialise,
 )
 from porter.frontend.parse import clang_compat as cc
-from porter.frontend.parse import codes
 from porter.frontend.parse.clang_compat import CursorKind
 from porter.frontend.parse.source import ParsedUnit, ParseOptions, parse_source
 from porter.model import Instance, KernelInfo, PorterError
@@ -70,7 +70,7 @@ def test_instantiations_are_read(text: str, name: str, args: tuple[str, ...]) ->
 def test_bad_instantiations_are_refused(text: str) -> None:
     with pytest.raises(PorterError) as e:
         parse_instantiation(text)
-    assert e.value.diagnostics[0].code == codes.BAD_INSTANTIATION_TEXT
+    assert e.value.diagnostics[0].code == codes.UNREADABLE_INSTANCE
 
 
 def test_split_arguments_refuses_what_does_not_balance() -> None:
@@ -125,7 +125,7 @@ def test_arguments_that_do_not_fit_are_the_users_error(args: tuple[str, ...], re
     _, cursors, failures = try_specialise(unit.source, unit.options, [(norm, good), (norm, bad)])
     assert ("ops::norm", good) in cursors and ("ops::norm", bad) not in cursors
     d = failures["ops::norm", bad]
-    assert d.code == codes.BAD_INSTANCE and d.span == norm.span
+    assert d.code == codes.INSTANCE_DOES_NOT_FIT and d.span == norm.span
     assert "template <typename T, int VEC, bool FLAG> ops::norm" in d.help
     assert reason in " ".join(d.notes)
 
@@ -135,7 +135,7 @@ def test_specialise_reports_failures_with_the_unit() -> None:
     whole, cursors = specialise(unit.source, unit.options, [(kernel(unit, "plain"), Instance(("int",)))])
     assert cursors == {}
     (d,) = whole.diagnostics
-    assert d.code == codes.BAD_INSTANCE and "not a template" in d.help
+    assert d.code == codes.INSTANCE_DOES_NOT_FIT and "not a template" in d.help
 
 
 def test_fault_in_a_called_function_belongs_to_the_single_request() -> None:
@@ -312,7 +312,7 @@ def test_no_guess_is_said_so() -> None:
     k = unit.kernels[0]
     assert default_instances(k, unit) == ()
     d = no_default_instance(k)
-    assert d.code == codes.NO_DEFAULT_INSTANCE and "typename Traits" in d.help
+    assert d.code == codes.NO_INSTANCE_KNOWN and "typename Traits" in d.help
 
 
 def test_default_instances_read_the_file_again(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from porter import codes
 from porter.frontend.parse import clang_compat as cc
-from porter.frontend.parse import codes
 from porter.frontend.parse.clang_compat import CursorKind
 from porter.frontend.parse.includes import is_known
 from porter.frontend.parse.source import ParsedUnit, ParseOptions, is_prelude, parse_source
@@ -139,7 +139,7 @@ def test_what_nvcc_accepts_is_no_error() -> None:
 def test_missing_include_is_a_warning_when_no_kernel_needs_it() -> None:
     unit = parse('#include "not/there.h"\n__global__ void k(int* p) { *p = 1; }\n')
     (d,) = unit.diagnostics
-    assert (d.code, d.severity, d.span.line) == (codes.MISSING_INCLUDE, Severity.WARNING, 1)
+    assert (d.code, d.severity, d.span.line) == (codes.INCLUDE_NOT_FOUND, Severity.WARNING, 1)
     assert "not/there.h" in d.message
 
 

@@ -14,7 +14,7 @@ from porter.model import PorterError, Status
 from porter.verify.backends import by_name
 from porter.verify.backends.gpu import GpuBackend, GpuProcess, has_driver
 from porter.verify.backends.gpu_timing import TimingAnswer, TimingJob
-from porter.verify.backends.gpu_work import Call, Pointer, image_of
+from porter.verify.backends.gpu_work import BufferPointer, KernelCall, image_of
 from porter.verify.backends.interface import Build, RunResult
 from porter.verify.checks.performance import KERNELS, neighbours
 from porter.verify.compile.worker import CompileRequest, compile_port
@@ -106,7 +106,7 @@ def times(backend: GpuBackend, quads: tuple[int, int], **more) -> TimingAnswer:
     touch = compiled(backend, KERNELS, "TOUCH")
     buffer = ints(4 * max(quads), role="inout")
     shape = LaunchShape((264, 1, 1), (256, 1, 1))
-    calls = [Call(touch.cubin, touch.entry, shape, (Pointer(0), n.to_bytes(4, "little"))) for n in quads]
+    calls = [KernelCall(touch.cubin, touch.entry, shape, (BufferPointer(0), n.to_bytes(4, "little"))) for n in quads]
     near = neighbours(backend.facts.arch)
     job = TimingJob(*calls, (image_of(buffer),), 32 * max(quads), near, read=0, written=0, pdl=True, **more)
     answer = backend.process.ask(job, 120.0)

@@ -23,7 +23,7 @@ from porter.provenance.baseline import (
 from porter.provenance.schema import DamagedRecord, check_record
 from porter.verify.backends.gpu_timing import TimingAnswer
 from porter.verify.backends.timing import Timing
-from porter.verify.checks.performance import Row
+from porter.verify.checks.performance import TimedRow
 
 USED = {"registers": 40, "spills": 0, "local_bytes": 0, "shared_bytes": 1024, "barriers": 2}
 USED |= {"loads": 4, "stores": 4, "loads_128": 4, "stores_128": 4}
@@ -132,7 +132,7 @@ def verdicts() -> list[Verdict]:
     numerics = facts_from_json("numerics", {"seed": 11, "buffers": {"<8>": {"out": OUT}}})
     both = UsedResources(USED, USED | {"registers": 41})
     cold, warm = (Timing("original", {"original": [10.0] * n, "again": [10.0] * n, "port": [9.0] * n}) for n in (12, 1))
-    row = Row("<8>", {"T": 64}, (1,), 4096, TimingAnswer(timings={"graph_cold": cold, "graph_warm": warm}))
+    row = TimedRow("<8>", {"T": 64}, (1,), 4096, TimingAnswer(timings={"graph_cold": cold, "graph_warm": warm}))
     return [
         Verdict("numerics", Status.PASS, facts=numerics, seconds=1.5),
         Verdict("resources", Status.PASS, facts=ResourcesFacts({"<8>": both}), seconds=0.1),

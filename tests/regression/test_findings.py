@@ -86,7 +86,7 @@ def test_the_next_step_of_a_regression_fits_what_has_changed() -> None:
         return regression_verdict(worse, "w", "k.py", changed=changed).diagnostics[0].help
 
     assert what_changed(was, now) == ("case", "porter")
-    assert step(what_changed(was, now)) == "the port is as it was; changed has the case, porter"
+    assert step(what_changed(was, now)) == "the port is unchanged; what changed: the case, porter"
     assert step(("port", "case")) == step(None) == "undo what broke it"
     assert "as they were" in step(()) and "undo" not in step(())
 

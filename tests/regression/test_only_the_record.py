@@ -19,11 +19,12 @@ from porter.provenance.record import record_path
 from porter.provenance.store import read_record
 from porter.regression.contract import contract_verdict, flag_doubts
 from porter.regression.dsl_matrix import cell_of
-from porter.regression.one_port import OpenPort, doubts_about, open_port, verify_file
+from porter.regression.one_port import doubts_about, verify_file
+from porter.regression.open_port import OpenPort, open_port
 from porter.regression.revision import another_original, port_at
 from porter.regression.run_record import fingerprint
 from porter.review.plain import check
-from porter.review.port.loaded import load
+from porter.review.port.reviewed_port import load
 from tests.cli.test_bad_input import CASE
 
 KERNEL = """\
@@ -185,16 +186,15 @@ def test_another_kernel_of_the_file(port: Path) -> None:
     doctored(
         port, lambda r: (r.update(kernel="other_kernel"), r["case"].update(path="../scale.other_kernel.case.toml"))
     )
-    assert (
-        "the port of `other_kernel` in scale.cu, the port that it is of `scale_kernel` in scale.cu" in doubts(port)[0]
-    )
+    says = "the port of `other_kernel` in scale.cu, the port says that it is of `scale_kernel` in scale.cu"
+    assert says in doubts(port)[0]
 
 
 def test_another_source(port: Path) -> None:
     Path("other.cu").write_text(KERNEL)
     doctored(port, lambda r: r["source"].update(path="../other.cu"))
     messages = doubts(port)
-    assert "in other.cu, the port that it is of `scale_kernel` in scale.cu" in messages[0]
+    assert "in other.cu, the port says that it is of `scale_kernel` in scale.cu" in messages[0]
     assert "names the case" in messages[1]  # which is beside scale.cu
     Path("evil/scale.cu").write_text(KERNEL.replace("sqrtf", ""))
     doctored(port, lambda r: r["source"].update(path="../evil/scale.cu"))

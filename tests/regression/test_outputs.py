@@ -28,7 +28,7 @@ from porter.regression.settings import Settings
 from porter.source import Source, Span
 from porter.verify.backends.gpu_timing import TimingAnswer
 from porter.verify.backends.timing import Timing
-from porter.verify.checks.performance import Row
+from porter.verify.checks.performance import TimedRow
 
 from .conftest import edit
 
@@ -62,7 +62,7 @@ def made_up() -> Report:
     """What the run above does not have: holes, notes, characters that XML and HTML must not see as they are, times."""
     source = Source(Path("a b/k.cu"), "")
     timing = Timing("original", {"original": [10.0] * 12, "again": [10.0] * 12, "port": [8.0] * 12})
-    row = Row("<8>", {"T": 64}, (1,), 4096, TimingAnswer(timings={"graph_cold": timing}))
+    row = TimedRow("<8>", {"T": 64}, (1,), 4096, TimingAnswer(timings={"graph_cold": timing}))
     speed = Verdict("performance", Status.PASS, "0.8x", facts=PerformanceFacts("NVIDIA <H200>", (row.facts(),)))
     note = Diagnostic("PRT882", "100% of it:\x00\nnext, line", Span("a b/k.cu", 3, 5, 3, 9), Severity.NOTE, "look")
     errors = OutputErrors("within-bound", elements=100, different=30, max_ulp=5, ulps=(0, 20, 0, 8))

@@ -61,7 +61,7 @@ def folder(emitted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("porter.review.port.decisions.now", lambda: "2026-01-05T09:00:00Z")
     monkeypatch.setattr("porter.review.port.decisions.reviewer", lambda folder: "Ada")
-    monkeypatch.setattr("porter.review.port.changes.reviewer", lambda folder: "Ada")
+    monkeypatch.setattr("porter.review.port.actions.reviewer", lambda folder: "Ada")
     return tmp_path
 
 

@@ -65,7 +65,7 @@ def review(app: App[int]) -> ReviewScreen:
 async def at(pilot: Pilot[int], text: str) -> ReviewScreen:
     """Put the cursor on the first region with this text."""
     screen = review(pilot.app)
-    screen.go_to(next(r for r in screen.loaded.regions if text in screen.loaded.port_text(r)))
+    screen.go_to(next(r for r in screen.port.regions if text in screen.port.port_text(r)))
     await pilot.pause()
     return screen
 

@@ -12,10 +12,10 @@ pytest.importorskip("anthropic", reason="needs the extra `agent`")
 pytest.importorskip("cutlass", reason="needs nvidia-cutlass-dsl")
 
 from porter.cli import main
+from porter.review.descriptions import describe_author
+from porter.review.port.actions import accept, reject
 from porter.review.port.attempts import edits_of, read_run, runs_about
-from porter.review.port.changes import accept, reject
-from porter.review.port.loaded import load
-from porter.review.words import author_words
+from porter.review.port.reviewed_port import load
 from tests.agents.messages_server import Say, script, serving
 from tests.agents.test_real_verifier import RIGHT, TASK, fill
 
@@ -31,7 +31,7 @@ def test_the_edit_of_an_agent_is_shown_and_undone(tmp_path: Path, monkeypatch: p
     port = Path("ported/vadd4.py")
     loaded = load(port)
     region = next(r for r in loaded.regions if any(a.startswith("agent:") for a in r.authors))
-    assert "0x7F7F7F7F" in loaded.port_text(region) and "agent, attempt 1" in author_words(loaded, region)
+    assert "0x7F7F7F7F" in loaded.port_text(region) and "agent, attempt 1" in describe_author(loaded, region)
     assert loaded.verified and "__vadd4" in loaded.cuda_text(region)
 
     (run,) = runs_about(loaded)

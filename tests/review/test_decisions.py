@@ -19,19 +19,19 @@ from porter.provenance.record import record_path
 from porter.provenance.store import read_record, update_record
 from porter.review.page import page
 from porter.review.plain import check, review_plain
-from porter.review.port.changes import accept, edit, reject, remark, withdraw
+from porter.review.port.actions import accept, add_comment, edit, reject, withdraw
 from porter.review.port.decisions import read_draft, save_draft
-from porter.review.port.loaded import Loaded, load
 from porter.review.port.regions import Region, regions_of
+from porter.review.port.reviewed_port import ReviewedPort, load
 
 from .conftest import KERNEL, with_verdicts
 
 
-def region_with(loaded: Loaded, text: str) -> Region:
+def region_with(loaded: ReviewedPort, text: str) -> Region:
     return next(r for r in loaded.regions if text in loaded.port_text(r))
 
 
-def accept_all(port: Path) -> Loaded:
+def accept_all(port: Path) -> ReviewedPort:
     loaded = load(port)
     for name in [r.name for r in loaded.regions]:
         loaded = accept(loaded, next(r for r in loaded.regions if r.name == name))
@@ -166,7 +166,7 @@ def test_the_ported_text_of_an_older_record_is_found_in_git(folder: Path, port: 
 
 def test_comments_and_withdrawing(port: Path):
     region = region_with(load(port), "if i < n")
-    loaded = remark(load(port), region, "why not <=?")
+    loaded = add_comment(load(port), region, "why not <=?")
     assert loaded.state(region) == "open" and loaded.decisions[region.name].comment == "why not <=?"
     loaded = accept(loaded, region)
     assert loaded.decisions[region.name].comment == "why not <=?"
@@ -289,7 +289,7 @@ def test_a_missing_source_allows_comments_only(folder: Path, port: Path):
     assert [d.code for d in loaded.faults] == ["PRT961"]
     with pytest.raises(PorterError, match="cannot be read"):
         accept(loaded, region)
-    assert remark(loaded, region, "where is it?").decisions[region.name].comment == "where is it?"
+    assert add_comment(loaded, region, "where is it?").decisions[region.name].comment == "where is it?"
 
 
 @pytest.mark.parametrize("damage", ["{", '{"schema": 1}', "review"])

@@ -18,9 +18,9 @@ from textual.widgets import TextArea
 from porter.cli import main
 from porter.provenance.record import record_path
 from porter.review.app import ReviewApp
-from porter.review.port.changes import accept
+from porter.review.port.actions import accept
 from porter.review.port.decisions import read_draft
-from porter.review.port.loaded import load
+from porter.review.port.reviewed_port import load
 from porter.review.screens import dialogs
 
 from .conftest import with_verdicts
@@ -60,7 +60,7 @@ def test_what_was_typed_survives_the_terminal(port: Path):
 
     async def go_on(pilot: Pilot[int]) -> None:
         screen = await at(pilot, "if i < n")
-        assert screen.loaded.accepted == 1
+        assert screen.port.accepted == 1
         await press(pilot, "i")
         assert isinstance(again.screen, dialogs.EditRegion)
         assert again.screen.query_one(TextArea).text == "    if i < n  # half an"

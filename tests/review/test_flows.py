@@ -15,8 +15,8 @@ from textual.pilot import Pilot
 from textual.widgets import DataTable, Input, TabbedContent, TextArea
 
 from porter.provenance.record import record_path
-from porter.review.port.changes import accept
-from porter.review.port.loaded import load
+from porter.review.port.actions import accept
+from porter.review.port.reviewed_port import load
 from porter.review.screens import dialogs
 from porter.review.screens.bindings import KEYS
 from porter.review.screens.evidence import EvidenceScreen
@@ -43,7 +43,7 @@ def test_footer_help_and_palette_come_from_one_table(folder: Path):
         await press(pilot, "escape", "ctrl+p", *"sort")
         await wait_for(pilot, lambda: "sort by the next column" in screen_text(app))
         await press(pilot, "down", "enter")
-        await wait_for(pilot, lambda: isinstance(app.screen, PortsScreen) and app.screen.order == 1)
+        await wait_for(pilot, lambda: isinstance(app.screen, PortsScreen) and app.screen.sort_column == 1)
 
     drive(app, steps)
 
@@ -208,7 +208,7 @@ def test_edit_in_place_is_verified_and_stale(port: Path):
         assert "i <= n" in port.read_text()
         await wait_for(pilot, lambda: len(verified) == 1)
         await at(pilot, "if i <= n")
-        assert screen.loaded.state(screen.here) == "stale" and "by person" in screen_text(app)
+        assert screen.port.state(screen.here) == "stale" and "by person" in screen_text(app)
 
     drive(app, steps)
 

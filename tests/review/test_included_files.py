@@ -16,10 +16,10 @@ from porter.config import PortConfig
 from porter.model import PorterError
 from porter.provenance.store import read_record
 from porter.review.page import page
-from porter.review.plain import shown
-from porter.review.port.changes import accept, reject
-from porter.review.port.loaded import Loaded, load
+from porter.review.plain import region_text
+from porter.review.port.actions import accept, reject
 from porter.review.port.regions import Region
+from porter.review.port.reviewed_port import ReviewedPort, load
 from porter.review.port.why import why
 from tests.cli.test_bad_input import CASE
 
@@ -48,11 +48,11 @@ def port(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("porter.review.port.decisions.reviewer", lambda folder: "Ada")
-    monkeypatch.setattr("porter.review.port.changes.reviewer", lambda folder: "Ada")
+    monkeypatch.setattr("porter.review.port.actions.reviewer", lambda folder: "Ada")
     return Path("out/scale.py")
 
 
-def body(loaded: Loaded) -> Region:
+def body(loaded: ReviewedPort) -> Region:
     return next(r for r in loaded.regions if "w = v" in loaded.port_text(r))
 
 
@@ -61,7 +61,7 @@ def test_a_region_has_the_lines_of_the_file_that_it_came_from(port: Path):
     region = body(loaded)
     assert region.cuda == () and region.elsewhere == (("../twice.cuh", (5, 6)),)
     assert loaded.cuda_text(region) == "  const float w = v * 2.0f;\n  return w;"
-    text = shown(loaded, region)
+    text = region_text(loaded, region)
     assert "port 14-15 <- twice.cuh 5-6" in text and "twice.cuh     5 |   const float w = v * 2.0f;" in text
     assert "twice.cuh</div><pre>" in page([loaded])
     kernel = next(r for r in loaded.regions if "if i < n" in loaded.port_text(r))

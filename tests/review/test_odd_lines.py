@@ -8,8 +8,8 @@ from porter.model import LineMapEntry
 from porter.provenance.record import PortRecord, line_hashes
 from porter.provenance.store import write_port
 from porter.review.page import page
-from porter.review.plain import shown
-from porter.review.port.loaded import Loaded, load
+from porter.review.plain import region_text
+from porter.review.port.reviewed_port import ReviewedPort, load
 from porter.review.screens.code_pane import highlighted
 from porter.source import Source, Span
 
@@ -18,7 +18,7 @@ CUDA = f"{ODD}__global__ void k(int* out) {{\n  out[0] = 1; // \x1b[2J \u202e x\
 PORT = f"# {ODD}@cute.kernel\ndef k(out):\n    out[0] = 1\n"
 
 
-def reviewed(folder: Path) -> Loaded:
+def reviewed(folder: Path) -> ReviewedPort:
     """A port whose source has such characters."""
     (folder / "k.cu").write_text(CUDA)
     line_map = tuple(LineMapEntry(n, Span("k.cu", n - 1, 1)) for n in (3, 4))
@@ -43,6 +43,6 @@ def test_a_pane_shows_what_a_terminal_would_obey():
 
 def test_neither_do_plain_text_and_the_page_hold_such_characters(tmp_path: Path):
     found = reviewed(tmp_path)
-    for text in (page([found]), *(shown(found, region) for region in found.regions)):
+    for text in (page([found]), *(region_text(found, region) for region in found.regions)):
         assert not {"\x0c", "\x1b", "\x85", "\u2028", "\u202e"} & set(text)
     assert "␛[2J � x" in page([found])

@@ -7,17 +7,17 @@ from pathlib import Path
 
 from porter.model import patterns_of
 from porter.provenance.store import read_record, update_record
+from porter.review.descriptions import describe_assumptions, describe_author, patterns_in
 from porter.review.page import page
-from porter.review.plain import explained, shown
-from porter.review.port.loaded import Loaded, load
+from porter.review.plain import explained, region_text
 from porter.review.port.regions import Region, regions_of
-from porter.review.words import assumption_words, author_words, patterns_in
+from porter.review.port.reviewed_port import ReviewedPort, load
 from tests.review.conftest import with_verdicts
 
 PROMISE = "that nobody writes the memory of a const __restrict__ parameter while the kernel runs: by __restrict__"
 
 
-def loading(port: Path) -> tuple[Loaded, Region]:
+def loading(port: Path) -> tuple[ReviewedPort, Region]:
     """The port, and its region with the read-only load."""
     loaded = load(port)
     return loaded, next(r for r in loaded.regions if "lib.ldg(" in loaded.port_text(r))
@@ -37,17 +37,17 @@ def test_a_region_has_pattern_lines_assumption_and_answer(port: Path):
     loaded, region = loading(port)
     line = next(n for n in range(region.first, region.last + 1) if "lib.ldg(" in loaded.port_lines[n - 1])
     assert patterns_in(loaded, region) == {"readonly_load": (line,)}
-    assert author_words(loaded, region) == f"by translator; pattern readonly_load ({line})"
-    assert assumption_words(loaded, region) == [f"readonly_load assumes (promised, numerics FAIL) {PROMISE}"]
+    assert describe_author(loaded, region) == f"by translator; pattern readonly_load ({line})"
+    assert describe_assumptions(loaded, region) == [f"readonly_load assumes (promised, numerics FAIL) {PROMISE}"]
     others = [r for r in loaded.regions if r != region]
-    assert not any(assumption_words(loaded, r) or patterns_in(loaded, r) for r in others)
+    assert not any(describe_assumptions(loaded, r) or patterns_in(loaded, r) for r in others)
 
 
 def test_an_answer_about_another_text_backs_nothing(port: Path):
     with_verdicts(port)
     port.write_text(port.read_text() + "# a person's note\n")
     loaded, region = loading(port)
-    assert assumption_words(loaded, region) == [f"readonly_load assumes (promised, numerics not run) {PROMISE}"]
+    assert describe_assumptions(loaded, region) == [f"readonly_load assumes (promised, numerics not run) {PROMISE}"]
 
 
 def test_the_page_and_plain_show_them(port: Path):
@@ -55,13 +55,13 @@ def test_the_page_and_plain_show_them(port: Path):
     loaded, region = loading(port)
     row = f"readonly_load assumes (promised, numerics FAIL) {PROMISE}"
     assert row in page([loaded]) and page([loaded]).count("readonly_load assumes") == 1
-    assert row in shown(loaded, region) and "pattern readonly_load" in shown(loaded, region)
+    assert row in region_text(loaded, region) and "pattern readonly_load" in region_text(loaded, region)
 
 
 def test_a_record_without_assumptions_is_completed_from_the_catalogue(port: Path):
     update_record(port, lambda r: replace(r, assumptions=()))
     loaded, region = loading(port)
-    assert assumption_words(loaded, region) == [f"readonly_load assumes (promised, numerics not run) {PROMISE}"]
+    assert describe_assumptions(loaded, region) == [f"readonly_load assumes (promised, numerics not run) {PROMISE}"]
 
 
 def test_a_record_of_an_earlier_version_shows_no_pattern(port: Path):
@@ -71,7 +71,7 @@ def test_a_record_of_an_earlier_version_shows_no_pattern(port: Path):
 
     update_record(port, earlier)
     loaded, region = loading(port)
-    assert author_words(loaded, region) == "by translator" and assumption_words(loaded, region) == []
+    assert describe_author(loaded, region) == "by translator" and describe_assumptions(loaded, region) == []
 
 
 def test_patterns_do_not_divide_regions(port: Path):
@@ -89,7 +89,7 @@ def test_what_is_proved_comes_last(port: Path):
 
     update_record(port, more)
     loaded, region = loading(port)
-    rows = assumption_words(loaded, region)
+    rows = describe_assumptions(loaded, region)
     assert rows[1] == "readonly_load assumes (proved) that it is so: porter looked" and "promised" in rows[0]
 
 

@@ -13,8 +13,8 @@ import pytest
 pytest.importorskip("textual")
 from textual.pilot import Pilot
 
-from porter.review.port.changes import accept
-from porter.review.port.loaded import load
+from porter.review.port.actions import accept
+from porter.review.port.reviewed_port import load
 
 from .agent_run import with_run
 from .conftest import KERNEL, with_verdicts

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("textual")
 
 from bench.review_keys import LINES, OUTPUT, in_process, in_terminal, large_port, summary
-from porter.review.port.loaded import load
+from porter.review.port.reviewed_port import load
 
 BOUND = 50.0  # ms a key
 WHOLE = {"tab", "n"}  # scroll nothing, but draw the whole screen anew (`n` where it comes from the CUDA)

@@ -13,7 +13,7 @@ pytest.importorskip("textual")
 
 from bench.terminal import Terminal
 from porter.review.port.decisions import draft_path, read_draft
-from porter.review.port.loaded import load
+from porter.review.port.reviewed_port import load
 
 ROOT = Path(__file__).resolve().parents[2]
 

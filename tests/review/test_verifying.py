@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 from textual.widgets import TextArea
 
 from porter.provenance.record import record_path
-from porter.review.port.loaded import load
+from porter.review.port.reviewed_port import load
 from porter.review.port.verifying import conclusion, end_all, verify
 
 from .drive import app_of, at, drive, press, said, wait_for
@@ -47,7 +47,7 @@ def test_verify_edit_and_verify_again(port: Path):
         screen = await at(pilot, "if i < n")
         assert "verified; no message about these lines" in screen_text(app)
         await press(pilot, "i")
-        app.screen.query_one(TextArea).text = screen.loaded.port_text(screen.here).replace("* factor", "* factor * 2.0")
+        app.screen.query_one(TextArea).text = screen.port.port_text(screen.here).replace("* factor", "* factor * 2.0")
         await press(pilot, "ctrl+s")
         await wait_for(pilot, lambda: not app.running and load(port).verified, 60)
         await pilot.pause()

@@ -11,9 +11,9 @@ import pytest
 from porter.case.instances import instance_values
 from porter.config import PortConfig
 from porter.review.port import why as whys
-from porter.review.port.loaded import Loaded, load
-from porter.review.port.machine_code import Port, PortLine, instructions, place_in, relabelled
+from porter.review.port.machine_code import PortLine, PortListing, instructions, place_in, relabelled
 from porter.review.port.regions import Region
+from porter.review.port.reviewed_port import ReviewedPort, load
 from porter.review.port.why import why
 from porter.verify.compile import nvdisasm
 from porter.verify.compile.nvdisasm import MISSING, disassemble, find_nvdisasm, read_listing
@@ -24,7 +24,7 @@ needs_dsl = pytest.mark.skipif(not find_spec("cutlass"), reason="CuTeDSL is miss
 needs_nvdisasm = pytest.mark.skipif(find_nvdisasm() is None, reason=MISSING)
 needs_ptxas = pytest.mark.skipif(find_ptxas() is None, reason="no ptxas is installed")
 
-PORT = Port(
+PORT = PortListing(
     "port.py",
     ["@cute.kernel", "def k(x):", "    i = lib.c_div(a, 4)", "    v = x[i]", "    s = lib.c_mod(a, 4)", "KERNEL = k"],
     range(1, 6),
@@ -118,7 +118,7 @@ def test_what_is_no_cubin_is_said():
 
 def parts(port: Path, text: str) -> dict[str, str]:
     """The parts of why about the region with a text, by their first word."""
-    loaded: Loaded = load(port)
+    loaded: ReviewedPort = load(port)
     region: Region = next(r for r in loaded.regions if text in loaded.port_text(r))
     found = [part.partition("\n") for part in why(loaded, region, PortConfig())]
     return {head: body for head, _, body in found}
@@ -154,7 +154,7 @@ def test_machine_code_has_the_lines_of_the_port(port: Path):
 def test_without_ptxas_the_lines_are_those_that_the_compiler_names(port: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(whys, "cubin_of", lambda ptx, arch: None)
     ((head, sass),) = ((h, b) for h, b in parts(port, "lib.ldg(").items() if h.startswith("SASS"))
-    assert "where a ptxas is installed" in head and "STG" in sass and "~" not in sass
+    assert "with ptxas installed" in head and "STG" in sass and "~" not in sass
 
 
 @needs_dsl
@@ -171,7 +171,7 @@ def test_instructions_of_library_calls_are_at_the_calls(tmp_path: Path):
     assert made.ok, made.error
     rows = module.text.splitlines()
     device = [e.line for e in module.line_map if e.line < rows.index("@cute.jit", rows.index("@cute.kernel")) + 1]
-    port = Port(file.name, rows, frozenset(device))
+    port = PortListing(file.name, rows, frozenset(device))
     by_line: dict[str, set[str]] = {}
     for at, text in instructions(made.ptx, port):
         by_line.setdefault(rows[at.line - 1].strip(), set()).add(text.split()[0])

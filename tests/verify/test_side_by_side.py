@@ -8,7 +8,7 @@ from porter import ir
 from porter.model import PorterError
 from porter.verify.backends.interface import Build
 from porter.verify.launches.made_up import (
-    Attempt,
+    ArgumentGuess,
     Bounds,
     NotMadeUp,
     launch_of,
@@ -144,14 +144,14 @@ def test_a_struct_is_one_parameter_of_the_original_and_one_a_member_of_the_port(
     taken = params(p=task)
     assert judged(original, port % "scale1", taken).outcome == EQUAL
     assert judged(original, port % "scale0", taken).outcome == DIFFERS
-    leaves = make_arguments(taken, Attempt(64)).leaves
+    leaves = make_arguments(taken, ArgumentGuess(64)).leaves
     assert [x.name for x in leaves] == ["p_out", "p_s_w", "p_s_scale_0", "p_s_scale_1", "p_x"]
 
 
 def test_strides_of_one_tensor_fit_into_one_another():
     names = ("out", "x", "n", "x_stride_b", "x_stride_h", "x_stride_d", "row_stride")
     taken = params(**{n: pointer(F32) if n in ("out", "x") else I32 for n in names})
-    made = {x.name: x.value for x in make_arguments(taken, Attempt(8)).leaves}
+    made = {x.name: x.value for x in make_arguments(taken, ArgumentGuess(8)).leaves}
     numbers = [int.from_bytes(made[n], "little") for n in names[2:]]
     assert numbers == [8, 64, 8, 1, 8]
 
@@ -161,11 +161,11 @@ def test_strides_are_those_of_their_tensor_and_numbers_of_any_type():
     axes = [f"stride_{t}_{a}" for t, n in (("x", "bthd"), ("y", "bth"), ("scale", "btgp")) for a in n]
     for t in (I32, ir.I64):
         taken = params(out=pointer(F32), **dict.fromkeys(axes, t))
-        made = [x.value for x in make_arguments(taken, Attempt(1024)).leaves[1:]]
+        made = [x.value for x in make_arguments(taken, ArgumentGuess(1024)).leaves[1:]]
         numbers = [int.from_bytes(v, "little") for v in made]
         assert numbers == [1 << 30, 1 << 20, 1 << 10, 1, 1 << 20, 1 << 10, 1, 1 << 30, 1 << 20, 1 << 10, 1]
     deep = params(out=pointer(F32), **{f"stride_{n}": ir.I64 for n in range(11)})
-    assert int.from_bytes(make_arguments(deep, Attempt(1024)).leaves[1].value, "little") == 1 << 30
+    assert int.from_bytes(make_arguments(deep, ArgumentGuess(1024)).leaves[1].value, "little") == 1 << 30
 
 
 def test_variables_of_the_original_are_parameters_of_the_port():
@@ -194,7 +194,7 @@ def test_arrays_of_pointers_lead_to_memory():
     assert judged(rows % "2", rows % "2", taken).outcome == EQUAL
     assert judged(rows % "2", rows % "3", taken).outcome == DIFFERS
     with pytest.raises(NotMadeUp):
-        make_arguments(params(p=pointer(pointer(pointer(F32)))), Attempt(64))
+        make_arguments(params(p=pointer(pointer(pointer(F32)))), ArgumentGuess(64))
 
 
 def test_the_block_is_the_one_that_cub_is_made_for():
@@ -206,12 +206,12 @@ def test_the_block_is_the_one_that_cub_is_made_for():
 
 
 def test_blocks_are_those_of_the_kernels_bounds_or_of_its_launch():
-    assert launch_of(Attempt(64), Bounds(required=(96,)))[1] == (96, 1, 1)
-    assert launch_of(Attempt(64), Bounds(most=(512,)))[1] == (512, 1, 1)
-    assert launch_of(Attempt(1024), Bounds(most=(512,)))[1] == (128, 1, 1)
-    assert launch_of(Attempt(64), Bounds(launched=256))[1] == (256, 1, 1)
-    assert launch_of(Attempt(64, block=(16, 16)), Bounds(most=(128,), launched=32))[1] == (32, 1, 1)
-    assert launch_of(Attempt(64), Bounds(cluster=(4,))) == ((8, 1, 1), (128, 1, 1), (4, 1, 1))
+    assert launch_of(ArgumentGuess(64), Bounds(required=(96,)))[1] == (96, 1, 1)
+    assert launch_of(ArgumentGuess(64), Bounds(most=(512,)))[1] == (512, 1, 1)
+    assert launch_of(ArgumentGuess(1024), Bounds(most=(512,)))[1] == (128, 1, 1)
+    assert launch_of(ArgumentGuess(64), Bounds(launched=256))[1] == (256, 1, 1)
+    assert launch_of(ArgumentGuess(64, block=(16, 16)), Bounds(most=(128,), launched=32))[1] == (32, 1, 1)
+    assert launch_of(ArgumentGuess(64), Bounds(cluster=(4,))) == ((8, 1, 1), (128, 1, 1), (4, 1, 1))
     text = "#define THREADS 192\nconstexpr int kBlock = 320;\n"
     blocks = ("256", "dim3(THREADS)", "kBlock", "N", "f(x)", "4096")
     assert [launched_threads([b], text, {"N": 64}) for b in blocks] == [256, 192, 320, 64, 0, 0]

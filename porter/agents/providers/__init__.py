@@ -7,6 +7,7 @@ import pkgutil
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from porter import codes
 from porter.agents.messages import ModelReply, ModelRequest, OnText
 from porter.extras import install
 from porter.model import Diagnostic, PorterError
@@ -56,9 +57,11 @@ def connect(name: str, connection: Connection) -> Provider:
 def load(name: str) -> Any:
     """The module of a provider. Raises as `connect` does."""
     if name not in names():
-        raise PorterError(Diagnostic("PRT920", f"there is no provider {name!r}", help=f"one of {', '.join(names())}"))
+        raise PorterError(
+            Diagnostic(codes.AGENT_SETTING, f"there is no provider {name!r}", help=f"one of {', '.join(names())}")
+        )
     try:
         return importlib.import_module(f"{__name__}.{name}")
     except ModuleNotFoundError as error:
         message = f"the provider {name} needs the package {error.name}, which is not installed"
-        raise PorterError(Diagnostic("PRT923", message, help=install("agent"))) from error
+        raise PorterError(Diagnostic(codes.PROVIDER_NOT_INSTALLED, message, help=install("agent"))) from error

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from porter import codes
 from porter.config import PortConfig
 from porter.model import Diagnostic, KernelReport, LineMapEntry, Report, Severity, Verdict
 from porter.pipeline.open_ports import moved_map
@@ -80,7 +81,7 @@ def _as_it_is(
             return kernel
         made = started_from_edit(made, start, target.read_text(encoding="utf-8"))
         note = Diagnostic(
-            "PRT954", f"the agent starts from {target} as it is", Span(str(target), 0), Severity.NOTE,
+            codes.PORT_EDITED, f"the agent starts from {target} as it is", Span(str(target), 0), Severity.NOTE,
             "it was edited since porter wrote it; --force starts from the translator's port instead",
         )  # fmt: skip
         still = [n for n in open_holes(made.module.text) if n <= len(made.module.holes)]

@@ -14,7 +14,7 @@ from porter.agents.runs.session import Result, Session, improve_files
 from porter.agents.settings import AgentSettings
 from porter.config import PortConfig
 from porter.model import Diagnostic, Report
-from porter.report.codes import named
+from porter.report.code_pages import named
 from porter.wording import plural
 
 ROOT = Path(porter.agents.__path__[0]) / "tasks"

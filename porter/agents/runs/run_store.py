@@ -13,6 +13,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from porter import codes
 from porter.agents.record import ELSEWHERE
 from porter.agents.runs.edited_port import EditedStart
 from porter.agents.settings import AgentSettings
@@ -113,7 +114,7 @@ def find_runs(name: str, root: Path) -> list[Path]:
     if path is None:
         known = sorted((p.name for p in root.iterdir() if p.is_dir()), reverse=True)[:5] if root.is_dir() else []
         help_ = f"the latest are {', '.join(known)}" if known else f"there is none in {root}"
-        raise PorterError(Diagnostic("PRT925", f"there is no run {name}", help=help_))
+        raise PorterError(Diagnostic(codes.NO_SUCH_RUN, f"there is no run {name}", help=help_))
     if (path / "batch.json").is_file():
         return [path.parent / str(id) for id in _read(path / "batch.json").get("runs", ())]
     return [path]
@@ -159,7 +160,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _damaged(path: Path, why: str) -> PorterError:
     message = f"the run cannot be read: {why}"
-    return PorterError(Diagnostic("PRT926", message, Span(str(path), 0), help="start a new run"))
+    return PorterError(Diagnostic(codes.RUN_CANNOT_RESUME, message, Span(str(path), 0), help="start a new run"))
 
 
 def _plain(value: Any) -> dict[str, Any]:

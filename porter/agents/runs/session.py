@@ -16,6 +16,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from porter import codes
 from porter.agents.limiter import Limiter
 from porter.agents.loop import Outcome
 from porter.agents.loop import Run as AgentRun
@@ -195,7 +196,9 @@ def resume_task(folder: RunFolder) -> Task:
         changed.append("what the translator makes of it")
     if changed:
         message = f"{' and '.join(changed)} changed since the run {folder.id} was started"
-        raise PorterError(Diagnostic("PRT926", message, Span(str(folder.path), 0), help="start a new run"))
+        raise PorterError(
+            Diagnostic(codes.RUN_CANNOT_RESUME, message, Span(str(folder.path), 0), help="start a new run")
+        )
     return Task(folder, started_from_edit(made, folder.start, folder.base) if folder.start else made)
 
 
@@ -284,7 +287,9 @@ def locked(folder: RunFolder) -> Iterator[None]:
         lock.acquire()
     except Timeout:
         raise PorterError(
-            Diagnostic("PRT926", f"another porter is working on the run {folder.id}", Span(str(folder.path), 0))
+            Diagnostic(
+                codes.RUN_CANNOT_RESUME, f"another porter is working on the run {folder.id}", Span(str(folder.path), 0)
+            )
         ) from None
     except OSError as error:
         raise writing_failed(folder.path, error, ELSEWHERE) from error

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from porter import codes
 from porter.agents.edit_session import StartingPort
 from porter.case.instances import instance_values
 from porter.case.reader import Case
@@ -49,7 +50,11 @@ class PortVerifier:
             try:
                 found = names.check_names(draft.path)[1]
             except (RuntimeError, SyntaxError) as error:
-                found = [Diagnostic("PRT810", f"names could not be looked up: {error}", Span(str(draft.path), 1))]
+                found = [
+                    Diagnostic(
+                        codes.NO_SUCH_LIBRARY_NAME, f"names could not be looked up: {error}", Span(str(draft.path), 1)
+                    )
+                ]
             return [draft.message(d) for d in found]
 
     def compile(self, text: str) -> list[Diagnostic]:
@@ -63,7 +68,9 @@ class PortVerifier:
             arch, jobs = self.config.arch[0], worker_count(self.config)
             results = compiled(draft, self.made.info, self.made.instances, (arch,), jobs)
             return [
-                Diagnostic("PRT811", f"for {arch}: {r.error}", Span(draft.name, r.line)) for r in results if not r.ok
+                Diagnostic(codes.DOES_NOT_COMPILE, f"for {arch}: {r.error}", Span(draft.name, r.line))
+                for r in results
+                if not r.ok
             ]
 
     def verify(self, text: str, line_map: tuple[LineMapEntry, ...], effort: str) -> tuple[Verdict, ...]:

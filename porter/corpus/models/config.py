@@ -79,6 +79,7 @@ class Model:
         return len(self.experts_of)
 
 
+UNREADABLE = "PRT971"
 _DENSE = ("llama", "mistral", "qwen2", "qwen3")
 _EXPERTS = ("qwen3_moe", "mixtral", "deepseek_v3", "gpt_oss")
 KINDS = (*_DENSE, *_EXPERTS)
@@ -99,12 +100,12 @@ def read_model(path: Path | str) -> Model:
     try:
         given = json.loads(path.read_text())
     except OSError as error:
-        raise ModelError("PRT971", f"cannot be read: {error.strerror or error}", path, "give a model's config.json, or "
-                         "the folder with it") from None  # fmt: skip
+        raise ModelError(UNREADABLE, f"cannot be read: {error.strerror or error}", path, "give a model's config.json, "
+                         "or the folder with it") from None  # fmt: skip
     except ValueError as error:
-        raise ModelError("PRT971", f"this is not JSON: {error}", path, "give a model's config.json") from None
+        raise ModelError(UNREADABLE, f"this is not JSON: {error}", path, "give a model's config.json") from None
     if not isinstance(given, dict):
-        raise ModelError("PRT971", "this is JSON, but not an object", path, "give a model's config.json")
+        raise ModelError(UNREADABLE, "this is JSON, but not an object", path, "give a model's config.json")
     text = given.get("text_config")
     if isinstance(text, dict) and given.get("model_type") not in KINDS:
         outside = {k: given[k] for k in ("quantization_config", "torch_dtype", "dtype") if k in given}
@@ -135,7 +136,7 @@ class _Keys:
         self.path = path
 
     def error(self, message: str) -> ModelError:
-        return ModelError("PRT971", message, self.path, "take the file from the model's repository unchanged")
+        return ModelError(UNREADABLE, message, self.path, "take the file from the model's repository unchanged")
 
     def count(self, *names: str, default: int | None = None, least: int = 1) -> int:
         """A whole number that is `least` at least; the first name that is there counts."""

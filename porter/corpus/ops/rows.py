@@ -42,7 +42,7 @@ def row_dimensions(tensors: Sequence[tuple[str, Any]]) -> tuple[int, int]:
             for length in leading[split:]:
                 inner *= length
             return rows, inner
-    raise Unsupported(f"{name0} has strides {first.stride()}: its rows are not at even distances")
+    raise Unsupported(f"{name0} has strides {first.stride()}: its rows are not evenly spaced")
 
 
 def _mergeable(t: Any, start: int, stop: int) -> bool:
@@ -59,7 +59,7 @@ def as_rows(t: Any, inner: int) -> Any:
 
 def as_heads(name: str, t: Any, length: int) -> Any:
     """The (T, heads, length) view of a (..., heads, length) or (T, heads * length) tensor. Raises ValueError for
-    others, Unsupported where the leading dimensions are not at even distances."""
+    others, Unsupported where the leading dimensions are not evenly spaced."""
     if t.dim() >= 2 and t.shape[-1] > 1 and t.stride(-1) != 1:
         raise ValueError(f"the last dimension of {name} must be contiguous, it has stride {t.stride(-1)}")
     if t.dim() == 2 and length and t.shape[1] % length == 0:
@@ -67,7 +67,7 @@ def as_heads(name: str, t: Any, length: int) -> Any:
     if t.dim() < 3 or t.shape[-1] != length:
         raise ValueError(f"{name} has shape {tuple(t.shape)}: neither (T, heads, {length}) nor (T, heads * {length})")
     if not _mergeable(t, 0, t.dim() - 2):
-        raise Unsupported(f"{name} has strides {t.stride()}: its tokens are not at even distances")
+        raise Unsupported(f"{name} has strides {t.stride()}: its tokens are not evenly spaced")
     return t if t.dim() == 3 else t.flatten(0, -3)
 
 

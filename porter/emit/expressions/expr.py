@@ -11,7 +11,7 @@ import math
 import re
 from typing import Any
 
-from porter import ir
+from porter import codes, ir
 from porter.emit import spelling
 from porter.emit.expressions.casts import CastWriter
 from porter.emit.expressions.ranges import INT_MAX
@@ -120,7 +120,7 @@ class ExprWriter(CastWriter):
                 return self._constvariants(e)
             case HelperCall():
                 return self._helpercall(e)
-        return self.hole("PRT501", type(e).__name__, "no translation of this expression", e)
+        return self.hole(codes.UNTRANSLATED_EXPRESSION, type(e).__name__, "no translation of this expression", e)
 
     def hole(self, code: str, cuda: str, reason: str, e: ir.Expr) -> Text:
         n = len(self.s.holes) + 1
@@ -307,8 +307,8 @@ class ExprWriter(CastWriter):
         if self.is_pointer(e.type) and is_null_constant(e.a) != is_null_constant(e.b):
             dtype = self.pointer_dtype(e.type)
             other = (b if is_null_constant(e.a) else a).text
-            keep, null = Text(f"lib.natural({other}, {dtype})"), Text(f"lib.null_like({other}, {dtype})")
-            a, b = (null, keep) if is_null_constant(e.a) else (keep, null)
+            value, null = Text(f"lib.natural({other}, {dtype})"), Text(f"lib.null_like({other}, {dtype})")
+            a, b = (null, value) if is_null_constant(e.a) else (value, null)
         elif self.is_pointer(e.type) and mixed(space_of(e, self.s.spaces)):
             dtype = self.pointer_dtype(e.type)
             a, b = (Text(f"lib.generic({x.text}, {dtype})") for x in (a, b))
@@ -340,10 +340,10 @@ class ExprWriter(CastWriter):
         return repr(v)
 
     def _call(self, e: ir.Call) -> Text:
-        return self.hole("PRT107", e.function, "a call of a function without a body", e)
+        return self.hole(codes.CALL_WITHOUT_BODY, e.function, "a call of a function without a body", e)
 
     def _structinit(self, e: ir.StructInit) -> Text:
-        return self.hole("PRT502", "{...}", "an aggregate value in this place", e)
+        return self.hole(codes.UNSPLIT_STRUCT, "{...}", "an aggregate value in this place", e)
 
     def _holeexpr(self, e: ir.HoleExpr) -> Text:
         return self.hole(e.code, e.cuda, e.reason, e)
@@ -364,13 +364,13 @@ class ExprWriter(CastWriter):
                 arg0 = sorted(ks)[0]
         row = find(e.name, arg0)
         if row is None:
-            return self.hole("PRT503", e.name, f"no CuTeDSL equivalent of {e.name} is known", e)
+            return self.hole(codes.UNKNOWN_CUDA_FUNCTION, e.name, f"no CuTeDSL equivalent of {e.name} is known", e)
         args = []
         for i, a in enumerate(e.args):
             kind = row.kinds[i] if i < len(row.kinds) else "v"
             if any(isinstance(t, ir.Struct | ir.Array) for t in variants(a.type, self.s.params.count)):
                 # what a scalar instruction would take of it is its first member
-                return self.hole("PRT502", e.name, f"{e.name} of an aggregate has no translation", e)
+                return self.hole(codes.UNSPLIT_STRUCT, e.name, f"{e.name} of an aggregate has no translation", e)
             args.append(self.expr(a) if kind in "sp" else self.value(a))
         args += [Text(t) for t in _DEFAULTS.get(e.name, ())[len(args) :]]
         if e.rounded and self.is_half(e.type):
@@ -383,7 +383,7 @@ class ExprWriter(CastWriter):
         try:
             text = _filled(text, args)
         except IndexError:
-            return self.hole("PRT503", e.name, f"{e.name} with {plural(len(e.args), 'argument')}", e)
+            return self.hole(codes.UNKNOWN_CUDA_FUNCTION, e.name, f"{e.name} with {plural(len(e.args), 'argument')}", e)
         return Text(text)
 
 

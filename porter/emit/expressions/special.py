@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from porter import ir
+from porter import codes, ir
 from porter.emit import spelling
 from porter.emit.generic import ConstVariants
 
@@ -32,7 +32,7 @@ def _text(s: str) -> Text:
 def _printf(w: ExprWriter, e: ir.Intrinsic) -> Text:
     fmt = e.args[0]
     if not isinstance(fmt, ir.Const) or not isinstance(fmt.value, str):
-        return w.hole("PRT504", "printf", "the format is not a literal", e)
+        return w.hole(codes.PRINTF_FORMAT, "printf", "the format is not a literal", e)
     text, args = _strings_written_in(fmt.value, list(e.args[1:]))
     return _text(f"cute.printf({', '.join([repr(text), *(w.value(a).text for a in args)])})")
 
@@ -94,14 +94,14 @@ def _saturating_fp8(w: ExprWriter, e: ir.Intrinsic) -> Text:
         saturate = saturate.x
     t = _fp8_type(w, e.args[2]) if len(e.args) > 2 else None
     if t is None or not isinstance(saturate, ir.Const) or saturate.value != 1:
-        return w.hole("PRT505", e.name, "only saturating conversion to E4M3 or E5M2 is known", e)
+        return w.hole(codes.UNKNOWN_FP8_CONVERSION, e.name, "only saturating conversion to E4M3 or E5M2 is known", e)
     return _text(f"lib.bits({t}(Float32({w.value(e.args[0]).text})), Uint8)")
 
 
 def _fp8_to_half(w: ExprWriter, e: ir.Intrinsic) -> Text:
     t = _fp8_type(w, e.args[1]) if len(e.args) > 1 else None
     if t is None:
-        return w.hole("PRT505", e.name, "the fp8 format is not a constant", e)
+        return w.hole(codes.UNKNOWN_FP8_CONVERSION, e.name, "the fp8 format is not a constant", e)
     return _text(f"lib.bits(Float16(Float32(lib.bits({w.value(e.args[0]).text}, {t}))), Uint16)")
 
 

@@ -21,7 +21,7 @@ _KEYWORDS = frozenset(
 
 
 @dataclass(frozen=True)
-class Definition:
+class FunctionDefinition:
     """A function with a body that is no member of a class. `first`, `last`: its lines, head included."""
 
     name: str
@@ -33,7 +33,7 @@ class Definition:
 
 
 @dataclass
-class Call:
+class SourceCall:
     """One call: words of each explicit template argument and of each argument; `line` is where it begins."""
 
     line: int
@@ -52,7 +52,7 @@ class Calls:
         return bisect_right(self._lines, at) + 1
 
     @cached_property
-    def definitions(self) -> list[Definition]:
+    def definitions(self) -> list[FunctionDefinition]:
         members = [(m.end(), closing(self.text, m.end() - 1)) for m in _CLASS.finditer(self.text)]
         found = []
         for m in _CALLED.finditer(self.text):
@@ -65,7 +65,7 @@ class Calls:
             params = [_WORD.findall(piece.split("=")[0]) for piece in pieces(self.text[m.end() : end])]
             names = tuple(words[-1] for piece in pieces(head[1] if head else "") if (words := _words_before(piece)))
             found.append(
-                Definition(
+                FunctionDefinition(
                     m[1],
                     names,
                     tuple(frozenset(p) for p in params if p),
@@ -76,11 +76,11 @@ class Calls:
             )
         return found
 
-    def at(self, line: int) -> Definition | None:
+    def at(self, line: int) -> FunctionDefinition | None:
         """The definition around a line."""
         return next((d for d in self.definitions if d.first <= line <= d.last), None)
 
-    def of(self, name: str) -> Iterator[Call]:
+    def of(self, name: str) -> Iterator[SourceCall]:
         """The calls of functions of a name."""
         heads = [d.first for d in self.definitions if d.name == name]
         for m in re.finditer(rf"\b{re.escape(name)}\b", self.text):
@@ -90,7 +90,7 @@ class Calls:
                 continue
             inside = self.text[explicit.end() : closing(self.text, explicit.end() - 1)]
             template = [set(_WORD.findall(p)) for p in pieces(explicit[1] or "")]
-            yield Call(line, template, [set(_WORD.findall(p)) for p in pieces(inside)])
+            yield SourceCall(line, template, [set(_WORD.findall(p)) for p in pieces(inside)])
 
 
 def _is_head(text: str, parenthesis: int) -> bool:

@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 
 from porter import ir
 from porter.emit.generic import Params
-from porter.emit.source.calls import Calls, Definition
+from porter.emit.source.calls import Calls, FunctionDefinition
 from porter.emit.spelling import parameter
 from porter.patterns.names import raw_name
 from porter.source import NO_SPAN, Source, Span
@@ -84,7 +84,7 @@ class FunctionNames:
         self.file, self.span, self.params = file, span, params
         self.seen: dict[tuple[int, int, int, int], Params | None] = {}
         self.locals: dict[Word, set[str]] = {}
-        self.inlined: dict[int, Definition] = {}
+        self.inlined: dict[int, FunctionDefinition] = {}
         if file is None or not params.names:
             return
         for n in ir.walk(tuple(body)):
@@ -155,7 +155,7 @@ class FunctionNames:
             todo += new
         return frozenset(n for w, scope in out if scope == OWN or w == "sizeof" for n in (w, parameter(w)))
 
-    def _given(self, file: SourceNames, word: str, function: Definition) -> set[Word] | None:
+    def _given(self, file: SourceNames, word: str, function: FunctionDefinition) -> set[Word] | None:
         """The words that calls give for a parameter or a template parameter of an inlined function."""
         out: set[Word] = set()
         if word not in function.template and word not in function.names:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from porter import ir
+from porter import codes, ir
 from porter.emit.evaluate import evaluate
 from porter.emit.expressions.expr import ExprWriter
 from porter.emit.expressions.ranges import interval, upper
@@ -168,7 +168,7 @@ class BodyWriter:
             case InstanceIf():
                 self._instanceif(s)
             case _:
-                self.hole("PRT110", type(s).__name__, "no translation of this statement", s.span)
+                self.hole(codes.UNSTRUCTURED_CONTROL_FLOW, type(s).__name__, "no translation of this statement", s.span)
 
     def hole(self, code: str, cuda: str, reason: str, span: Span) -> None:
         n = len(self.scope.holes) + 1
@@ -318,7 +318,7 @@ class BodyWriter:
 
         lines = asm_lines(self.e, s)
         if lines is None:
-            self.hole("PRT506", s.template, "this inline PTX has no translation", s.span)
+            self.hole(codes.UNTRANSLATED_PTX, s.template, "this inline PTX has no translation", s.span)
             return
         for text in lines:
             self.put(text, s.span)

@@ -52,7 +52,7 @@ class _Assembly:
 
     # ---- terms
 
-    def plain(self, t: Term) -> Term:
+    def with_defaults(self, t: Term) -> Term:
         """Without numbers that are not whole (they take their defaults) and with contiguous strides."""
 
         def replaced(x: Term) -> Term | None:
@@ -85,7 +85,7 @@ class _Assembly:
         """A case expression, None where the language has none."""
         if t is None:
             return None
-        found = terms.text_of(self.plain(t), self.names)
+        found = terms.text_of(self.with_defaults(t), self.names)
         try:
             expressions.parse(found)
         except ExprError:
@@ -120,13 +120,13 @@ class _Assembly:
 
     def is_over_sizes(self, stated: object) -> bool:
         condition: Term = stated.condition  # type: ignore[attr-defined]
-        return all(s in self.names for s in terms.symbols(self.plain(condition)))
+        return all(s in self.names for s in terms.symbols(self.with_defaults(condition)))
 
     def when(self, condition: Term) -> str:
         text = self.text(condition)
         if text is None or condition == terms.TRUE:
             return ""
-        return text if all(s in self.names for s in terms.symbols(self.plain(condition))) else ""
+        return text if all(s in self.names for s in terms.symbols(self.with_defaults(condition))) else ""
 
     def launch(self) -> DerivedLaunch:
         made = self.made

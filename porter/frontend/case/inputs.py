@@ -79,4 +79,4 @@ def _whole(
         high = high or free(f"{use.buffer}_rows" if use.factors else f"{use.buffer}_length",
                             f"how far {b.name} may index {use.buffer}")  # fmt: skip
         return replace(b, dist="randint", low="0", high=high, dist_from=f"an index into {use.buffer}")
-    return replace(b, low="0", high=_ANY, dist_from="a guess: it is no index")
+    return replace(b, low="0", high=_ANY, dist_from="a guess: it is not an index")

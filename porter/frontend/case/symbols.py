@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from porter import ir
+from porter import codes, ir
 from porter.case.model import Member
 from porter.case.reader import BufferSpec, Case
 from porter.case.toml_lines import suggestion
@@ -51,34 +51,36 @@ def _completed(case: Case, info: KernelInfo, spec: BufferSpec, every: dict[str, 
     if not symbols or same_name(symbols[0].declared, {spec.symbol: ""}) is None:
         known = sorted({s.declared for found in every.values() for s in found})
         help_ = suggestion(spec.symbol, known) if known else "it reaches no variable whose values a case has to give"
-        case.fail("PRT905", f"{info.name} reaches no variable `{spec.symbol}`", *spec.where, "name", help=help_)
+        case.fail(
+            codes.CASE_DOES_NOT_FIT, f"{info.name} reaches no variable `{spec.symbol}`", *spec.where, "name", help=help_
+        )
     meant = {
         s.declared for found in every.values() for s in found if same_name(s.declared, wanted(case)) == spec.symbol
     }
     if len(meant) > 1:
         text = f"`{spec.symbol}` may be {' or '.join(sorted(meant))}"
-        case.fail("PRT905", text, *spec.where, "name", help="write the name with its namespaces")
+        case.fail(codes.CASE_DOES_NOT_FIT, text, *spec.where, "name", help="write the name with its namespaces")
     first = symbols[0]
     if first.constant and spec.role != "in":
-        case.fail("PRT903", "a kernel only reads __constant__ memory", *spec.where, "role")
+        case.fail(codes.WRONG_VALUE, "a kernel only reads __constant__ memory", *spec.where, "role")
     if spec.declared and first.filled:
         message = f"the host writes {first.declared} ({first.filled}): it does not hold what its declaration says"
-        case.fail("PRT903", message, *spec.where, "initial", help="give dist, values or members")
+        case.fail(codes.WRONG_VALUE, message, *spec.where, "initial", help="give dist, values or members")
     seen = {dimensions(s.type) for s in symbols}
     dtype, shape = _element(case, info, spec, symbols), dimensions(first.type)[1]
     if len({s for _, s in seen}) > 1:
-        case.fail("PRT905", f"{first.declared} has another shape in each instance", *spec.where)
+        case.fail(codes.CASE_DOES_NOT_FIT, f"{first.declared} has another shape in each instance", *spec.where)
     layout = members(first.type) if not isinstance(first.type, ir.Array) else ()
     if spec.members:
         _check_members(case, spec, layout)
     elif layout and dtype == "u8" and not (spec.dtype or spec.is_fixed or spec.role == "out"):
         inside = ", ".join(m.path for m in layout[:6])
-        case.fail("PRT902", f"{first.declared} has members of several types: `{spec.dist}` fits none of them",
+        case.fail(codes.MISSING_KEY, f"{first.declared} has members of several types: `{spec.dist}` fits none of them",
                   *spec.where, help=f"give members = {{ ... }} for {inside}")  # fmt: skip
     count = math.prod(shape)
     if spec.values is not None and len(spec.values) != count:
         text = f"{plural(len(spec.values), 'value')} for the {plural(count, 'element')} of {first.declared} ({dtype})"
-        case.fail("PRT903", text, *spec.where, "values")
+        case.fail(codes.WRONG_VALUE, text, *spec.where, "values")
     return replace(
         spec,
         layout=layout,
@@ -98,22 +100,22 @@ def _element(case: Case, info: KernelInfo, spec: BufferSpec, symbols: list[ir.Sy
     for i in types:
         if [scalar_name(x.args[i]) if i < len(x.args) else None for x in case.instances] == found:
             return info.template_params[i].name
-    case.fail("PRT902", "its type differs between the instances: give dtype", *spec.where)
+    case.fail(codes.MISSING_KEY, "its type differs between the instances: give dtype", *spec.where)
 
 
 def _check_members(case: Case, spec: BufferSpec, layout: tuple[Member, ...]) -> None:
     names = [m.path for m in layout]
     if not names:
-        case.fail("PRT903", "it is not a struct", *spec.where, "members", help="give dist or values")
+        case.fail(codes.WRONG_VALUE, "it is not a struct", *spec.where, "members", help="give dist or values")
     for path, _ in spec.members:
         if path not in names:
-            case.fail("PRT901", f"no member `{path}`", *spec.where, "members", help=suggestion(path, names))
+            case.fail(codes.UNKNOWN_KEY, f"no member `{path}`", *spec.where, "members", help=suggestion(path, names))
     counts = {m.path: m.count for m in layout}
     for path, values in spec.members:
         if len(values) != counts[path]:
             text = f"{plural(len(values), 'value')} for the {plural(counts[path], 'element')} of `{path}`"
-            case.fail("PRT903", text, *spec.where, "members")
+            case.fail(codes.WRONG_VALUE, text, *spec.where, "members")
     given = {path for path, _ in spec.members}
     missing = [n for n in names if n not in given]
     if missing:
-        case.fail("PRT902", f"no value for the member `{missing[0]}`", *spec.where, "members")
+        case.fail(codes.MISSING_KEY, f"no value for the member `{missing[0]}`", *spec.where, "members")

@@ -9,9 +9,13 @@ from porter.frontend.host.conversions import Addresses, converted, copied, unkno
 from porter.frontend.host.demand import demand, present, tensor
 from porter.frontend.host.expressions import blank, evaluate, place_of, subscript, this_of
 from porter.frontend.host.launching import launch
+from porter.frontend.host.library import library_call, method_call
+from porter.frontend.host.memory import allocated
 from porter.frontend.host.nodes import Node, is_integer
+from porter.frontend.host.operators import binary
 from porter.frontend.host.reach import launches, launches_within
 from porter.frontend.host.run import MAX_DEPTH, Frame, OutOfBudget, PathEnds, Run
+from porter.frontend.host.statements import execute
 from porter.frontend.host.terms import Term
 from porter.frontend.host.values import (
     ArrayValue,
@@ -95,8 +99,6 @@ def invoke(
     run: Run, frame: Frame, node: Node, target: Cursor, arguments: list[Node], this: StructValue | None
 ) -> Value:
     """A call of a function by its declaration."""
-    from porter.frontend.host.library import library_call
-
     definition = target.get_definition() or target
     if is_kernel(target):
         return None
@@ -164,8 +166,6 @@ def _default(run: Run, inner: Frame, p: Node) -> Value:
 
 
 def _run_body(run: Run, inner: Frame, body: Node) -> Value:
-    from porter.frontend.host.statements import execute
-
     execute(run, inner, body)
     return inner.result
 
@@ -232,8 +232,6 @@ def _operator(run: Run, frame: Frame, node: Node, name: str) -> Value:
     if len(rest) == 1 and symbol in ("+", "-", "*", "/", "%", "==", "!=", "<", ">", "<=", ">=", "|", "&"):
         if isinstance(first, TensorValue) or isinstance(rest[0], TensorValue):
             return first if isinstance(first, TensorValue) else rest[0]
-        from porter.frontend.host.operators import binary
-
         kinds = (Term, TypeOf, Text, ListValue, Addresses)
         if isinstance(first, kinds) or isinstance(rest[0], kinds):
             return binary(run, symbol, first, rest[0], node)
@@ -249,8 +247,6 @@ def dim3(x: Value, y: Value = terms.ONE, z: Value = terms.ONE) -> StructValue:
 
 def _method(run: Run, frame: Frame, node: Node, callee: Node, arguments: list[Node]) -> Value:
     """`base.name(...)`."""
-    from porter.frontend.host.library import method_call
-
     base: Value = evaluate(run, frame, callee.expressions[0]) if callee.expressions else this_of(frame)
     if isinstance(base, PlacePointer):
         base = base.place.value
@@ -330,8 +326,6 @@ def construct(run: Run, frame: Frame, node: Node) -> Value:
 
 def _vector(run: Run, count: Value) -> Value:
     """A vector of so many elements: memory of the host."""
-    from porter.frontend.host.memory import allocated
-
     if isinstance(count, Term):
         return allocated(run, "made vector", count=count)
     return count if isinstance(count, ListValue) else Unknown("list")
@@ -353,9 +347,7 @@ def _own(target: Any) -> bool:
     return has_body(definition) and not is_prelude(definition)
 
 
-def _own_constructor(
-    run: Run, frame: Frame, node: Node, target: Any, arguments: list[Node], ctype: Any
-) -> StructValue:
+def _own_constructor(run: Run, frame: Frame, node: Node, target: Any, arguments: list[Node], ctype: Any) -> StructValue:
     made = blank(run, ctype)
     if not isinstance(made, StructValue):
         raise PathEnds

@@ -32,7 +32,7 @@ _STREAMS = re.compile(r"\b(CUstream_st|CUDAStream|CUevent_st|cublasContext|Strea
 _LISTS = re.compile(r"\b(ArrayRef|vector|initializer_list|TensorList|ShapeView|array)<?")
 
 
-def plain(spelling: str) -> str:
+def without_qualifiers(spelling: str) -> str:
     """A type without const and reference."""
     return re.sub(r"\bconst\b|\bvolatile\b|&", " ", spelling).strip()
 
@@ -52,7 +52,7 @@ def demand(run: Run, ctype: Any, name: str, span: Span = NO_SPAN, kind: str = "p
     canonical = ctype.get_canonical()
     if canonical.kind in (TypeKind.LVALUEREFERENCE, TypeKind.RVALUEREFERENCE):
         canonical = canonical.get_pointee().get_canonical()
-    text = plain(canonical.spelling)
+    text = without_qualifiers(canonical.spelling)
     if is_float(canonical.kind):
         return run.symbol(name, kind, span, real=True, reason=reason)
     if is_integer(canonical.kind):
@@ -78,10 +78,10 @@ def demand(run: Run, ctype: Any, name: str, span: Span = NO_SPAN, kind: str = "p
         if under.kind == TypeKind.FUNCTIONPROTO:
             return Unknown(name, span)
         if under.kind == TypeKind.RECORD and not is_element(under):
-            if _TENSOR.search(plain(under.spelling)):
+            if _TENSOR.search(without_qualifiers(under.spelling)):
                 return PlacePointer(Place(tensor(run, name, span), name))
             return PlacePointer(Place(demand(run, under, name, span, kind), name))
-        return Pointer(region(run, name, span), terms.ZERO, plain(target.get_canonical().spelling))
+        return Pointer(region(run, name, span), terms.ZERO, without_qualifiers(target.get_canonical().spelling))
     if canonical.kind == TypeKind.CONSTANTARRAY and canonical.element_count <= 64:
         element = canonical.element_type
         return ArrayValue(
@@ -103,12 +103,12 @@ _VECTORS = re.compile(
 
 
 def is_number(spelling: str) -> bool:
-    return bool(_NUMBERS.search(plain(spelling)))
+    return bool(_NUMBERS.search(without_qualifiers(spelling)))
 
 
 def is_element(canonical: Any) -> bool:
     """Whether pointers to this class lead to memory of the device: numbers and small vectors of them."""
-    text = plain(canonical.spelling)
+    text = without_qualifiers(canonical.spelling)
     return is_number(text) or bool(_VECTORS.search(text)) or text in ("void",)
 
 

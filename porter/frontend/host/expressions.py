@@ -68,7 +68,7 @@ def evaluate(run: Run, frame: Frame, node: Node) -> Value:
     if kind in _CASTS:
         return converted(run, evaluate(run, frame, node.expressions[-1]), node) if node.expressions else None
     if kind == CursorKind.CALL_EXPR:
-        from porter.frontend.host.calls import call
+        from porter.frontend.host.calls import call  # cycle: arguments of calls are expressions
 
         return call(run, frame, node)
     if kind == CursorKind.INIT_LIST_EXPR:
@@ -83,7 +83,7 @@ def evaluate(run: Run, frame: Frame, node: Node) -> Value:
         this = this_of(frame)
         return PlacePointer(Place(this)) if this is not None else Unknown("this", node.span)
     if kind == CursorKind.CXX_NEW_EXPR:
-        from porter.frontend.host.memory import new_array
+        from porter.frontend.host.memory import new_array  # cycle: the length of an array is an expression
 
         return new_array(run, frame, node)
     if node.constant is not None and kind.is_expression():

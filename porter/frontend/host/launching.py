@@ -178,18 +178,18 @@ def _attributes(run: Run, node: Node, value: Value, count: Value) -> tuple[bool,
     for a in attributes:
         if not isinstance(a, StructValue) or "id" not in a.members or "val" not in a.members:
             continue
-        which, held = a.members["id"].value, a.members["val"].value
-        if not isinstance(which, Term) or not isinstance(held, StructValue):
+        which, setting = a.members["id"].value, a.members["val"].value
+        if not isinstance(which, Term) or not isinstance(setting, StructValue):
             continue
 
-        def set_to(name: str, held: StructValue = held) -> bool:
-            found = held.members[name].value if name in held.members else None
+        def set_to(name: str, setting: StructValue = setting) -> bool:
+            found = setting.members[name].value if name in setting.members else None
             return isinstance(found, Term) and found.value not in (0, False)
 
         if which.value == 2:
             cooperative = set_to("cooperative")
         elif which.value == 6:
             pdl = set_to("programmaticStreamSerializationAllowed")
-        elif which.value == 4 and "clusterDim" in held.members:
-            cluster = _dims(run, held.members["clusterDim"].value, node)
+        elif which.value == 4 and "clusterDim" in setting.members:
+            cluster = _dims(run, setting.members["clusterDim"].value, node)
     return cooperative, pdl, cluster

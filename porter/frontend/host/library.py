@@ -11,7 +11,7 @@ from porter.frontend.host.expressions import condition, evaluate, place_of, subs
 from porter.frontend.host.nodes import Node, is_float
 from porter.frontend.host.operators import arithmetic
 from porter.frontend.host.run import Frame, PathEnds, Run
-from porter.frontend.host.tensors import factory, tensor_method
+from porter.frontend.host.tensors import SIZES_BYTES, factory, tensor_method
 from porter.frontend.host.terms import Term
 from porter.frontend.host.values import (
     ArrayValue,
@@ -98,11 +98,9 @@ def _of_values(run: Run, name: str, values: list[Value], node: Node) -> Value:
     if name in ("isFloatingType",):
         return terms.TRUE
     if name == "elementSize" and values:
-        from porter.frontend.host.tensors import _SIZES_BYTES
-
         v = values[0]
-        if isinstance(v, Text) and v.value.lstrip("=") in _SIZES_BYTES:
-            return terms.const(_SIZES_BYTES[v.value.lstrip("=")])
+        if isinstance(v, Text) and v.value.lstrip("=") in SIZES_BYTES:
+            return terms.const(SIZES_BYTES[v.value.lstrip("=")])
         return run.symbol("element_size", "free", node.span, default=(2, 4), reason="bytes of an element")
     if name in ("dtype", "TensorOptions") and values:
         v = values[0]

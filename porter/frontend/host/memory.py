@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from porter.frontend.host import terms
-from porter.frontend.host.demand import demand, plain
+from porter.frontend.host.demand import demand, without_qualifiers
 from porter.frontend.host.expressions import evaluate, place_of
 from porter.frontend.host.nodes import Node
 from porter.frontend.host.run import Frame, Run
@@ -34,7 +34,7 @@ def new_array(run: Run, frame: Frame, node: Node) -> Value:
             return PlacePointer(Place(demand(run, target, target.spelling.split("::")[-1], node.span, "free")))
         counts = [evaluate(run, frame, c) for c in node.expressions if c.kind != CursorKind.INIT_LIST_EXPR]
         count = next((c for c in counts if isinstance(c, Term)), terms.ONE)
-        return allocated(run, "made new", count=count, node=node, element=plain(target.spelling))
+        return allocated(run, "made new", count=count, node=node, element=without_qualifiers(target.spelling))
     return demand(run, ctype, "new", node.span, "free")
 
 

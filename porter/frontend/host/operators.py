@@ -7,6 +7,7 @@ from porter.frontend.host.conversions import Addresses, number, unknown
 from porter.frontend.host.demand import null_of
 from porter.frontend.host.nodes import Node, is_float
 from porter.frontend.host.run import Run
+from porter.frontend.host.tensors import same_sizes
 from porter.frontend.host.terms import Term
 from porter.frontend.host.values import (
     ListValue,
@@ -29,8 +30,6 @@ def binary(run: Run, op: str, a: Value, b: Value, node: Node) -> Value:
     if isinstance(a, (TypeOf, Text)) or isinstance(b, (TypeOf, Text)):
         return types_equal(run, op, a, b, node)
     if isinstance(a, ListValue) and isinstance(b, ListValue) and op in ("==", "!="):
-        from porter.frontend.host.tensors import same_sizes
-
         return same_sizes(run, op, a, b)
     if isinstance(a, Unknown) and isinstance(b, Unknown):
         return unknown(run, node, a.name)

@@ -6,9 +6,22 @@ from porter.frontend.host import terms
 from porter.frontend.host.conversions import copied, unknown
 from porter.frontend.host.expressions import assign, blank, condition, evaluate, place_of
 from porter.frontend.host.nodes import Node, is_integer
+from porter.frontend.host.reach import launches_within
 from porter.frontend.host.run import CannotMerge, Frame, PathEnds, Run
 from porter.frontend.host.terms import Term
-from porter.frontend.host.values import ArrayValue, ListValue, Null, Place, PlacePointer, Text, TypeOf, Unknown, Value
+from porter.frontend.host.values import (
+    ArrayValue,
+    ListValue,
+    Null,
+    Place,
+    PlacePointer,
+    Pointer,
+    TensorValue,
+    Text,
+    TypeOf,
+    Unknown,
+    Value,
+)
 from porter.frontend.parse.clang_compat import CursorKind, TypeKind
 
 _UNROLL = 32  # turns of a loop with known bounds
@@ -114,8 +127,6 @@ def declare(run: Run, frame: Frame, node: Node) -> None:
 
 def _name_new(run: Run, value: Value, name: str, before: set[str]) -> None:
     """A tensor or a size that the initialiser made is called like the variable."""
-    from porter.frontend.host.values import Pointer, TensorValue
-
     if isinstance(value, TensorValue) and value.region is not None and value.region.name.startswith("made "):
         value.region.name = name
     if isinstance(value, Pointer) and value.region.name.startswith("made "):
@@ -230,8 +241,6 @@ def _mergeable(run: Run, node: Node | None) -> bool:
 
 
 def _matters_node(run: Run, node: Node) -> bool:
-    from porter.frontend.host.reach import launches_within
-
     return launches_within(run.program, node)
 
 
@@ -383,9 +392,11 @@ def _skip(run: Run, frame: Frame, node: Node) -> str:
     """A loop that launches nothing: what it writes is not known after it."""
     for x in node.walk():
         target: Node | None = None
-        if x.kind == CursorKind.COMPOUND_ASSIGNMENT_OPERATOR or (
-            x.kind == CursorKind.BINARY_OPERATOR and x.operator == "="
-        ) or (x.kind == CursorKind.UNARY_OPERATOR and x.operator in ("x++", "++x", "x--", "--x")):
+        if (
+            x.kind == CursorKind.COMPOUND_ASSIGNMENT_OPERATOR
+            or (x.kind == CursorKind.BINARY_OPERATOR and x.operator == "=")
+            or (x.kind == CursorKind.UNARY_OPERATOR and x.operator in ("x++", "++x", "x--", "--x"))
+        ):
             target = x.children[0]
         if target is not None and target.kind == CursorKind.DECL_REF_EXPR:
             place = frame.find(target.target_key)

@@ -26,7 +26,7 @@ _SAME = (
     "contiguous", "detach", "cuda", "to", "clone", "requires_grad_", "set_requires_grad", "zero_", "fill_", "copy_",
     "data", "_data",
 )  # fmt: skip
-_SIZES_BYTES = {
+SIZES_BYTES = {
     "Byte": 1, "Char": 1, "Bool": 1, "Short": 2, "Half": 2, "BFloat16": 2, "Int": 4, "Float": 4, "Long": 8, "Double": 8,
     "Float8_e4m3fn": 1, "Float8_e5m2": 1,
 }  # fmt: skip
@@ -74,8 +74,8 @@ def dtype_of(run: Run, t: TensorValue) -> Value:
 
 def element_bytes(run: Run, t: TensorValue) -> Term:
     found = dtype_of(run, t)
-    if isinstance(found, Text) and found.value[1:] in _SIZES_BYTES:
-        return terms.const(_SIZES_BYTES[found.value[1:]])
+    if isinstance(found, Text) and found.value[1:] in SIZES_BYTES:
+        return terms.const(SIZES_BYTES[found.value[1:]])
     return run.symbol(f"{t.key}_element_size", "free", t.span, default=(2, 4), reason="bytes of an element")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from porter.frontend.parse import codes
+from porter import codes
 from porter.model import Diagnostic, Instance, PorterError
 
 
@@ -42,7 +42,7 @@ def parse_instantiation(text: str) -> tuple[str, Instance]:
     if not m or not all(args):
         raise PorterError(
             Diagnostic(
-                codes.BAD_INSTANTIATION_TEXT,
+                codes.UNREADABLE_INSTANCE,
                 f"cannot read instantiation '{text}'",
                 help="write it as kernel<type, value, ...>, for example k<__nv_bfloat16, 8>",
             )

@@ -9,13 +9,13 @@ from dataclasses import replace
 from functools import cache
 from itertools import islice, product
 
+from porter import codes
 from porter.frontend.instances.argument_text import split_arguments
 from porter.frontend.instances.bodies import lacks_bodies
 from porter.frontend.instances.reached import instances_from_host_templates
 from porter.frontend.instances.specialise import signature, try_specialise
 from porter.frontend.launches.sites import host_functions
 from porter.frontend.parse import clang_compat as cc
-from porter.frontend.parse import codes
 from porter.frontend.parse.clang_compat import Cursor, CursorKind, TypeKind
 from porter.frontend.parse.declarations import has_body, project_decls, qualified_name, template_of, template_params
 from porter.frontend.parse.source import ParsedUnit, parse_source
@@ -63,7 +63,7 @@ _UNUSUAL = 6  # how much less plausible than the next choice
 def no_default_instance(kernel: KernelInfo) -> Diagnostic:
     """Nobody named template arguments and no guess fits."""
     return Diagnostic(
-        codes.NO_DEFAULT_INSTANCE,
+        codes.NO_INSTANCE_KNOWN,
         f"no template arguments are known for {kernel.name}",
         kernel.span,
         help=f"name them, for example --instantiate '{kernel.name}<...>'; the parameters are: {signature(kernel)}",
@@ -225,11 +225,11 @@ def _pick_two(
     def sound(instance: Instance) -> bool:
         return instance in alone(instance)
 
-    def whole(instance: Instance) -> bool:
+    def complete(instance: Instance) -> bool:
         return alone(instance).get(instance, False)
 
     few = accepted[:_MAX_CONFIRMED]
-    first = next((i for i in few if whole(i)), None) or next((i for i in few if sound(i)), None)
+    first = next((i for i in few if complete(i)), None) or next((i for i in few if sound(i)), None)
     if first is None:
         return ()
 
@@ -240,7 +240,7 @@ def _pick_two(
         return different + usual, -_rank(other, lists)
 
     others = sorted((i for i in accepted if i != first), key=worth, reverse=True)
-    second = next((i for i in others[:_MAX_CONFIRMED] if whole(i)), None)
+    second = next((i for i in others[:_MAX_CONFIRMED] if complete(i)), None)
     return (first,) if second is None else (first, second)
 
 

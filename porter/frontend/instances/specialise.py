@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from porter import codes
 from porter.frontend.parse import clang_compat as cc
-from porter.frontend.parse import codes
 from porter.frontend.parse.clang_compat import Cursor, CursorKind
 from porter.frontend.parse.declarations import has_body
 from porter.frontend.parse.faults import is_tolerated
@@ -37,7 +37,7 @@ def bad_instance(kernel: KernelInfo, instance: Instance, reasons: tuple[str, ...
     else:
         help_text = f"the parameters are: {signature(kernel)}"
     return Diagnostic(
-        codes.BAD_INSTANCE,
+        codes.INSTANCE_DOES_NOT_FIT,
         f"{kernel.name}{instance or ' without arguments'} does not fit the kernel's template parameters",
         kernel.span,
         Severity.ERROR,

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from porter import ir
+from porter import codes, ir
 from porter.frontend.lower.depth import DEPTH, depth
 from porter.frontend.lower.types import TypeTable, UnsupportedType
 from porter.frontend.parse import ast_facts as ast
@@ -200,7 +200,7 @@ class FunctionLowering:
                 elif c.kind.is_expression():
                     self.discard(c)
                 else:
-                    raise Untranslatable("PRT022", f"statement kind {c.kind.name} is not supported")
+                    raise Untranslatable(codes.UNSUPPORTED, f"statement kind {c.kind.name} is not supported")
             except (Untranslatable, UnsupportedType) as e:
                 if self.folds and isinstance(e, Endless):
                     raise
@@ -210,12 +210,14 @@ class FunctionLowering:
                 if self.kernel.strict:
                     raise
                 self.kernel.internal_errors.append(f"{type(e).__name__}: {e}")
-                self.emit(ir.HoleStmt("PRT029", self.text(c), f"internal error: {type(e).__name__}: {e}"), c)
+                self.emit(
+                    ir.HoleStmt(codes.LOWERING_CRASHED, self.text(c), f"internal error: {type(e).__name__}: {e}"), c
+                )
         self.emit_all(out)
 
     def block(self, c: Cursor) -> tuple[ir.Stmt, ...]:
         """The statements of a body: a compound statement or a single one."""
-        from porter.frontend.lower.statements import lower_block
+        from porter.frontend.lower.statements import lower_block  # cycle: what a body holds is lowered by what uses it
 
         with self.collect() as out:
             lower_block(self, c)
@@ -228,7 +230,7 @@ class FunctionLowering:
         try:
             handler = EXPRESSIONS.get(c.kind)
             if handler is None:
-                raise Untranslatable("PRT022", f"expression kind {c.kind.name} is not supported")
+                raise Untranslatable(codes.UNSUPPORTED, f"expression kind {c.kind.name} is not supported")
             x = handler(self, c)
         except (Untranslatable, UnsupportedType) as e:
             if self.folds and isinstance(e, Endless):
@@ -241,7 +243,7 @@ class FunctionLowering:
             if self.kernel.strict:
                 raise
             self.kernel.internal_errors.append(f"{type(e).__name__}: {e}")
-            x = self.hole(c, "PRT029", f"internal error: {type(e).__name__}: {e}")
+            x = self.hole(c, codes.LOWERING_CRASHED, f"internal error: {type(e).__name__}: {e}")
         fill_spans(x, self.kernel.span(c))
         deep = depth(x) > DEPTH and isinstance(x.type, ir.Scalar | ir.Pointer) and x.type != ir.VOID
         return self.temp(x, "part", c) if deep and not self.is_place(x) else x
@@ -253,7 +255,7 @@ class FunctionLowering:
 
     def root(self, c: Cursor) -> ir.Expr:
         """Like `expr`, for the whole right side of a statement: a user call there needs no temporary."""
-        from porter.frontend.lower.calls import lower_call
+        from porter.frontend.lower.calls import lower_call  # cycle: what a body holds is lowered by what uses it
 
         inner = ast.strip(c)
         if inner.kind is CursorKind.CALL_EXPR:
@@ -269,7 +271,7 @@ class FunctionLowering:
 
     def discard(self, c: Cursor) -> None:
         """Lower an expression for its effects only."""
-        from porter.frontend.lower.effects import discard
+        from porter.frontend.lower.effects import discard  # cycle: what a body holds is lowered by what uses it
 
         discard(self, c)
 
@@ -306,7 +308,7 @@ class FunctionLowering:
                 chosen = ir.Select(x.cond, ir.AddressOf(x.a, type=t), ir.AddressOf(x.b, type=t), type=t)
                 return ir.Deref(chosen, type=x.type)
             if not isinstance(x.type, ir.Struct):
-                raise Untranslatable("PRT022", "this expression has no place that could be written")
+                raise Untranslatable(codes.UNSUPPORTED, "this expression has no place that could be written")
         return self.temp(x, "tmp", at, const=not write)
 
     def is_place(self, x: ir.Expr) -> bool:
@@ -346,7 +348,7 @@ class FunctionLowering:
         while fx is not None:
             found = fx.decls.get(var)
             if found is None and not var.spelling:
-                found = fx.anonymous.get(ast.bare(var.type))
+                found = fx.anonymous.get(ast.unqualified(var.type))
             if found is not None:
                 if fx is not self:
                     self.captured.add(fx)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from porter import ir
+from porter import codes, ir
 from porter.frontend.lower.body import Endless, FunctionLowering, Untranslatable, expression
 from porter.frontend.lower.construct import construct
-from porter.frontend.lower.convert import const, convert, to_type, typed_value
+from porter.frontend.lower.convert import base_path, const, convert, to_type, typed_value, upcast
 from porter.frontend.lower.effects import is_plain_copy
 from porter.frontend.lower.expressions import member_base, object_of
 from porter.frontend.lower.flow.function_pointers import call_through, called_result
 from porter.frontend.lower.flow.recursion import constant_arguments, is_recursive
 from porter.frontend.lower.function import lower_function
+from porter.frontend.lower.init import converted_item, init_list
 from porter.frontend.lower.library.calls import library_call
 from porter.frontend.lower.library.groups import group_arguments
 from porter.frontend.lower.literals import tidy
@@ -47,7 +48,7 @@ def lower_call(fx: FunctionLowering, c: Cursor, root: bool = False) -> ir.Expr:
         callee = function_argument(c)
         if callee is None:
             if c.type.get_canonical().kind in (TypeKind.DEPENDENT, TypeKind.INVALID, TypeKind.OVERLOAD):
-                raise Untranslatable("PRT020", "call that clang could not resolve")
+                raise Untranslatable(codes.UNRESOLVED, "call that clang could not resolve")
             return call_through(fx, c)
     obj, args = split_object(c, callee)
     if is_library(fx, callee):
@@ -117,12 +118,9 @@ def object_place(fx: FunctionLowering, c: Cursor, callee: Cursor, obj: Cursor | 
     elif obj is not None:
         place, place_type, at = fx.expr(obj), obj.type.get_canonical(), obj
     else:
-        raise Untranslatable("PRT022", "method call without an object")
-    if not ast.same_type(place_type, record):
-        from porter.frontend.lower.convert import base_path, upcast
-
-        if base_path(place_type, record) is not None:
-            place = upcast(fx, place, place_type, record.get_canonical())
+        raise Untranslatable(codes.UNSUPPORTED, "method call without an object")
+    if not ast.same_type(place_type, record) and base_path(place_type, record) is not None:
+        place = upcast(fx, place, place_type, record.get_canonical())
     return fx.as_place(place, at, write)
 
 
@@ -141,9 +139,9 @@ def user_call(
     if is_plain_copy(callee) and this is not None and args:
         return defaulted_assignment(fx, callee, this, args[0], at)
     if ast.body_of(callee) is None:
-        raise Untranslatable("PRT021", f"function {callee.spelling} has no body in the sources")
+        raise Untranslatable(codes.NO_BODY, f"function {callee.spelling} has no body in the sources")
     if callee.kind is CursorKind.CXX_METHOD and callee.is_virtual_method():
-        raise Untranslatable("PRT024", f"virtual method {callee.spelling}")
+        raise Untranslatable(codes.VIRTUAL_CALL, f"virtual method {callee.spelling}")
     params = [p for p in callee.get_arguments() if p is not None]
     for p, a in zip(params, args, strict=False):
         if ast.is_closure(p.type):
@@ -161,7 +159,7 @@ def user_call(
     formal = list(function.params)
     if formal and formal[0].name == "this":
         if this is None:
-            raise Untranslatable("PRT022", f"{callee.spelling} needs an object")
+            raise Untranslatable(codes.UNSUPPORTED, f"{callee.spelling} needs an object")
         bound.append(this)
         formal = formal[1:]
     fixed = dict(constants)
@@ -207,12 +205,10 @@ def default_argument(fx: FunctionLowering, p: Cursor, a: Cursor | None) -> ir.Ex
             return const(typed_value(value, t), t)
     parts = ast.values(p)
     if parts:
-        from porter.frontend.lower.init import converted_item, init_list
-
         if parts[-1].kind is CursorKind.INIT_LIST_EXPR:
             return init_list(fx, parts[-1], p.type)
         return converted_item(fx, parts[-1], p.type)
-    raise Untranslatable("PRT022", f"default argument of {p.spelling}")
+    raise Untranslatable(codes.UNSUPPORTED, f"default argument of {p.spelling}")
 
 
 def defaulted_assignment(fx: FunctionLowering, callee: Cursor, this: ir.Expr, value: Cursor, at: Cursor) -> ir.Expr:

@@ -136,11 +136,11 @@ def _count(fx: FunctionLowering, text: str) -> int:
         return int(text)
     value = fx.constants.get(text)
     if value is None and re.fullmatch(r"[\w\s+*/()-]+", text):
-        value = _arithmetic(text, fx.constants)
+        value = arithmetic(text, fx.constants)
     return int(value) if value is not None else 0
 
 
-def _arithmetic(text: str, names: dict[str, object]) -> int | None:
+def arithmetic(text: str, names: dict[str, object]) -> int | None:
     """A small integer expression over known names, None when it is anything else."""
     import ast as python_ast
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from porter import ir
+from porter import codes, ir
 from porter.frontend.lower.bits import with_bits
 from porter.frontend.lower.body import FunctionLowering, Untranslatable
-from porter.frontend.lower.convert import convert, to_type, zero
+from porter.frontend.lower.convert import convert, to_type, upcast, zero
 from porter.frontend.lower.init import (
     converted_item,
     default_initialise,
@@ -39,11 +39,11 @@ def construct(fx: FunctionLowering, c: Cursor, target: ir.Expr | None = None) ->
         default_initialise(fx, target, t, c)
         return None
     if not ast.is_record(t):
-        raise Untranslatable("PRT022", f"constructor for {t.spelling}")
+        raise Untranslatable(codes.UNSUPPORTED, f"constructor for {t.spelling}")
     if ctor is None:
-        raise Untranslatable("PRT020", "constructor that clang could not resolve")
+        raise Untranslatable(codes.UNRESOLVED, "constructor that clang could not resolve")
     if fx.kernel.types.is_opaque(t):
-        from porter.frontend.lower.library.calls import opaque_value
+        from porter.frontend.lower.library.calls import opaque_value  # cycle: constructors are called
 
         return opaque_value(fx, c, t, args)
     definition = ast.definition(ctor)
@@ -55,7 +55,7 @@ def construct(fx: FunctionLowering, c: Cursor, target: ir.Expr | None = None) ->
             return _implicit_default(fx, c, t, target)
         if fx.kernel.is_prelude(definition):
             return _declared_only(fx, c, t, args)
-        raise Untranslatable("PRT021", f"constructor of {t.spelling} has no body in the sources")
+        raise Untranslatable(codes.NO_BODY, f"constructor of {t.spelling} has no body in the sources")
     if fx.kernel.is_prelude(definition):
         plain = _vector_value(fx, t, definition, args)
         if plain is not None:
@@ -85,7 +85,7 @@ def construct_with(fx: FunctionLowering, ctor: Cursor, t: ClangType, args: list[
 
 def constructor_call(fx: FunctionLowering, ctor: Cursor, place: ir.Expr, args: list[Cursor], at: Cursor) -> None:
     """Emit `ctor(place, args...)`."""
-    from porter.frontend.lower.calls import user_call
+    from porter.frontend.lower.calls import user_call  # cycle: constructors are called
 
     call = user_call(fx, ctor, place, args, at, root=True)
     if isinstance(call, ir.HoleExpr):
@@ -108,7 +108,9 @@ def _scalar_class(fx: FunctionLowering, c: Cursor, t: ClangType, args: list[Curs
         bits = to_type(x, ir.U16 if to.name in ("f16", "bf16") else ir.U8)
         return bit_cast(bits, to)
     if len(args) != 1:
-        raise Untranslatable("PRT512", f"constructor of {to.name} from {plural(len(args), 'value')}")
+        raise Untranslatable(
+            codes.UNSUPPORTED_NARROW_FLOAT, f"constructor of {to.name} from {plural(len(args), 'value')}"
+        )
     return to_type(x, to)
 
 
@@ -117,7 +119,7 @@ def from_raw(x: ir.Expr, to: ir.Scalar) -> ir.Expr:
     assert isinstance(x.type, ir.Struct)
     fields = x.type.fields
     if len(fields) != 1 or to.name not in RAW_STORAGE:
-        raise Untranslatable("PRT512", f"conversion from {x.type.name} to {to.name}")
+        raise Untranslatable(codes.UNSUPPORTED_NARROW_FLOAT, f"conversion from {x.type.name} to {to.name}")
     bits = ir.Field(x, fields[0].name, type=fields[0].type)
     return bit_cast(bits, to)
 
@@ -174,13 +176,11 @@ def member_initialisers(fx: FunctionLowering, ctor: Cursor) -> None:
     if delegated:
         _initialise(fx, this, record, delegated[0])
         return
-    by_base = {ast.bare(v.type): v for k, v in written if k == "base"}
+    by_base = {ast.unqualified(v.type): v for k, v in written if k == "base"}
     by_field = {k.spelling: v for k, v in written if isinstance(k, Cursor)}
-    from porter.frontend.lower.convert import upcast
-
     for base in record.get_bases():
         place = upcast(fx, replace(this), record, base.type.get_canonical())
-        init = by_base.get(ast.bare(base.type))
+        init = by_base.get(ast.unqualified(base.type))
         if init is not None:
             if isinstance(place, ir.Field):
                 _initialise(fx, place, base.type, init)
@@ -216,7 +216,7 @@ def written_initialisers(ctor: Cursor) -> list[tuple[object, Cursor]]:
     """(field cursor, "base" or "self", initialiser) of a constructor's written list, in source order."""
     out: list[tuple[object, Cursor]] = []
     pending: object | None = None
-    own = ast.bare(ctor.semantic_parent.type)
+    own = ast.unqualified(ctor.semantic_parent.type)
     for k in ctor.get_children():
         if k.kind is CursorKind.MEMBER_REF:
             pending = k.referenced
@@ -229,7 +229,7 @@ def written_initialisers(ctor: Cursor) -> list[tuple[object, Cursor]]:
             if pending == "base":
                 if not ast.is_record(k.type):
                     continue
-                pending = "self" if ast.bare(k.type) == own else "base"
+                pending = "self" if ast.unqualified(k.type) == own else "base"
             out.append((pending, k))
             pending = None
         elif k.kind is CursorKind.PARM_DECL:

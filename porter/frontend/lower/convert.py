@@ -6,7 +6,7 @@ import math
 import struct
 from dataclasses import replace
 
-from porter import ir
+from porter import codes, ir
 from porter.frontend.lower.body import FunctionLowering, Untranslatable
 from porter.frontend.lower.flow.function_pointers import concerns_functions
 from porter.frontend.lower.types import base_name
@@ -50,9 +50,9 @@ def zero(t: ir.Type) -> ir.Expr:
         return ir.StructInit((zero(t.elem),) * int(t.length), type=t)
     if isinstance(t, ir.Struct):
         if t.is_union and t.fields:
-            raise Untranslatable("PRT022", f"zero initialisation of union {t.name}")
+            raise Untranslatable(codes.UNSUPPORTED, f"zero initialisation of union {t.name}")
         return ir.StructInit(tuple(zero(f.type) for f in t.fields), type=t)
-    raise Untranslatable("PRT510", f"no zero value for {type_text(t)}")
+    raise Untranslatable(codes.UNSUPPORTED_TYPE, f"no zero value for {type_text(t)}")
 
 
 def to_type(x: ir.Expr, t: ir.Type) -> ir.Expr:
@@ -83,7 +83,9 @@ def to_type(x: ir.Expr, t: ir.Type) -> ir.Expr:
         return to_type(decayed, t)
     if isinstance(a, ir.Struct) and isinstance(t, ir.Struct):
         return x
-    raise Untranslatable("PRT511", f"conversion from {type_text(a)} to {type_text(t)} is not supported")
+    raise Untranslatable(
+        codes.UNSUPPORTED_CONVERSION, f"conversion from {type_text(a)} to {type_text(t)} is not supported"
+    )
 
 
 def _scalar(x: ir.Expr, a: ir.Scalar, t: ir.Scalar) -> ir.Expr:
@@ -136,7 +138,7 @@ def convert(fx: FunctionLowering, x: ir.Expr, source: ClangType, target: ClangTy
         return upcast(fx, x, source, target)
     to = fx.type(target)
     if not _both_functions(x, source, target):
-        raise Untranslatable("PRT220", "the address of a function as a value of another kind")
+        raise Untranslatable(codes.FUNCTION_POINTER, "the address of a function as a value of another kind")
     if isinstance(x.type, ir.Pointer) and isinstance(to, ir.Pointer):
         a, b = source.get_pointee(), target.get_pointee()
         if ast.is_record(a) and ast.is_record(b) and not ast.same_type(a, b):
@@ -176,7 +178,9 @@ def upcast(fx: FunctionLowering, x: ir.Expr, source: ClangType, target: ClangTyp
     if path is None:
         down = base_path(target, source)
         if down is None:
-            raise Untranslatable("PRT511", f"cast between unrelated classes {source.spelling} and {target.spelling}")
+            raise Untranslatable(
+                codes.UNSUPPORTED_CONVERSION, f"cast between unrelated classes {source.spelling} and {target.spelling}"
+            )
         pointer = address_of(x, ir.Pointer(fx.type(source)))
         return deref(ir.Cast(pointer, type=ir.Pointer(fx.type(target))))
     for step in path:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from porter import ir
+from porter import codes, ir
 from porter.frontend.lower.body import FunctionLowering, Untranslatable
 from porter.frontend.lower.comments import spelled_constexpr
 from porter.frontend.lower.construct import construct
@@ -28,7 +28,7 @@ def declaration(fx: FunctionLowering, d: Cursor) -> None:
     elif d.kind is CursorKind.UNION_DECL and d.is_anonymous_record_decl():
         it = fx.type(d.type)
         name = fx.fresh("unnamed")
-        fx.anonymous[ast.bare(d.type)] = ir.Var(name, type=it)
+        fx.anonymous[ast.unqualified(d.type)] = ir.Var(name, type=it)
         fx.emit(ir.Decl(name, it), d)
     elif d.kind in _NAMED_THINGS or d.kind.is_reference() or d.kind.is_attribute():
         return
@@ -37,7 +37,7 @@ def declaration(fx: FunctionLowering, d: Cursor) -> None:
     elif d.kind is CursorKind.UNEXPOSED_DECL:
         return  # static_assert, empty declaration
     else:
-        raise Untranslatable("PRT022", f"declaration of kind {d.kind.name}")
+        raise Untranslatable(codes.UNSUPPORTED, f"declaration of kind {d.kind.name}")
 
 
 def variable(fx: FunctionLowering, d: Cursor) -> None:
@@ -121,7 +121,7 @@ def built(fx: FunctionLowering, d: Cursor, call: Cursor) -> None:
 def reference(fx: FunctionLowering, d: Cursor, init: Cursor | None) -> None:
     """`T& r = place`; a reference to a temporary is a variable that holds it."""
     if init is None:
-        raise Untranslatable("PRT022", f"reference {d.spelling} without an initialiser")
+        raise Untranslatable(codes.UNSUPPORTED, f"reference {d.spelling} without an initialiser")
     referee = d.type.get_canonical().get_pointee()
     writes = not referee.is_const_qualified() and d.type.get_canonical().kind is TypeKind.LVALUEREFERENCE
     if ast.is_closure(referee):
@@ -133,7 +133,7 @@ def reference(fx: FunctionLowering, d: Cursor, init: Cursor | None) -> None:
         x = fx.as_place(x, init, write=True)
     is_ref = fx.is_place(x)
     if not is_ref and writes and not isinstance(x, ir.HoleExpr):
-        raise Untranslatable("PRT022", f"reference {d.spelling} to something without a place")
+        raise Untranslatable(codes.UNSUPPORTED, f"reference {d.spelling} to something without a place")
     t = x.type if is_ref else fx.type(d.type)
     name = fx.declare(d, t)
     fx.emit(ir.Decl(name, t, x, is_const=referee.is_const_qualified(), ref=is_ref), d)
@@ -151,7 +151,7 @@ def binding(fx: FunctionLowering, d: Cursor) -> None:
     names = [k for k in d.get_children() if k.kind is CursorKind.UNEXPOSED_DECL]
     values = [k for k in d.get_children() if k.kind.is_expression()]
     if not values:
-        raise Untranslatable("PRT022", "structured binding without a value")
+        raise Untranslatable(codes.UNSUPPORTED, "structured binding without a value")
     text = fx.text(d)
     by_ref = "&" in text.split("[")[0]
     x = fx.root(values[-1])
@@ -170,6 +170,6 @@ def binding(fx: FunctionLowering, d: Cursor) -> None:
                     x = ir.Field(x, x.type.fields[1].name, type=x.type.fields[1].type)
         return
     if not isinstance(x.type, ir.Struct) or len(x.type.fields) != len(names):
-        raise Untranslatable("PRT022", "structured binding of a class with other members than names")
+        raise Untranslatable(codes.UNSUPPORTED, "structured binding of a class with other members than names")
     for k, f in zip(names, x.type.fields, strict=True):
         fx.decls[k] = ir.Field(x, f.name, type=f.type)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from porter import ir
+from porter import codes, ir
 from porter.frontend.lower.bits import read_bits, with_bits
 from porter.frontend.lower.body import FunctionLowering, KernelLowering, Untranslatable
 from porter.frontend.lower.convert import condition, const, to_type
@@ -91,7 +91,7 @@ def _stable_value(fx: FunctionLowering, x: ir.Expr, at: Cursor) -> ir.Expr:
 
 def assign_expression(fx: FunctionLowering, c: Cursor) -> ir.Expr:
     """Emit the assignment of a `=` or `op=` cursor; the value of the expression is the assigned place."""
-    from porter.frontend.lower.expressions import bit_field
+    from porter.frontend.lower.expressions import bit_field  # cycle: an assignment is an expression
 
     left, right = ast.values(c)
     op = cc.binary_op(c)
@@ -135,7 +135,7 @@ def assign(fx: FunctionLowering, c: Cursor, target: ir.Expr, value: ir.Expr, op:
 
 def compound_value(fx: FunctionLowering, target: ir.Expr, op: str, value: ir.Expr) -> ir.Expr:
     """`target op value` converted back to the target's type."""
-    from porter.frontend.lower.expressions import operation
+    from porter.frontend.lower.expressions import operation  # cycle: an assignment is an expression
 
     t = target.type
     if isinstance(t, ir.Pointer):
@@ -143,7 +143,7 @@ def compound_value(fx: FunctionLowering, target: ir.Expr, op: str, value: ir.Exp
     if isinstance(value, ir.HoleExpr):
         return replace(value, type=t)
     if not isinstance(t, ir.Scalar) or not isinstance(value.type, ir.Scalar):
-        raise Untranslatable("PRT022", f"operator {op}= on {t}")
+        raise Untranslatable(codes.UNSUPPORTED, f"operator {op}= on {t}")
     if op in ("<<", ">>"):
         common = usual_arithmetic(t, t)
         return to_type(ir.Binary(op, to_type(target, common), value, type=common), t)
@@ -153,7 +153,7 @@ def compound_value(fx: FunctionLowering, target: ir.Expr, op: str, value: ir.Exp
 
 def increment(fx: FunctionLowering, c: Cursor, operand: Cursor, op: str, wanted: bool) -> ir.Expr:
     """`++x`, `x--`, ...: the change as a statement. The value is the place, or for x++ the value before."""
-    from porter.frontend.lower.expressions import bit_field
+    from porter.frontend.lower.expressions import bit_field  # cycle: an assignment is an expression
 
     with fx.collect() as pre_bits:
         bits = bit_field(fx, operand)
@@ -177,7 +177,7 @@ def increment(fx: FunctionLowering, c: Cursor, operand: Cursor, op: str, wanted:
         new = ir.Binary("+" if step > 0 else "-", to_type(place, common), one, type=common)
         new = to_type(new, t)
     else:
-        raise Untranslatable("PRT022", f"{op} on {t}")
+        raise Untranslatable(codes.UNSUPPORTED, f"{op} on {t}")
     fx.emit(ir.Assign(place, new, op="+=" if step > 0 else "-="), c)
     return old
 

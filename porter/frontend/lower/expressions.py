@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from porter import ir
+from porter import codes, ir
 from porter.frontend.lower.bits import read_bits
 from porter.frontend.lower.body import FunctionLowering, Untranslatable, expression
 from porter.frontend.lower.convert import (
@@ -44,7 +44,7 @@ def reference(fx: FunctionLowering, c: Cursor) -> ir.Expr:
     if not c.spelling and (target is None or target.kind not in (CursorKind.PARM_DECL, CursorKind.VAR_DECL)):
         return template_value(fx, c)
     if target is None:
-        raise Untranslatable("PRT020", "name that clang could not resolve")
+        raise Untranslatable(codes.UNRESOLVED, "name that clang could not resolve")
     return named(fx, c, target)
 
 
@@ -52,7 +52,7 @@ def template_value(fx: FunctionLowering, c: Cursor) -> ir.Expr:
     """A substituted template value parameter: its constant, named as the source names it."""
     inner = ast.values(c)
     if len(inner) != 1:
-        raise Untranslatable("PRT020", "template argument that is not a value")
+        raise Untranslatable(codes.UNRESOLVED, "template argument that is not a value")
     if ast.is_arithmetic(c.type):
         text = fx.kernel.texts.identifier_at(c)
         origin = text if text in fx.template_names else None
@@ -68,7 +68,7 @@ def named(fx: FunctionLowering, c: Cursor, target: Cursor) -> ir.Expr:
     if target.kind in (CursorKind.FUNCTION_DECL, CursorKind.CXX_METHOD):
         return number_of(fx, target)
     if target.kind is CursorKind.FUNCTION_TEMPLATE:
-        raise Untranslatable("PRT220", f"function {target.spelling} used as a value")
+        raise Untranslatable(codes.FUNCTION_POINTER, f"function {target.spelling} used as a value")
     if target.kind in (CursorKind.VAR_DECL, CursorKind.PARM_DECL):
         if target.spelling == "warpSize" and fx.kernel.is_prelude(target):
             return ir.Builtin("warpSize", type=ir.I32)
@@ -115,7 +115,7 @@ def this_place(fx: FunctionLowering) -> ir.Expr:
     while owner is not None and owner.this_class is None:
         owner = owner.parent
     if owner is None or owner.this_class is None:
-        raise Untranslatable("PRT022", "`this` outside a method")
+        raise Untranslatable(codes.UNSUPPORTED, "`this` outside a method")
     if owner is not fx:
         fx.captured.add(owner)
     owner.this_used = True
@@ -129,7 +129,7 @@ def this_place(fx: FunctionLowering) -> ir.Expr:
 def member(fx: FunctionLowering, c: Cursor) -> ir.Expr:
     target = c.referenced
     if target is None:
-        raise Untranslatable("PRT020", "member that clang could not resolve")
+        raise Untranslatable(codes.UNRESOLVED, "member that clang could not resolve")
     if target.kind is not CursorKind.FIELD_DECL:
         return named(fx, c, target)
     base_cursor = member_base(c)
@@ -294,7 +294,7 @@ def unary(fx: FunctionLowering, c: Cursor) -> ir.Expr:
         return ir.Unary(op, x, type=x.type)
     if op == "__extension__":
         return x
-    raise Untranslatable("PRT022", f"operator {op}")
+    raise Untranslatable(codes.UNSUPPORTED, f"operator {op}")
 
 
 @expression(CursorKind.BINARY_OPERATOR)
@@ -335,7 +335,7 @@ def operation(fx: FunctionLowering, op: str, x: ir.Expr, y: ir.Expr, t: ir.Type)
     elif py and op == "+":
         return ir.PtrAdd(y, promoted(x), type=y.type)
     if not isinstance(x.type, ir.Scalar) or not isinstance(y.type, ir.Scalar):
-        raise Untranslatable("PRT022", f"operator {op} on {type_text(x.type)} and {type_text(y.type)}")
+        raise Untranslatable(codes.UNSUPPORTED, f"operator {op} on {type_text(x.type)} and {type_text(y.type)}")
     return ir.Binary(op, x, y, type=t)
 
 
@@ -366,7 +366,7 @@ def unexposed(fx: FunctionLowering, c: Cursor) -> ir.Expr:
             x = fx.temp(x, "tmp", c)
         y = to_type(fx.expr(inner[3]), x.type)
         return ir.Select(condition(x), x, y, type=x.type)
-    raise Untranslatable("PRT022", "expression of a kind that libclang does not show")
+    raise Untranslatable(codes.UNSUPPORTED, "expression of a kind that libclang does not show")
 
 
 def without_children(fx: FunctionLowering, c: Cursor) -> ir.Expr:
@@ -378,7 +378,7 @@ def without_children(fx: FunctionLowering, c: Cursor) -> ir.Expr:
             text = tidy(fx.text(c))
             plain = text is None or re.fullmatch(r"[\w:<>, ]*(\(\s*\)|\{\s*\})|", text)
             return const(typed_value(value, t), t, None if plain else text)
-        raise Untranslatable("PRT022", "expression of a kind that libclang does not show")
+        raise Untranslatable(codes.UNSUPPORTED, "expression of a kind that libclang does not show")
     return zero(fx.type(c.type))
 
 
@@ -386,7 +386,7 @@ def converted(fx: FunctionLowering, c: Cursor, inner: Cursor) -> ir.Expr:
     """An implicit cast, or a wrapper that changes nothing."""
     x = fx.expr(inner)
     if c.type.get_canonical().kind in (TypeKind.INVALID, TypeKind.DEPENDENT):
-        raise Untranslatable("PRT020", "expression that clang could not type")
+        raise Untranslatable(codes.UNRESOLVED, "expression that clang could not type")
     return convert(fx, x, inner.type, c.type, c)
 
 
@@ -446,4 +446,4 @@ def braces(fx: FunctionLowering, c: Cursor) -> ir.Expr:
 
 @expression(CursorKind.CXX_NEW_EXPR, CursorKind.CXX_DELETE_EXPR)
 def heap(fx: FunctionLowering, c: Cursor) -> ir.Expr:
-    raise Untranslatable("PRT212", "memory from the heap inside a kernel")
+    raise Untranslatable(codes.HEAP_MEMORY, "memory from the heap inside a kernel")

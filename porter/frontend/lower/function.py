@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from porter import ir
+from porter import codes, ir
 from porter.frontend.lower.body import Endless, FunctionLowering, KernelLowering, NamePool, Untranslatable
 from porter.frontend.lower.comments import comment_before
+from porter.frontend.lower.construct import member_initialisers
 from porter.frontend.lower.convert import const, typed_value
 from porter.frontend.lower.effects import written_by
 from porter.frontend.lower.flow.function_pointers import numbered_type
@@ -31,7 +32,7 @@ def lower_function(caller: FunctionLowering, d: Cursor, fixed: Fixed = ()) -> ir
     if known is not None:
         return known
     if key in kernel.open:
-        raise Endless("PRT023", f"recursive call of {d.spelling}")
+        raise Endless(codes.RECURSIVE_FUNCTION, f"recursive call of {d.spelling}")
     kernel.open.add(key)
     try:
         function, fx = _lower(caller, d, key, dict(fixed))
@@ -121,8 +122,6 @@ def _lower(
     assert body_cursor is not None
     with fx.collect() as stmts:
         if d.kind is CursorKind.CONSTRUCTOR:
-            from porter.frontend.lower.construct import member_initialisers
-
             fx.this_used = True
             member_initialisers(fx, d)
         stmts.extend(unresolved(fx.block(body_cursor)))
@@ -146,13 +145,13 @@ def _lower(
 
 def _return_type(kernel: KernelLowering, result: ClangType) -> ir.Type:
     if ast.is_closure(result):
-        raise Untranslatable("PRT022", "function that returns a lambda")
+        raise Untranslatable(codes.UNSUPPORTED, "function that returns a lambda")
     return numbered_type(result) or kernel.types.of(result)
 
 
 def _name(d: Cursor) -> str:
     if ast.is_closure(d.semantic_parent.type):
-        return spelled(ast.bare(d.semantic_parent.type))
+        return spelled(ast.unqualified(d.semantic_parent.type))
     name = d.spelling.split("<")[0] if not d.spelling.startswith("operator") else d.spelling
     parent = d.semantic_parent
     if parent is not None and parent.kind in (CursorKind.STRUCT_DECL, CursorKind.CLASS_DECL, CursorKind.UNION_DECL):
@@ -179,7 +178,7 @@ def _closure_of(kernel: KernelLowering, d: Cursor) -> Closure | None:
         return None
     closure = kernel.lambdas.get(closure_record(parent.type))
     if closure is None:
-        raise Untranslatable("PRT022", "lambda that was not created in the kernel's own functions")
+        raise Untranslatable(codes.UNSUPPORTED, "lambda that was not created in the kernel's own functions")
     return closure
 
 
@@ -255,7 +254,7 @@ def template_argument(kernel: KernelLowering, d: Cursor, i: int, param: Cursor |
         try:
             return kernel.types.of(t)
         except UnsupportedType:
-            return ir.Struct(spelled(ast.bare(t)), (), 0, 1)
+            return ir.Struct(spelled(ast.unqualified(t)), (), 0, 1)
     if kind == "INTEGRAL":
         t = param.type.get_canonical() if param is not None else None
         if t is not None and t.kind is TypeKind.BOOL:

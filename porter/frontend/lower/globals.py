@@ -6,10 +6,11 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from porter import ir
+from porter import codes, ir
 from porter.frontend.lower.body import FunctionLowering, Untranslatable
 from porter.frontend.lower.convert import const, typed_value
 from porter.frontend.lower.flow.function_pointers import function_type, named_in, number_of, numbered_type
+from porter.frontend.lower.init import converted_item, init_list
 from porter.frontend.lower.symbols import host_writes, is_wanted, symbol, written_initialiser
 from porter.frontend.parse import ast_facts as ast
 from porter.frontend.parse.clang_compat import Cursor, CursorKind, TypeKind
@@ -33,24 +34,26 @@ def global_variable(fx: FunctionLowering, c: Cursor, target: Cursor) -> ir.Expr:
     on_device = constant or CursorKind.CUDADEVICE_ATTR in attributes or _is_static_local(target)
     functions = numbered_type(target.type) is not None
     if functions and (is_wanted(fx, target) or unfilled or host_writes(fx, definition)):
-        raise Untranslatable("PRT220", f"the host chooses the functions that {target.spelling} points to")
+        raise Untranslatable(codes.FUNCTION_POINTER, f"the host chooses the functions that {target.spelling} points to")
     if on_device and is_wanted(fx, target):
         return symbol(fx, target, t)
     if not is_const and not constant and not _never_written(fx, definition, functions):
         if functions:
-            raise Untranslatable("PRT220", f"{target.spelling}, which points to functions, may be written to")
+            raise Untranslatable(
+                codes.FUNCTION_POINTER, f"{target.spelling}, which points to functions, may be written to"
+            )
         if on_device:
             return symbol(fx, target, t)
-        raise Untranslatable("PRT210", f"mutable variable {target.spelling} at namespace scope")
+        raise Untranslatable(codes.OUTLIVES_KERNEL, f"mutable variable {target.spelling} at namespace scope")
     if on_device and (unfilled or (constant and not is_const and host_writes(fx, definition))):
         return symbol(fx, target, t)
     if init is None:
-        raise Untranslatable("PRT211", f"values of {target.spelling} are not known")
+        raise Untranslatable(codes.UNKNOWN_CONSTANT_MEMORY, f"values of {target.spelling} are not known")
     value = constant_value(fx, init, target.type)
     if value is None and not isinstance(t, ir.Array):
         return initial_value(fx, init, target.type, target.spelling)
     if value is None:
-        raise Untranslatable("PRT211", f"values of {target.spelling} are not constant expressions")
+        raise Untranslatable(codes.UNKNOWN_CONSTANT_MEMORY, f"values of {target.spelling} are not constant expressions")
     if isinstance(t, ir.Scalar):
         return const(value, t, target.spelling)
     name = fx.kernel.global_pool.fresh(target.spelling)
@@ -68,8 +71,6 @@ def _is_static_local(var: Cursor) -> bool:
 
 def initial_value(fx: FunctionLowering, init: Cursor, t: ClangType, name: str) -> ir.Expr:
     """A constant that clang does not evaluate (half, a struct built by a constexpr function): its initialiser."""
-    from porter.frontend.lower.init import converted_item, init_list
-
     x = init_list(fx, init, t) if init.kind is CursorKind.INIT_LIST_EXPR else converted_item(fx, init, t)
     if isinstance(x, ir.Const):
         return replace(x, origin=name)
@@ -117,7 +118,7 @@ def _shared(fx: FunctionLowering, target: Cursor) -> ir.Expr:
         span = fx.kernel.span(target)
         fx.kernel.kernel_decls.append(ir.SharedDecl(known, t, dynamic, alignment(fx, target), span=span))
     if not fx.pool.admits(known):
-        raise Untranslatable("PRT022", f"shared array {known} is hidden by a local of the same name")
+        raise Untranslatable(codes.UNSUPPORTED, f"shared array {known} is hidden by a local of the same name")
     return ir.Var(known, type=t)
 
 

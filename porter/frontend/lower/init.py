@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from porter import ir
-from porter.frontend.lower.bits import bits_of, combined, packed
+from porter import codes, ir
+from porter.frontend.lower.bits import combined, in_storage
 from porter.frontend.lower.body import FunctionLowering, Untranslatable
-from porter.frontend.lower.convert import const, convert, to_type, zero
-from porter.frontend.lower.types import field_name
+from porter.frontend.lower.convert import const, convert, to_type, upcast, zero
+from porter.frontend.lower.types import bits_of, field_name
 from porter.frontend.parse import ast_facts as ast
 from porter.frontend.parse.clang_compat import Cursor, CursorKind, TypeKind
 from porter.frontend.parse.clang_compat import Type as ClangType
@@ -33,7 +33,7 @@ def _from_list(fx: FunctionLowering, c: Cursor, t: ClangType) -> ir.Expr:
     rest = list(items)
     value = _take_aggregate(fx, rest, t, c)
     if rest:
-        raise Untranslatable("PRT022", "initialiser list with more values than members")
+        raise Untranslatable(codes.UNSUPPORTED, "initialiser list with more values than members")
     return value
 
 
@@ -55,7 +55,7 @@ def _take(fx: FunctionLowering, items: list[Cursor], t: ClangType, at: Cursor, m
         items.pop(0)
         return converted_item(fx, head, t)
     if head.kind is CursorKind.STRING_LITERAL:
-        raise Untranslatable("PRT510", "character array from a string")
+        raise Untranslatable(codes.UNSUPPORTED_TYPE, "character array from a string")
     return _take_aggregate(fx, items, t, at)
 
 
@@ -82,7 +82,7 @@ def _take_aggregate(fx: FunctionLowering, items: list[Cursor], t: ClangType, at:
         fields = [f for f in t.get_fields() if f.spelling or not f.is_bitfield()]
         out += with_storage([(f, _take(fx, items, f.type, at, f)) for f in fields])
         return ir.StructInit(tuple(out), type=it)
-    raise Untranslatable("PRT022", f"initialiser list for {it}")
+    raise Untranslatable(codes.UNSUPPORTED, f"initialiser list for {it}")
 
 
 def _union_value(fx: FunctionLowering, items: list[Cursor], t: ClangType, it: ir.Struct, at: Cursor) -> ir.Expr:
@@ -112,7 +112,7 @@ def _designated_list(fx: FunctionLowering, c: Cursor, t: ClangType, items: list[
     for k in items:
         f = _designated(k)
         if f is None:
-            raise Untranslatable("PRT022", "initialiser list that mixes named and plain values")
+            raise Untranslatable(codes.UNSUPPORTED, "initialiser list that mixes named and plain values")
         given[f.spelling] = k
     values: list[tuple[Cursor, ir.Expr]] = []
     for f in t.get_fields():
@@ -130,7 +130,7 @@ def with_storage(values: list[tuple[Cursor, ir.Expr]]) -> list[ir.Expr]:
         if not f.is_bitfield():
             out.append(value)
             continue
-        name, bits = bits_of(f).member, packed(value, f)
+        name, bits = bits_of(f).member, in_storage(value, f)
         if name in at:
             out[at[name]] = combined(out[at[name]], bits)
         else:
@@ -145,11 +145,11 @@ def converted_item(fx: FunctionLowering, item: Cursor, t: ClangType) -> ir.Expr:
     if ast.is_record(item.type) and not ast.is_record(t):
         # A class with a conversion operator inside a list: libclang shows no call. half/bf16/fp8 convert by value.
         if fx.kernel.types.scalar_class(item.type) is None:
-            raise Untranslatable("PRT022", "user conversion inside an initialiser list")
+            raise Untranslatable(codes.UNSUPPORTED, "user conversion inside an initialiser list")
         return to_type(x, fx.type(t))
     if ast.is_record(t) and not ast.is_record(item.type):
         if fx.kernel.types.scalar_class(t) is None:
-            raise Untranslatable("PRT022", "user conversion inside an initialiser list")
+            raise Untranslatable(codes.UNSUPPORTED, "user conversion inside an initialiser list")
         return to_type(x, fx.type(t))
     return convert(fx, x, item.type, t, item)
 
@@ -210,7 +210,7 @@ def value_initialised(fx: FunctionLowering, t: ClangType) -> ir.Expr:
     if t.kind is TypeKind.RECORD and isinstance(it, ir.Struct) and not fx.kernel.types.is_opaque(t):
         ctor = default_constructor(t)
         if ctor is not None:
-            from porter.frontend.lower.construct import construct_with
+            from porter.frontend.lower.construct import construct_with  # cycle: constructors initialise
 
             return construct_with(fx, ctor, t, [], ctor)
         if it.is_union:
@@ -255,12 +255,10 @@ def default_initialise(fx: FunctionLowering, place: ir.Expr, t: ClangType, at: C
         return
     ctor = default_constructor(t)
     if ctor is not None:
-        from porter.frontend.lower.construct import constructor_call
+        from porter.frontend.lower.construct import constructor_call  # cycle: constructors initialise
 
         constructor_call(fx, ctor, place, [], at)
         return
-    from porter.frontend.lower.convert import upcast
-
     for base in t.get_bases():
         default_initialise(fx, upcast(fx, place, t, base.type.get_canonical()), base.type, at)
     for i, f in enumerate(t.get_fields()):

@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from porter import ir
+from porter import codes, ir
 from porter.frontend.lower import calls, expressions, lambdas, literals, statements
 from porter.frontend.lower.body import FunctionLowering, KernelLowering, Untranslatable
-from porter.frontend.lower.comments import comment_before
+from porter.frontend.lower.comments import arithmetic, comment_before
 from porter.frontend.lower.depth import deep_recursion
 from porter.frontend.lower.flow import jumps, switch
 from porter.frontend.lower.flow.function_pointers import refuse_parameter
@@ -65,7 +65,7 @@ def lower_kernel(
     body_cursor = ast.body_of(cursor)
     body = unresolved(fx.block(body_cursor)) if body_cursor is not None else ()
     if body_cursor is None:
-        holes.append(ir.HoleStmt("PRT021", info.name, "the kernel has no body in the sources", span=info.span))
+        holes.append(ir.HoleStmt(codes.NO_BODY, info.name, "the kernel has no body in the sources", span=info.span))
     bounds, cluster = _annotations(kernel, fx, cursor)
     made = ir.Kernel(
         name=cursor.spelling.split("<")[0],
@@ -115,8 +115,6 @@ def _split(text: str) -> list[str]:
 
 def _number(fx: FunctionLowering, text: str) -> int | None:
     """The value of a launch bound: a number, a template parameter, or a namespace constant, with + - * /."""
-    from porter.frontend.lower.comments import _arithmetic
-
     text = text.strip()
     if re.fullmatch(r"\d+[uUlL]*", text):
         return int(text.rstrip("uUlL"))
@@ -126,7 +124,7 @@ def _number(fx: FunctionLowering, text: str) -> int | None:
             value = _namespace_constant(fx, name)
             if value is not None:
                 names[name] = value
-    return _arithmetic(text, names)
+    return arithmetic(text, names)
 
 
 def _namespace_constant(fx: FunctionLowering, name: str) -> int | None:

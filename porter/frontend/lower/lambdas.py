@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from porter import ir
+from porter import codes, ir
 from porter.frontend.lower.body import FunctionLowering, Untranslatable, expression
 from porter.frontend.parse import ast_facts as ast
 from porter.frontend.parse import clang_compat as cc
@@ -88,7 +88,7 @@ def captures(fx: FunctionLowering, c: Cursor) -> list[tuple[Cursor, Cursor | Non
             if data[at : at + 1] == b"=":
                 out.append((k.referenced, None, True))
         elif k.kind is CursorKind.CXX_THIS_EXPR and b"*this" in data[start.offset : k.extent.end.offset]:
-            raise Untranslatable("PRT022", "capture of *this by value")
+            raise Untranslatable(codes.UNSUPPORTED, "capture of *this by value")
     return out
 
 

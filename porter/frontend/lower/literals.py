@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from porter import ir
+from porter import codes, ir
 from porter.frontend.lower.body import FunctionLowering, Untranslatable, expression
 from porter.frontend.lower.convert import const, typed_value
 from porter.frontend.parse import ast_facts as ast
@@ -17,7 +17,7 @@ def literal(fx: FunctionLowering, c: Cursor) -> ir.Expr:
     t = fx.type(c.type)
     value = ast.evaluate(c)
     if value is None:
-        raise Untranslatable("PRT020", "literal without a value")
+        raise Untranslatable(codes.UNRESOLVED, "literal without a value")
     return const(typed_value(value, t), t)
 
 
@@ -55,7 +55,7 @@ def evaluated(fx: FunctionLowering, c: Cursor, origin: str | None) -> ir.Const:
     """The constant that clang computes for `c`; Untranslatable when it has none."""
     value = ast.evaluate(c)
     if value is None:
-        raise Untranslatable("PRT020", "not a constant expression")
+        raise Untranslatable(codes.UNRESOLVED, "not a constant expression")
     t = fx.type(c.type)
     return const(typed_value(value, t), t, tidy(origin))
 

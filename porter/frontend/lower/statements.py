@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from porter import ir
+from porter import codes, ir
 from porter.frontend.lower.body import FunctionLowering, Untranslatable, statement
 from porter.frontend.lower.comments import attach, index_of, join, unroll_of
 from porter.frontend.lower.convert import condition, const, convert
 from porter.frontend.lower.declarations import declaration
 from porter.frontend.lower.flow.jumps import resolve
 from porter.frontend.lower.flow.recursion import ends, known
+from porter.frontend.lower.init import init_list
 from porter.frontend.parse import ast_facts as ast
 from porter.frontend.parse.clang_compat import Cursor, CursorKind, TypeKind
 from porter.ir.if_chains import ELSE_IFS, Link, chain
@@ -70,7 +71,7 @@ def attributed(fx: FunctionLowering, c: Cursor) -> None:
     """A statement with attributes: a loop with `#pragma unroll`, `[[likely]]`, `[[fallthrough]]`."""
     inner = ast.values(c)
     if len(inner) != 1:
-        raise Untranslatable("PRT022", "statement of a kind that libclang does not show")
+        raise Untranslatable(codes.UNSUPPORTED, "statement of a kind that libclang does not show")
     loop = inner[0]
     with fx.collect() as out:
         fx.stmt(loop)
@@ -100,7 +101,7 @@ def if_statement(fx: FunctionLowering, c: Cursor) -> None:
     if parts and parts[0].kind is CursorKind.VAR_DECL:  # if (T x = ...)
         declaration(fx, parts.pop(0))
         if not (parts and parts[0].kind.is_expression()):
-            raise Untranslatable("PRT022", "condition that libclang does not show")
+            raise Untranslatable(codes.UNSUPPORTED, "condition that libclang does not show")
     if len(parts) == 4 and parts[0].kind.is_expression():
         fx.discard(parts.pop(0))
     links, last = _else_ifs(fx, c, parts)
@@ -191,7 +192,7 @@ def loop_condition(fx: FunctionLowering, c: Cursor) -> tuple[ir.Expr, tuple[ir.S
 def while_statement(fx: FunctionLowering, c: Cursor) -> None:
     parts = [k for k in c.get_children() if k.kind.is_expression() or k.kind.is_statement() or k.kind.is_declaration()]
     if parts[0].kind.is_declaration():
-        raise Untranslatable("PRT022", "declaration as a loop condition")
+        raise Untranslatable(codes.UNSUPPORTED, "declaration as a loop condition")
     test, pre = loop_condition(fx, parts[0])
     body = fx.block(parts[1]) if len(parts) > 1 else ()
     fx.emit(ir.While(test, body, pre), c)
@@ -248,7 +249,7 @@ def for_parts(fx: FunctionLowering, c: Cursor) -> tuple[Cursor | None, Cursor | 
     parts = [k for k in c.get_children() if k.kind.is_expression() or k.kind.is_statement() or k.kind.is_declaration()]
     *head, body = parts
     if any(k.kind is CursorKind.VAR_DECL for k in head):
-        raise Untranslatable("PRT022", "declaration as a loop condition")
+        raise Untranslatable(codes.UNSUPPORTED, "declaration as a loop condition")
     if len(head) == 3:
         return head[0], head[1], head[2], body
     init = cond = step = None
@@ -285,7 +286,7 @@ def range_for(fx: FunctionLowering, c: Cursor) -> None:
     var = next(k for k in parts if k.kind is CursorKind.VAR_DECL)
     rest = [k for k in parts if k.kind.is_expression() or k.kind.is_statement()]
     if len(rest) != 2:
-        raise Untranslatable("PRT022", "range for with an initialiser")
+        raise Untranslatable(codes.UNSUPPORTED, "range for with an initialiser")
     source, body_c = rest
     array = fx.place(source)
     if (
@@ -296,7 +297,7 @@ def range_for(fx: FunctionLowering, c: Cursor) -> None:
         inner = array.type.fields[0]
         array = ir.Field(array, inner.name, type=inner.type)
     if not isinstance(array.type, ir.Array):
-        raise Untranslatable("PRT120", "range for over something that is not an array")
+        raise Untranslatable(codes.RANGE_FOR_OVER_NO_ARRAY, "range for over something that is not an array")
     name = fx.fresh("i")
     index = ir.Var(name, type=ir.I32)
     element = ir.Index(array, index, type=array.type.elem)
@@ -353,7 +354,5 @@ def return_statement(fx: FunctionLowering, c: Cursor) -> None:
         return
     value = fx.root(inner[0])
     if inner[0].kind is CursorKind.INIT_LIST_EXPR:
-        from porter.frontend.lower.init import init_list
-
         value = init_list(fx, inner[0], fx.cursor.result_type)
     fx.emit(ir.Return(value), c)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from porter import ir
+from porter import codes, ir
 from porter.frontend.lower.body import FunctionLowering, Untranslatable
 from porter.frontend.parse import ast_facts as ast
 from porter.frontend.parse.clang_compat import Cursor, CursorKind
@@ -35,7 +35,7 @@ def symbol(fx: FunctionLowering, target: Cursor, t: ir.Type) -> ir.Expr:
 def _made(fx: FunctionLowering, target: Cursor, t: ir.Type) -> ir.Symbol:
     constant = CursorKind.CUDACONSTANT_ATTR in ast.attributes(target)
     name = declared_name(target)
-    code = "PRT211" if constant else "PRT210"
+    code = codes.UNKNOWN_CONSTANT_MEMORY if constant else codes.OUTLIVES_KERNEL
     why = _cannot_be_given(t)
     if why:
         raise Untranslatable(code, f"{target.spelling} {why}")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Any
 
-from porter import ir
+from porter import codes, ir
 from porter.frontend.parse import ast_facts as ast
 from porter.frontend.parse.clang_compat import Cursor, CursorKind, TypeKind
 from porter.frontend.parse.clang_compat import Type as ClangType
@@ -43,7 +44,7 @@ _WORDS = re.compile(r"\b(?:struct|class|union|enum) (?=[A-Za-z_(])")
 class UnsupportedType(Exception):
     """A C++ type that the IR has no word for. `code` is PRTnnn."""
 
-    def __init__(self, reason: str, code: str = "PRT510"):
+    def __init__(self, reason: str, code: str = codes.UNSUPPORTED_TYPE):
         super().__init__(reason)
         self.code = code
 
@@ -53,6 +54,48 @@ def spelled(text: str) -> str:
     text = _LAMBDA.sub(r"lambda_\1_\2", text)
     text = _UNNAMED.sub(r"unnamed_\1_\2", text)
     return _WORDS.sub("", text)
+
+
+@dataclass(frozen=True)
+class Bits:
+    """Where a bit-field lies: `width` bits from `shift` (bits) of the unsigned storage at byte `offset`."""
+
+    storage: ir.Scalar
+    offset: int
+    shift: int
+    width: int
+    type: ir.Scalar  # of the field as declared
+
+    @property
+    def member(self) -> str:
+        """Name of the IR member that stands for the storage."""
+        return f"bits_{self.offset}"
+
+
+def bits_of(f: Cursor) -> Bits:
+    """The place of a bit-field; UnsupportedType when it crosses the units of its type (packed classes)."""
+    t = f.type.get_canonical()
+    declared = SCALAR_KINDS.get(t.kind) or SCALAR_KINDS.get(t.get_declaration().enum_type.get_canonical().kind)
+    if declared is None:
+        raise UnsupportedType(f"bit-field {f.spelling!r}", codes.BIT_FIELD)
+    size = ir.sizeof(declared)
+    at, width = f.get_field_offsetof(), f.get_bitfield_width()
+    offset = at // (8 * size) * size
+    if at - 8 * offset + width > 8 * size:
+        raise UnsupportedType(f"bit-field {f.spelling!r} that crosses its storage", codes.BIT_FIELD)
+    return Bits(ir.Scalar(f"u{8 * size}"), offset, at - 8 * offset, width, declared)
+
+
+def storage_members(t: ClangType) -> dict[str, Bits]:
+    """Member name -> one of its bit-fields, in order, for the storage units that the fields of a class share."""
+    out: dict[str, Bits] = {}
+    for f in t.get_canonical().get_fields():
+        if f.is_bitfield() and f.spelling:
+            b = bits_of(f)
+            known = out.setdefault(b.member, b)
+            if known.storage != b.storage:
+                raise UnsupportedType(f"bit-field {f.spelling!r} that shares storage of another width", codes.BIT_FIELD)
+    return out
 
 
 class TypeTable:
@@ -93,9 +136,9 @@ class TypeTable:
         const = pointee.is_const_qualified()
         if pointee.kind in (TypeKind.FUNCTIONPROTO, TypeKind.FUNCTIONNOPROTO):
             raise UnsupportedType("pointer to function")
-        if pointee.kind is TypeKind.RECORD and ast.bare(pointee) in self._open:
+        if pointee.kind is TypeKind.RECORD and ast.unqualified(pointee) in self._open:
             # A record that points to itself: the inner occurrence is named only.
-            return ir.Pointer(ir.Struct(spelled(ast.bare(pointee)), (), 0, 1), const=const)
+            return ir.Pointer(ir.Struct(spelled(ast.unqualified(pointee)), (), 0, 1), const=const)
         try:
             elem = self.of(pointee)
         except UnsupportedType:
@@ -111,7 +154,7 @@ class TypeTable:
             t = t.get_pointee().get_canonical()
         if t.kind is not TypeKind.RECORD:
             return None
-        return SCALAR_CLASSES.get(ast.bare(t))
+        return SCALAR_CLASSES.get(ast.unqualified(t))
 
     def is_opaque(self, t: ClangType) -> bool:
         """True for a library handle (cub, cooperative_groups, curand state, ...)."""
@@ -129,7 +172,7 @@ class TypeTable:
         return name.split("::")[0] in OPAQUE_NAMESPACES or "curand" in name
 
     def _record(self, t: ClangType) -> ir.Type:
-        name = ast.bare(t)
+        name = ast.unqualified(t)
         scalar = SCALAR_CLASSES.get(name)
         if scalar is not None:
             return scalar
@@ -163,8 +206,6 @@ class TypeTable:
                 continue  # an empty base holds nothing
             offset = base.get_base_offsetof(decl) // 8
             out.append(ir.StructField(base_name(base.type), base_type, offset))
-        from porter.frontend.lower.bits import bits_of, storage_members
-
         storage = storage_members(t)
         for i, f in enumerate(t.get_fields()):
             if f.is_bitfield():
@@ -185,7 +226,7 @@ class TypeTable:
 
 def base_name(t: ClangType) -> str:
     """The field name under which a base class subobject is kept."""
-    return re.sub(r"\W+", "_", spelled(ast.bare(t))).strip("_")
+    return re.sub(r"\W+", "_", spelled(ast.unqualified(t))).strip("_")
 
 
 def field_name(f: Cursor, index: int | None = None) -> str:

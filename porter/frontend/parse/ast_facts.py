@@ -83,7 +83,7 @@ def strip(c: Cursor) -> Cursor:
     return c
 
 
-def bare(t: ClangType) -> str:
+def unqualified(t: ClangType) -> str:
     """Canonical spelling without top-level qualifiers: equal for types that differ in const and volatile only."""
     text = t.get_canonical().spelling
     while True:
@@ -100,7 +100,7 @@ def bare(t: ClangType) -> str:
 
 
 def same_type(a: ClangType, b: ClangType) -> bool:
-    return bare(a) == bare(b)
+    return unqualified(a) == unqualified(b)
 
 
 def is_const(t: ClangType) -> bool:
@@ -170,7 +170,7 @@ def is_closure(t: ClangType) -> bool:
     t = t.get_canonical()
     if t.kind in REFERENCES:
         t = t.get_pointee().get_canonical()
-    return t.kind is TypeKind.RECORD and bare(t).startswith("(lambda at ")
+    return t.kind is TypeKind.RECORD and unqualified(t).startswith("(lambda at ")
 
 
 # ---------------------------------------------------------------- text and places

@@ -7,8 +7,8 @@ import re
 from functools import cached_property
 from typing import Any
 
+from porter import codes
 from porter.frontend.parse import clang_compat as cc
-from porter.frontend.parse import codes
 from porter.frontend.parse.clang_compat import Cursor, CursorKind
 from porter.frontend.parse.declarations import may_run_on_device, project_decls
 from porter.model import Diagnostic, Severity
@@ -101,7 +101,7 @@ def errors_within(cursor: Cursor, where: Span, faults: list[Diagnostic]) -> tupl
         for c in cc.walk(cursor):
             if cc.is_invalid(c) and c.kind not in _UNTYPED_BY_NATURE and not _is_argument_list(c):
                 name = f" '{c.spelling}'" if c.spelling else ""
-                errors.append(Diagnostic(codes.UNTYPED, f"expression{name} has no type", cc.span(c)))
+                errors.append(Diagnostic(codes.UNTYPED_EXPRESSION, f"expression{name} has no type", cc.span(c)))
                 break
     return tuple(errors)
 

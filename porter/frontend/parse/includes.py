@@ -7,6 +7,7 @@ import re
 from functools import lru_cache
 from pathlib import Path
 
+from porter import codes
 from porter.frontend.parse.hermetic import ParseOptions, project_root
 from porter.model import Diagnostic, PorterError
 from porter.plain_files import is_plain, read_plain
@@ -111,7 +112,7 @@ def _not_plain(includer: Path, text: str, name: str, found: Path) -> Diagnostic:
     line = text.count("\n", 0, text.find(name)) + 1
     message = f"include '{name}' is not a regular file: {found}"
     help_ = "a pipe or a device may never end: include a regular file"
-    return Diagnostic("PRT003", message, Span(str(includer), line), help=help_)
+    return Diagnostic(codes.INCLUDE_NOT_FOUND, message, Span(str(includer), line), help=help_)
 
 
 def scan_includes(source: Source, options: ParseOptions) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from porter.frontend.parse import codes
+from porter import codes
 from porter.frontend.slice.text import blank, code_of, directives
 from porter.model import Diagnostic, KernelInfo
 from porter.source import Span

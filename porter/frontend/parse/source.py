@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
+from porter import codes
 from porter.frontend.launches.sites import find_launches
 from porter.frontend.parse import clang_compat as cc
-from porter.frontend.parse import codes
 from porter.frontend.parse.clang_compat import CursorKind
 from porter.frontend.parse.declarations import is_kernel_definition, is_prelude, kernel_info, project_decls
 from porter.frontend.parse.faults import NOT_FOUND, Reach, as_warning, errors_within, find_faults, is_refusal
@@ -105,10 +105,10 @@ def parse_source(
         try:
             tu = cc.parse_file(path, arguments(options), unsaved)
         except cc.cindex.LibclangError as e:
-            raise PorterError(Diagnostic(codes.NO_LIBCLANG, str(e), help="pip install libclang-ng")) from e
+            raise PorterError(Diagnostic(codes.PARSER_FAILED, str(e), help="pip install libclang-ng")) from e
         except cc.cindex.TranslationUnitLoadError as e:
             raise PorterError(
-                Diagnostic(codes.NO_LIBCLANG, f"libclang could not parse {path}: {e}", Span(path, 1))
+                Diagnostic(codes.PARSER_FAILED, f"libclang could not parse {path}: {e}", Span(path, 1))
             ) from e
         new: dict[str, str] = {}
         for d in tu.diagnostics:
@@ -261,7 +261,7 @@ def _build(
     severity = Severity.ERROR if any(k.errors for k in own) else Severity.WARNING
     diagnostics = [
         Diagnostic(
-            codes.MISSING_INCLUDE,
+            codes.INCLUDE_NOT_FOUND,
             f"include '{name}' was not found",
             place,
             severity,

@@ -74,7 +74,7 @@ __global__ void twice(__half2* x) {
     ),
     Pattern(
         "struct_local",
-        "a local struct becomes one local a member",
+        "a local struct becomes one local per member",
         "patterns/aggregates.py",
         """\
 struct Best {

@@ -15,7 +15,7 @@ from porter.agents.settings import AgentSettings, load_settings
 from porter.agents.shared_budget import count
 from porter.model import PorterError
 from porter.plain_files import read_plain, read_plain_text
-from porter.review.port.loaded import Loaded
+from porter.review.port.reviewed_port import ReviewedPort
 from porter.wording import plural
 
 FOLDER = Path(".porter") / "runs"
@@ -69,7 +69,7 @@ class AgentRun:
         return "  ".join(part for part in (self.name, self.settings.model, attempts, self.cost, how) if part)
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         """All that the record says of the run as a whole, a row each."""
         tokens = ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in self.spent.usage.to_json().items() if n)
         kept = sum(a.state == "kept" for a in self.attempts)
@@ -81,12 +81,12 @@ class AgentRun:
         return "\n".join(row for row in rows if row)
 
 
-def runs_about(loaded: Loaded) -> list[AgentRun]:
+def runs_about(port: ReviewedPort) -> list[AgentRun]:
     """The runs about a port's kernel, beside the port or in the working folder, the newest first."""
-    folders = dict.fromkeys(p.resolve() for p in (loaded.path.parent / FOLDER, configured()))
+    folders = dict.fromkeys(p.resolve() for p in (port.path.parent / FOLDER, configured()))
     files = [f for folder in folders if folder.is_dir() for name in RECORDS for f in folder.glob(f"*/{name}")]
     runs = [read_run(f) for f in sorted(files, key=lambda f: f.stat().st_mtime, reverse=True)]
-    names = {loaded.name, loaded.name.rpartition("::")[2]}
+    names = {port.name, port.name.rpartition("::")[2]}
     return [r for r in runs if r.kernel in names or (r.fault and not r.kernel)]
 
 

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from porter import codes
 from porter.files.atomic import write_atomic, writing_failed
 from porter.files.git import git
 from porter.model import Diagnostic, PorterError
@@ -52,13 +53,15 @@ def decisions_of(record: PortRecord, port: Path) -> tuple[Decision, ...]:
         return ()
     try:
         if value["schema"] != SCHEMA:
-            raise ValueError(f"its schema is {value['schema']!r}, this porter knows {SCHEMA}")
+            raise ValueError(f"its schema is {value['schema']!r}, this porter reads {SCHEMA}")
         return tuple(_from_json(row) for row in value["decisions"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         why = f"`{error.args[0]}` is missing" if isinstance(error, KeyError) else str(error)
         message = f"the decisions in {record_path(port).name} cannot be read: {why}"
         help_ = "restore the key `review` from version control, or remove it to start over"
-        raise PorterError(Diagnostic("PRT960", message, Span(str(record_path(port)), 0), help=help_)) from error
+        raise PorterError(
+            Diagnostic(codes.UNREADABLE_DECISIONS, message, Span(str(record_path(port)), 0), help=help_)
+        ) from error
 
 
 def _from_json(row: dict[str, Any]) -> Decision:

@@ -16,37 +16,38 @@ from porter.model.facts import (
 )
 from porter.regression.charts import ulp_label
 from porter.report.render import render
-from porter.review.port.loaded import Loaded
-from porter.review.words import CHECK_SIGN
+from porter.review.descriptions import CHECK_SIGN
+from porter.review.port.reviewed_port import ReviewedPort
+from porter.wording import plural
 
 TABS = ("compile", "numerics", "resources", "sanitizer", "performance")
 
 
-def checks_of(loaded: Loaded) -> tuple[str, ...]:
+def checks_of(port: ReviewedPort) -> tuple[str, ...]:
     """The checks that have a page: those that every port should have, and what else was recorded."""
-    return (*TABS, *(v.check for v in loaded.verdicts if v.check not in TABS))
+    return (*TABS, *(v.check for v in port.verdicts if v.check not in TABS))
 
 
-def evidence(loaded: Loaded, check: str) -> str:
+def evidence(port: ReviewedPort, check: str) -> str:
     """The page of one check."""
-    verdict = loaded.verdict(check)
+    verdict = port.verdict(check)
     if verdict is None:
-        reason = "the port has open holes, so it was not verified" if loaded.holes else "press v to verify the port"
+        reason = "the port has open holes, so it was not verified" if port.holes else "press v to verify the port"
         return f"{check} was not run: {reason}."
     rows = [f"{CHECK_SIGN[verdict.status]} {verdict.status.value}  {verdict.detail}"]
-    if not loaded.verified:
-        rows.append("This is about an earlier text of the port.")
+    if not port.verified:
+        rows.append("The port was edited after this.")
     rows += _measured(verdict.facts)
-    rows += messages(loaded, verdict)
+    rows += messages(port, verdict)
     return "\n".join(rows)
 
 
-def messages(loaded: Loaded, verdict: Verdict) -> Iterator[str]:
+def messages(port: ReviewedPort, verdict: Verdict) -> Iterator[str]:
     """The diagnostics of a check with the region of the port that each is in."""
     for d in verdict.diagnostics:
         yield ""
         yield render(d).plain
-        here = next((r for r in loaded.regions if any(d == other for _, other in loaded.about(r))), None)
+        here = next((r for r in port.regions if any(d == other for _, other in port.about(r))), None)
         if here is not None:
             yield f"   in {here.name}, port lines {here.first}-{here.last}"
 
@@ -64,7 +65,7 @@ def _measured(facts: Facts) -> Iterator[str]:
 
 
 def _numerics(facts: NumericsFacts) -> Iterator[str]:
-    yield f"seed {facts.seed}, {facts.launches} launches; inputs {' '.join(facts.scenarios)}"
+    yield f"seed {facts.seed}, {plural(facts.launches, 'launch')}; inputs {' '.join(facts.scenarios)}"
     for instance, buffers in facts.buffers.items():
         for name, row in buffers.items():
             yield ""
@@ -103,7 +104,7 @@ def _resources(facts: ResourcesFacts) -> Iterator[str]:
 
 
 def _sanitizer(facts: SanitizerFacts) -> Iterator[str]:
-    yield f"{facts.launches} launches, looked for: {', '.join(facts.checked)}"
+    yield f"{plural(facts.launches, 'launch')}, looked for: {', '.join(facts.checked)}"
     yield f"reports about the port {facts.port}, about the original {facts.original}"
 
 
@@ -118,8 +119,8 @@ def _performance(facts: PerformanceFacts) -> Iterator[str]:
             yield f"  {name.replace('_', ' '):<22} {(launch.original or {}).get(name, 0):>12} {count:>12}"
     rows = facts.rows or ()
     if rows:
-        yield f"Medians in us a launch on {facts.device or 'a GPU'}, original and port in turns."
-        yield "spread: the original against itself; a ratio with = is within twice of that."
+        yield f"Medians in us per launch on {facts.device or 'a GPU'}, original and port alternating."
+        yield "spread: the original against itself; a ratio marked = is within twice that."
     same, varied = _common([row.sizes for row in rows])
     if same:
         yield f"Everywhere {_sizes(same)}."
@@ -137,7 +138,7 @@ def _performance(facts: PerformanceFacts) -> Iterator[str]:
     host = [row.host_us for row in rows if row.host_us]
     if host:
         sides = " and ".join(f"{side} {min(h[side] for h in host if side in h):.1f} us" for side in host[0])
-        yield f"the host needs at least, a launch: {sides}"
+        yield f"least host time per launch: {sides}"
 
 
 # What a row of the check was timed as: its key, the title of its table, what its floor is.

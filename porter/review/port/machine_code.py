@@ -35,7 +35,7 @@ class PortLine:
 
 
 @dataclass(frozen=True)
-class Port:
+class PortListing:
     """What the line table is held against: the port's file name, its lines, and those of them that are device code."""
 
     name: str
@@ -49,10 +49,10 @@ class Port:
                 self.called.setdefault(name, []).append(n)
 
 
-def instructions(ptx: str, port: Port) -> Iterator[tuple[PortLine, str]]:
+def instructions(ptx: str, listing: PortListing) -> Iterator[tuple[PortLine, str]]:
     """(place, instruction) of the PTX in order, as far as the places are known."""
     at: PortLine | None = None
-    places = iter(_places(ptx, port))
+    places = iter(_places(ptx, listing))
     for row in ptx.splitlines():
         if _LOC.match(row):
             at = next(places)
@@ -60,27 +60,27 @@ def instructions(ptx: str, port: Port) -> Iterator[tuple[PortLine, str]]:
             yield at, row.strip()
 
 
-def relabelled(ptx: str, port: Port) -> str:
+def relabelled(ptx: str, listing: PortListing) -> str:
     """The same PTX with a line table that names lines of the port only (see `place_in`)."""
     number = max((int(n) for n, _ in _FILE.findall(ptx)), default=0) + 1
-    places = iter(_places(ptx, port))
+    places = iter(_places(ptx, listing))
 
     def one(match: re.Match[str]) -> str:
         place = next(places)
         return f"\t.loc\t{number} {place.line + _FOUND * (not place.named)} 0" if place else match[0]
 
     text = _LOC.sub(one, ptx)
-    return f'{text.rstrip()}\n\t.file\t{number} "{port.name}"\n'
+    return f'{text.rstrip()}\n\t.file\t{number} "{listing.name}"\n'
 
 
-def place_in(file: str, line: int, port: Port) -> PortLine | None:
+def place_in(file: str, line: int, listing: PortListing) -> PortLine | None:
     """The place of an instruction whose cubin is the port's own, or made of relabelled PTX; None outside its code."""
     at = PortLine(line % _FOUND, line < _FOUND)
-    inside = at.line in port.device and Path(file).name == port.name and not _in_library(file)
+    inside = at.line in listing.device and Path(file).name == listing.name and not _in_library(file)
     return at if inside else None
 
 
-def _places(ptx: str, port: Port) -> list[PortLine | None]:
+def _places(ptx: str, listing: PortListing) -> list[PortLine | None]:
     """The port's line of each `.loc`, in order; None before the first that is known."""
     files: Mapping[str, str] = dict(_FILE.findall(ptx))
     found: list[PortLine | None] = []
@@ -93,11 +93,11 @@ def _places(ptx: str, port: Port) -> list[PortLine | None]:
         path, line = files.get(loc[1], ""), int(loc[2])
         if call and _in_library(path):
             path, line = files.get(call[1], ""), int(call[2])
-        if Path(path).name == port.name and not _in_library(path) and line in port.device:
+        if Path(path).name == listing.name and not _in_library(path) and line in listing.device:
             last = line
             found.append(PortLine(line, True))
             continue
-        calls = sorted({n for name in _functions_at(path, line) for n in port.called.get(name, ())})
+        calls = sorted({n for name in _functions_at(path, line) for n in listing.called.get(name, ())})
         near = min(calls, key=lambda n: (abs(n - (last or 0)), n), default=last)
         found.append(PortLine(near, False) if near is not None else None)
     return found

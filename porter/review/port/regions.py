@@ -30,9 +30,7 @@ class Region:
     authors: tuple[str, ...] = ()
     spans: tuple[Span, ...] = ()
     cuda: tuple[int, ...] = ()  # lines of the source
-    elsewhere: tuple[
-        tuple[str, tuple[int, ...]], ...
-    ] = ()  # lines of the files that it includes, as the map names them
+    elsewhere: tuple[tuple[str, tuple[int, ...]], ...] = ()  # included files, as the map names them, and their lines
     hole: int = 0  # its number, where the region is one
     hole_lines: tuple[int, int] | None = None
 
@@ -46,42 +44,42 @@ def regions_of(text: str, line_map: Sequence[LineMapEntry], source: str = "") ->
     lines = lines_of(text)
     by_line = {e.line: e for e in line_map}
     try:
-        parts = list(_of_module(module_tree(text), by_line))
+        parts = list(_module_regions(module_tree(text), by_line))
     except (SyntaxError, ValueError, RecursionError):
         parts = list(_paragraphs(lines))
-    return tuple(_finished(_covering(parts, lines), by_line, source))
+    return tuple(_named(_with_lines_between(parts, lines), by_line, source))
 
 
-def _of_module(tree: ast.Module, by_line: dict[int, LineMapEntry]) -> Iterator[Region]:
+def _module_regions(tree: ast.Module, by_line: dict[int, LineMapEntry]) -> Iterator[Region]:
     head: list[ast.stmt] = []
     for node in tree.body:
         if not isinstance(node, ast.FunctionDef):
             head.append(node)
             continue
         if head:
-            yield _whole("header" if head[0] is tree.body[0] else "launch", "", head)
+            yield _one_region("header" if head[0] is tree.body[0] else "launch", "", head)
             head = []
         device = any(_attribute(d) in ("kernel", "jit") for d in node.decorator_list)
         launches = node.name.startswith("_launch_")  # also with a hole in place of its launch
         launches |= any(isinstance(n, ast.Attribute) and n.attr == "launch" for n in ast.walk(node))
         if not device or launches:
-            yield _launching(node)
+            yield _launch_region(node)
             continue
         start = first_line(node.body[0])
         # what is wrong with a signature is wrong with the whole function: its body becomes one hole
         alone = len(node.body) == 1 and _hole_in(node.body[0])
         body = None if alone else (start, node.end_lineno or start)
         yield Region("", "signature", node.name, first_line(node), start - 1, hole_lines=body)
-        yield from _of_body(node.body, node.name, by_line)
+        yield from _body_regions(node.body, node.name, by_line)
     if head:
-        yield _whole("header" if head[0] is tree.body[0] else "launch", "", head)
+        yield _one_region("header" if head[0] is tree.body[0] else "launch", "", head)
 
 
-def _whole(kind: str, function: str, nodes: list[ast.stmt]) -> Region:
+def _one_region(kind: str, function: str, nodes: list[ast.stmt]) -> Region:
     return Region("", kind, function, first_line(nodes[0]), nodes[-1].end_lineno or 0)
 
 
-def _launching(node: ast.FunctionDef) -> Region:
+def _launch_region(node: ast.FunctionDef) -> Region:
     """A function of the launch: one region, whose body becomes a hole, or is one."""
     first, last = first_line(node), node.end_lineno or 0
     documented = len(node.body) > 1 and ast.get_docstring(node) is not None
@@ -90,7 +88,7 @@ def _launching(node: ast.FunctionDef) -> Region:
     return Region("", "launch", node.name, first, last, hole=number, hole_lines=body)
 
 
-def _of_body(body: list[ast.stmt], function: str, by_line: dict[int, LineMapEntry]) -> Iterator[Region]:
+def _body_regions(body: list[ast.stmt], function: str, by_line: dict[int, LineMapEntry]) -> Iterator[Region]:
     group: list[ast.stmt] = []
 
     def grouped() -> Iterator[Region]:
@@ -117,7 +115,7 @@ def _of_body(body: list[ast.stmt], function: str, by_line: dict[int, LineMapEntr
             yield from grouped()
             yield Region("", "head", function, first, first_line(blocks[0][0]) - 1, hole_lines=(first, last))
             for block in blocks:
-                yield from _of_body(block, function, by_line)
+                yield from _body_regions(block, function, by_line)
     yield from grouped()
 
 
@@ -131,7 +129,7 @@ def _paragraphs(lines: list[str]) -> Iterator[Region]:
             first = 0
 
 
-def _covering(parts: list[Region], lines: list[str]) -> Iterator[Region]:
+def _with_lines_between(parts: list[Region], lines: list[str]) -> Iterator[Region]:
     """The regions with the comments, `else:` and other lines between them, which belong to what follows."""
     taken = 0
     for number, part in enumerate(parts):
@@ -155,7 +153,7 @@ def _covering(parts: list[Region], lines: list[str]) -> Iterator[Region]:
         taken = last
 
 
-def _finished(parts: Iterator[Region], by_line: dict[int, LineMapEntry], source: str) -> Iterator[Region]:
+def _named(parts: Iterator[Region], by_line: dict[int, LineMapEntry], source: str) -> Iterator[Region]:
     counts: dict[str, int] = {}
     for part in parts:
         where = part.function or part.kind

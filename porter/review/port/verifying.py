@@ -95,8 +95,8 @@ def conclusion(code: int, output: str, last: str) -> tuple[bool, str]:
 
 def _flags(config: PortConfig) -> list[str]:
     repeated = {"-I": config.include, "-D": config.define, "--instantiate": config.instantiate}
-    words = [f"{flag}={value}" if flag[1] == "-" else flag + value for flag, vs in repeated.items() for value in vs]
-    return [*words, "-std", config.std, "--arch", ",".join(config.arch)]
+    flags = [f"{flag}={value}" if flag[1] == "-" else flag + value for flag, vs in repeated.items() for value in vs]
+    return [*flags, "-std", config.std, "--arch", ",".join(config.arch)]
 
 
 async def _read(stream: asyncio.StreamReader | None) -> str:

@@ -11,11 +11,11 @@ from porter.case.instances import instance_values
 from porter.config import PortConfig
 from porter.model import PorterError
 from porter.pipeline.outputs import Translation
-from porter.review.port.changes import translated
-from porter.review.port.loaded import Loaded
-from porter.review.port.machine_code import Port, instructions, place_in, relabelled
+from porter.review.descriptions import describe_assumptions, describe_author, describe_library_calls
+from porter.review.port.actions import translated
+from porter.review.port.machine_code import PortListing, instructions, place_in, relabelled
 from porter.review.port.regions import Region
-from porter.review.words import assumption_words, author_words, library_words
+from porter.review.port.reviewed_port import ReviewedPort
 from porter.verify.compile.nvdisasm import disassemble
 from porter.verify.compile.ptxas import cubin_of
 from porter.wording import plural
@@ -27,37 +27,37 @@ MOST = 60  # lines of PTX or SASS that are shown
 FOUND = "; ~: found by the library call, or by what stands before"
 
 
-def why(loaded: Loaded, region: Region, config: PortConfig) -> Iterator[str]:
+def why(port: ReviewedPort, region: Region, config: PortConfig) -> Iterator[str]:
     """The parts in order, as soon as each is known; translating and compiling take seconds. Raises nothing."""
-    rows = [f"{f'{file}:' if file else ''}{n:5} {text}" for file, n, text in loaded.cuda_rows(region)]
+    rows = [f"{f'{file}:' if file else ''}{n:5} {text}" for file, n, text in port.cuda_rows(region)]
     yield "CUDA\n" + ("\n".join(rows) or "none")
     made: Translation | None = None
     try:
-        made = translated(loaded, config)
-        yield "IR (first instance)\n" + _ir(made.kernels[0], loaded, region)
+        made = translated(port, config)
+        yield "IR (first instance)\n" + _ir(made.kernels[0], port, region)
     except PorterError as error:
         yield f"IR\nnot known: {error}"
     yield "rewrite\n" + "\n".join(
         [
-            author_words(loaded, region),
-            *assumption_words(loaded, region),
-            *library_words(loaded.port_text(region)),
+            describe_author(port, region),
+            *describe_assumptions(port, region),
+            *describe_library_calls(port.port_text(region)),
         ]
     )
     if made is not None:
-        before, after = _ir(made.kernels[0], loaded, region), _ir(made.plan.concrete[0], loaded, region)
+        before, after = _ir(made.kernels[0], port, region), _ir(made.plan.concrete[0], port, region)
         yield "IR after the rewrites\n" + (after if after != before else "the same")
-    yield "CuTeDSL\n" + numbered(loaded.port_lines, range(region.first, region.last + 1))
+    yield "CuTeDSL\n" + numbered(port.port_lines, range(region.first, region.last + 1))
     if made is not None:
-        yield from _compiled(loaded, region, made)
+        yield from _compiled(port, region, made)
 
 
 def numbered(lines: list[str], numbers: Collection[int]) -> str:
     return "\n".join(f"{n:5} {lines[n - 1]}" for n in numbers) or "none"
 
 
-def _ir(kernel: ir.Kernel, loaded: Loaded, region: Region) -> str:
-    places = {(loaded.cuda_path.name, n) for n in region.cuda}
+def _ir(kernel: ir.Kernel, port: ReviewedPort, region: Region) -> str:
+    places = {(port.cuda_path.name, n) for n in region.cuda}
     places |= {(Path(file).name, n) for file, lines in region.elsewhere for n in lines}
     return "\n".join(ir_lines(kernel, places)) or "none: no statement"
 
@@ -81,36 +81,36 @@ def ir_lines(kernel: ir.Kernel, places: set[tuple[str, int]]) -> list[str]:
     return out
 
 
-def _compiled(loaded: Loaded, region: Region, made: Translation) -> Iterator[str]:
+def _compiled(port: ReviewedPort, region: Region, made: Translation) -> Iterator[str]:
     from porter.verify.compile.worker import CompileRequest, compile_port
 
-    if loaded.holes:
+    if port.holes:
         yield "PTX\nnone: a port with holes does not compile"
         return
-    arch = loaded.record.arches[0] if loaded.record and loaded.record.arches else "sm_90a"
+    arch = port.record.arches[0] if port.record and port.record.arches else "sm_90a"
     values = instance_values(made.info, made.instances[0]) if made.instances else {}
-    (result,) = compile_port(loaded.path, [CompileRequest(values, arch)])
+    (result,) = compile_port(port.path, [CompileRequest(values, arch)])
     if not result.ok:
         yield f"PTX\nthe port does not compile: {result.error}"
         return
-    port = Port(loaded.path.name, loaded.port_lines, _device_lines(loaded))
+    listing = PortListing(port.path.name, port.port_lines, _device_lines(port))
     lines = range(region.first, region.last + 1)
-    rows = [f"{at!s:>6} {text}" for at, text in instructions(result.ptx, port) if at.line in lines]
+    rows = [f"{at!s:>6} {text}" for at, text in instructions(result.ptx, listing) if at.line in lines]
     yield f"PTX ({arch}, first instance{FOUND if any('~' in r[:6] for r in rows) else ''})\n" + _cut(rows)
-    yield "SASS" + _sass(result, port, lines)
+    yield "SASS" + _sass(result, listing, lines)
 
 
-def _device_lines(loaded: Loaded) -> set[int]:
+def _device_lines(port: ReviewedPort) -> set[int]:
     """The port's lines in kernel and device functions: what the line table says of others is not about the code."""
-    inside = (r for r in loaded.regions if r.function and r.kind != "launch")
+    inside = (r for r in port.regions if r.function and r.kind != "launch")
     return {n for r in inside for n in range(r.first, r.last + 1)}
 
 
-def _sass(result: CompileResult, port: Port, lines: Collection[int]) -> str:
+def _sass(result: CompileResult, listing: PortListing, lines: Collection[int]) -> str:
     """The machine instructions of the port's lines, by nvdisasm where it is installed."""
     try:
         code = disassemble(result.cubin, result.entry)
-        better = cubin_of(relabelled(result.ptx, port), result.request.arch)
+        better = cubin_of(relabelled(result.ptx, listing), result.request.arch)
         again = disassemble(better, result.entry) if better else ()
     except (RuntimeError, OSError) as error:
         return f"\nnot shown: {error}"
@@ -118,13 +118,13 @@ def _sass(result: CompileResult, port: Port, lines: Collection[int]) -> str:
     if [i.text for i in again] == [i.text for i in code]:
         code, how = again, FOUND  # the same code, with the lines of library calls too
     elif better:
-        how = "; lines that the compiler names itself: ptxas makes other code of the PTX than the DSL's assembler"
+        how = "; lines that the compiler names itself: ptxas and the DSL's assembler make different code of this PTX"
     else:
-        how = "; lines that the compiler names itself: library calls are placed where a ptxas is installed"
+        how = "; lines that the compiler names itself: with ptxas installed, library calls have lines too"
     code = tuple(i for i in code if i.text != "NOP ;")  # padding behind the kernel
-    placed = [(at, i.text) for i in code if (at := place_in(i.file, i.line, port)) is not None]
+    located = [(at, i.text) for i in code if (at := place_in(i.file, i.line, listing)) is not None]
     return f" ({plural(len(code), 'instruction')} in all{how})\n" + _cut(
-        [f"{at!s:>6} {text}" for at, text in placed if at.line in lines]
+        [f"{at!s:>6} {text}" for at, text in located if at.line in lines]
     )
 
 

@@ -9,7 +9,7 @@ from textual.widgets import Static, Tree
 
 from porter.review.port.attempts import AgentRun, Attempt, difference, edits_of, runs_about
 from porter.review.screens.bindings import bindings
-from porter.review.screens.shown import KeyLine, OnePortScreen
+from porter.review.screens.port_screens import KeyLine, OnePortScreen
 
 SIGN = {"kept": "✓", "rolled back": "✗", "unfinished": "…"}
 
@@ -32,16 +32,16 @@ class AttemptsScreen(OnePortScreen):
         tree = self.query_one(Tree)
         tree.show_root = False
         tree.root.expand()
-        runs = runs_about(self.loaded)
-        first = runs[0].words if runs else "no agent run is recorded for this port"
+        runs = runs_about(self.port)
+        first = runs[0].summary if runs else "no agent run is recorded for this port"
         self.query_one("#attempt", Static).update(first)
         for run in runs:
             branch = tree.root.add(Text(run.label), data=run, expand=True)
             for attempt in run.attempts:
                 why = f" for {attempt.check}" if attempt.check else ""
                 label = f"{SIGN[attempt.state]} {attempt.number} {attempt.state}{why}: {', '.join(attempt.regions)}"
-                words = Text(f"{label}  {attempt.tokens:,} tokens, {attempt.seconds:.1f} s")
-                leaf = branch.add(words, data=attempt)
+                text = Text(f"{label}  {attempt.tokens:,} tokens, {attempt.seconds:.1f} s")
+                leaf = branch.add(text, data=attempt)
                 for call in attempt.calls:
                     leaf.add_leaf(Text(call), data=attempt)
         tree.focus()
@@ -49,7 +49,7 @@ class AttemptsScreen(OnePortScreen):
     def on_tree_node_highlighted(self, event: Tree.NodeHighlighted[Attempt | AgentRun]) -> None:
         data = event.node.data
         if data is not None:
-            self.query_one("#attempt", Static).update(data.words if isinstance(data, AgentRun) else edits_of(data))
+            self.query_one("#attempt", Static).update(data.summary if isinstance(data, AgentRun) else edits_of(data))
 
     def action_other_side(self) -> None:
         tree, text = self.query_one(Tree), self.query_one(VerticalScroll)

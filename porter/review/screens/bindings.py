@@ -77,10 +77,10 @@ def bindings(*where: str) -> list[BindingType]:
 
 def help_rows(*where: str) -> list[tuple[str, str]]:
     """The help page of a screen: a key and what it does."""
-    return [(shown(k.key), k.about) for k in KEYS if k.where in where]
+    return [(key_text(k.key), k.about) for k in KEYS if k.where in where]
 
 
-def shown(key: str) -> str:
+def key_text(key: str) -> str:
     """A key as a person reads it."""
     names = {"slash": "/", "question_mark": "?"}
     return " ".join(names.get(part, part) for part in key.split(","))
@@ -88,4 +88,4 @@ def shown(key: str) -> str:
 
 def footer_key(key: Key) -> str:
     """The first of a row's keys, short."""
-    return {"escape": "esc"}.get(first := shown(key.key.partition(",")[0]), first)
+    return {"escape": "esc"}.get(first := key_text(key.key.partition(",")[0]), first)

@@ -13,12 +13,12 @@ from textual.widgets import Input, Label, Static, TextArea
 
 from porter.model import PorterError
 from porter.review.port.decisions import drop_draft, read_draft, save_draft
-from porter.review.port.loaded import Loaded
 from porter.review.port.regions import Region
+from porter.review.port.reviewed_port import ReviewedPort
 from porter.review.screens.bindings import bindings
 
 
-class Line(ModalScreen[str | None]):
+class LineDialog(ModalScreen[str | None]):
     """Asks for a line of text; None when the person changed their mind."""
 
     BINDINGS = bindings("line")
@@ -72,10 +72,10 @@ class EditRegion(ModalScreen[str | None]):
 
     BINDINGS = bindings("edit")
 
-    def __init__(self, loaded: Loaded, region: Region) -> None:
+    def __init__(self, port: ReviewedPort, region: Region) -> None:
         super().__init__()
-        self.loaded, self.part = loaded, region
-        self.kept = read_draft(loaded.path, region.name)
+        self.port, self.part = port, region
+        self.kept = read_draft(port.path, region.name)
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="page") as page:
@@ -83,15 +83,15 @@ class EditRegion(ModalScreen[str | None]):
             page.border_subtitle = "ctrl+s: save   escape: leave, and keep it   ctrl+r: start over"
             if self.kept is not None:
                 yield Label("continues an edit that was not finished")
-            text = self.loaded.port_text(self.part) if self.kept is None else self.kept
+            text = self.port.port_text(self.part) if self.kept is None else self.kept
             area = TextArea.code_editor(text, show_line_numbers=True, soft_wrap=False, tab_behavior="indent")
             area.cursor_blink = False
             yield area
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
-        if event.text_area.text != self.loaded.port_text(self.part):
+        if event.text_area.text != self.port.port_text(self.part):
             try:
-                save_draft(self.loaded.path, self.part.name, event.text_area.text)
+                save_draft(self.port.path, self.part.name, event.text_area.text)
             except PorterError as error:
                 self.notify(str(error), severity="error", markup=False)
 
@@ -102,5 +102,5 @@ class EditRegion(ModalScreen[str | None]):
         self.dismiss(None)
 
     def action_reset(self) -> None:
-        drop_draft(self.loaded.path)
-        self.query_one(TextArea).load_text(self.loaded.port_text(self.part))
+        drop_draft(self.port.path)
+        self.query_one(TextArea).load_text(self.port.port_text(self.part))

@@ -9,10 +9,10 @@ from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.widgets import Static, TabbedContent, TabPane, Tabs
 
+from porter.review.descriptions import CHECK_SIGN
 from porter.review.port.evidence import checks_of, evidence
 from porter.review.screens.bindings import bindings
-from porter.review.screens.shown import KeyLine, OnePortScreen
-from porter.review.words import CHECK_SIGN
+from porter.review.screens.port_screens import KeyLine, OnePortScreen
 
 
 class EvidenceScreen(OnePortScreen):
@@ -22,11 +22,11 @@ class EvidenceScreen(OnePortScreen):
     BINDINGS = bindings("evidence", "deeper")
 
     def compose(self) -> ComposeResult:
-        self.checks = checks_of(self.loaded)
+        self.checks = checks_of(self.port)
         with TabbedContent(initial=self.checks[0]):
             for check in self.checks:
                 with TabPane(self.label(check), id=check), VerticalScroll():
-                    yield Static(Text(evidence(self.loaded, check)), id=f"{check}-text")
+                    yield Static(Text(evidence(self.port, check)), id=f"{check}-text")
         yield KeyLine(*self.WHERE)
 
     def on_mount(self) -> None:
@@ -42,17 +42,17 @@ class EvidenceScreen(OnePortScreen):
         self.query_one(f"#{active} VerticalScroll", VerticalScroll).focus()
 
     def label(self, check: str) -> str:
-        verdict = self.loaded.verdict(check)
+        verdict = self.port.verdict(check)
         return f"{CHECK_SIGN[verdict.status]} {check}" if verdict else check
 
     def port_changed(self, path: Path) -> None:
         if path != self.path or not self.is_mounted:
             return
-        if checks_of(self.loaded) != self.checks:
+        if checks_of(self.port) != self.checks:
             self.call_later(self.anew)
             return
         for check in self.checks:
-            self.query_one(f"#{check}-text", Static).update(Text(evidence(self.loaded, check)))
+            self.query_one(f"#{check}-text", Static).update(Text(evidence(self.port, check)))
             self.query_one(TabbedContent).get_tab(check).label = Text(self.label(check))  # type: ignore[assignment]
 
     async def anew(self) -> None:

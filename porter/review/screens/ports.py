@@ -9,11 +9,11 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.widgets import DataTable, Static
 
-from porter.review.port.loaded import Loaded, status_word
+from porter.review.port.reviewed_port import ReviewedPort, status_text
 from porter.review.screens.bindings import bindings
-from porter.review.screens.dialogs import Line
+from porter.review.screens.dialogs import LineDialog
+from porter.review.screens.port_screens import KeyLine, PortScreen
 from porter.review.screens.review import ReviewScreen
-from porter.review.screens.shown import KeyLine, PortScreen
 from porter.wording import plural
 
 CHECKS = ("compile", "numerics", "sanitizer", "performance")
@@ -30,8 +30,8 @@ class PortsScreen(PortScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self.wanted = ""
-        self.order = 0
+        self.filter_text = ""
+        self.sort_column = 0
 
     def compose(self) -> ComposeResult:
         yield Static(id="faults")
@@ -56,23 +56,27 @@ class PortsScreen(PortScreen):
         table.clear(columns=True)
         narrow = self.size.width < 100
         rows = [(self.cells(p), p.path) for p in self.review.ports.values()]
-        rows = [(cells, path) for cells, path in rows if self.wanted in " ".join((str(path), *cells)).lower()]
-        rows.sort(key=lambda row: _key(row[0][self.order]))
-        shown = [[_shortened(cells[0], NAME if narrow else 60), *cells[1:]] for cells, _ in rows]
+        rows = [(cells, path) for cells, path in rows if self.filter_text in " ".join((str(path), *cells)).lower()]
+        rows.sort(key=lambda row: _key(row[0][self.sort_column]))
+        cells_shown = [[_shortened(cells[0], NAME if narrow else 60), *cells[1:]] for cells, _ in rows]
         for n, name in enumerate(NARROW if narrow else COLUMNS):
-            title = f"{name} ▼" if n == self.order else name
-            table.add_column(title, key=name, width=max(cell_len(text) for text in (title, *(row[n] for row in shown))))
-        for cells, (_, path) in zip(shown, rows, strict=True):
+            title = f"{name} ▼" if n == self.sort_column else name
+            table.add_column(
+                title, key=name, width=max(cell_len(text) for text in (title, *(row[n] for row in cells_shown)))
+            )
+        for cells, (_, path) in zip(cells_shown, rows, strict=True):
             table.add_row(*(Text(cell) for cell in cells), key=str(path))
         if at is not None and str(at) in [str(path) for _, path in rows]:
             table.move_cursor(row=table.get_row_index(str(at)))
         complete = sum(p.complete for p in self.review.ports.values())
-        words = f"{len(rows)} of {plural(len(self.review.ports), 'port')}, {complete} reviewed in full"
-        self.query_one("#faults", Static).update(Text(words + (f'; filter "{self.wanted}"' if self.wanted else "")))
+        summary = f"{len(rows)} of {plural(len(self.review.ports), 'port')}, {complete} reviewed in full"
+        self.query_one("#faults", Static).update(
+            Text(summary + (f'; filter "{self.filter_text}"' if self.filter_text else ""))
+        )
 
-    def cells(self, p: Loaded) -> list[str]:
+    def cells(self, p: ReviewedPort) -> list[str]:
         running = self.review.running.get(p.path)
-        checks = [status_word(p, c) for c in CHECKS]
+        checks = [status_text(p, c) for c in CHECKS]
         if running:
             checks = [f"… {running}"[:24], *checks[1:]]
         if not p.readable:
@@ -82,7 +86,7 @@ class PortsScreen(PortScreen):
         note = "".join(f" ! {d.code}" for d in p.faults)
         return [self.name_of(p), str(len(p.regions)), str(len(p.holes)), *checks, reviewed + note]
 
-    def name_of(self, p: Loaded) -> str:
+    def name_of(self, p: ReviewedPort) -> str:
         """The port's name, with its folder where another one has the same."""
         alike = sum(other.name == p.path.name for other in self.review.ports) > 1
         return f"{p.path.parent.name}/{p.path.stem}" if alike else p.path.stem
@@ -113,16 +117,16 @@ class PortsScreen(PortScreen):
                 self.review.start_verifying(path)
 
     def action_sort(self) -> None:
-        self.order = (self.order + 1) % len(COLUMNS)
+        self.sort_column = (self.sort_column + 1) % len(COLUMNS)
         self.fill()
 
     def action_filter(self) -> None:
         def filtered(text: str | None) -> None:
             if text is not None:
-                self.wanted = text.strip().lower()
+                self.filter_text = text.strip().lower()
                 self.fill()
 
-        self.app.push_screen(Line("show ports with", self.wanted), filtered)
+        self.app.push_screen(LineDialog("show ports with", self.filter_text), filtered)
 
 
 def _shortened(name: str, room: int) -> str:

@@ -11,18 +11,18 @@ from textual.containers import Horizontal
 from textual.widgets import Static
 
 from porter.model import PorterError
+from porter.review.descriptions import SIGN, describe_region, summarise_checks
 from porter.review.editor import open_in_editor
 from porter.review.plain import explained
-from porter.review.port import changes
-from porter.review.port.loaded import Loaded
+from porter.review.port import actions
 from porter.review.port.regions import Region
+from porter.review.port.reviewed_port import ReviewedPort
 from porter.review.screens.bindings import bindings
 from porter.review.screens.code_pane import CodePane
-from porter.review.screens.dialogs import EditRegion, Line, Page
+from porter.review.screens.dialogs import EditRegion, LineDialog, Page
 from porter.review.screens.evidence import EvidenceScreen
-from porter.review.screens.shown import KeyLine, OnePortScreen
+from porter.review.screens.port_screens import KeyLine, OnePortScreen
 from porter.review.screens.three_way import ThreeWayScreen
-from porter.review.words import SIGN, about_rows, checks_words
 from porter.source import lines_of
 from porter.wording import plural
 
@@ -35,9 +35,9 @@ class ReviewScreen(OnePortScreen):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        self.wanted = ""
+        self.search_text = ""
         self.file = ""  # what the left pane shows: the source, or a file that it includes
-        self.alone = False  # whether only the pane with the cursor is shown
+        self.single_pane = False  # whether only the pane with the cursor is shown
 
     def compose(self) -> ComposeResult:
         yield Static(id="faults")
@@ -50,9 +50,9 @@ class ReviewScreen(OnePortScreen):
     def on_mount(self) -> None:
         self.cuda_pane.sign = self.cuda_sign
         self.port_pane.sign = self.port_sign
-        self.cuda_pane.moved = self.port_pane.moved = self.follow
+        self.cuda_pane.moved = self.port_pane.moved = self.sync_panes
         self.fill()
-        first = next((r for r in self.loaded.regions if self.loaded.state(r) != "accepted"), None)
+        first = next((r for r in self.port.regions if self.port.state(r) != "accepted"), None)
         self.port_pane.focus()
         self.call_after_refresh(self.go_to, first)
 
@@ -66,7 +66,7 @@ class ReviewScreen(OnePortScreen):
 
     @property
     def here(self) -> Region | None:
-        return self.loaded.region_at(self.port_pane.cursor)
+        return self.port.region_at(self.port_pane.cursor)
 
     # ---- what is shown
 
@@ -75,7 +75,7 @@ class ReviewScreen(OnePortScreen):
             self.fill()
 
     def fill(self) -> None:
-        p = self.loaded
+        p = self.port
         self.signs = {n: SIGN[p.state(r)] for r in p.regions for n in (r.first,)}
         self.states = {r.name: p.state(r) for r in p.regions}
         if self.port_pane.plain != p.port_lines:
@@ -87,11 +87,11 @@ class ReviewScreen(OnePortScreen):
         faults = self.query_one("#faults", Static)
         faults.display = bool(p.faults)
         faults.update(Text("\n".join(f"! {d.code} {d.message}. {d.help}" for d in p.faults)))
-        self.follow(self.port_pane)
+        self.sync_panes(self.port_pane)
 
     def show_file(self, file: str) -> None:
         """Have the left pane show the source (""), or a file that it includes."""
-        p, self.file = self.loaded, file
+        p, self.file = self.port, file
         text = p.text_of(file)
         if self.cuda_pane.plain != lines_of(text):
             self.cuda_pane.show(text, "cuda")
@@ -100,15 +100,15 @@ class ReviewScreen(OnePortScreen):
         self.cuda_pane.border_title = f"CUDA  {name}" + ("  as it was ported: the file cannot be read" if gone else "")
 
     def cuda_sign(self, line: int) -> str:
-        region = self.loaded.region_of_cuda(line, self.file)
+        region = self.port.region_of_cuda(line, self.file)
         return SIGN[self.states[region.name]] if region is not None else " "
 
     def port_sign(self, line: int) -> str:
         return self.signs.get(line, " ")
 
-    def follow(self, pane: CodePane) -> None:
+    def sync_panes(self, pane: CodePane) -> None:
         """Bring the other pane to the lines that belong to the cursor, on the same row of the screen."""
-        p = self.loaded
+        p = self.port
         if pane is self.cuda_pane:
             region = p.region_of_cuda(pane.cursor, self.file)
             if region is not None:
@@ -124,32 +124,32 @@ class ReviewScreen(OnePortScreen):
                 self.cuda_pane.put_cursor(self.cuda_line(region, pane.cursor), pane.row)
             self.cuda_pane.mark(set(lines))
             self.port_pane.mark(range(region.first, region.last + 1))
-        self.tell_about(region)
+        self.update_about(region)
 
     def cuda_line(self, region: Region, port_line: int) -> int:
-        for cuda, port in self.loaded.pairs(region, self.file):
+        for cuda, port in self.port.pairs(region, self.file):
             if port_line in port and cuda:
                 return cuda[0]
-        return self.loaded.lines_in(region, self.file)[0]
+        return self.port.lines_in(region, self.file)[0]
 
     def port_line(self, region: Region, cuda_line: int) -> int:
         found = [
-            port[0] for cuda, port in self.loaded.pairs(region, self.file) if cuda and cuda[0] <= cuda_line <= cuda[-1]
+            port[0] for cuda, port in self.port.pairs(region, self.file) if cuda and cuda[0] <= cuda_line <= cuda[-1]
         ]
         return found[-1] if found else region.first
 
-    def tell_about(self, region: Region | None) -> None:
-        p = self.loaded
+    def update_about(self, region: Region | None) -> None:
+        p = self.port
         about = self.query_one("#about", Static)
         about.border_title = f"{p.accepted} of {plural(len(p.regions), 'region')} accepted"
         running = self.review.running.get(self.path)
-        checks = checks_words(p.verdicts) if p.verdicts else "not verified"
+        checks = summarise_checks(p.verdicts) if p.verdicts else "not verified"
         if running:
             checks = f"verifying: {running}"
         elif p.verdicts and not p.verified:
-            checks = f"of an earlier text: {checks}"
+            checks = f"before the last edit: {checks}"
         about.border_subtitle = checks.replace("[", "\\[")  # or it would be markup
-        rows = about_rows(p, region) if region else ["the port is empty"]
+        rows = describe_region(p, region) if region else ["the port is empty"]
         room = about.size
         if room.width and sum(-(-len(row) // room.width) for row in rows) > room.height:
             about.border_title += "   enter: all of it"
@@ -159,52 +159,52 @@ class ReviewScreen(OnePortScreen):
         if region is not None:
             self.port_pane.display = True
             self.port_pane.focus()
-            self.cuda_pane.display = not self.alone
+            self.cuda_pane.display = not self.single_pane
             self.port_pane.reveal(region.first, region.last)
-            self.follow(self.port_pane)
+            self.sync_panes(self.port_pane)
 
     # ---- decisions
 
-    def decide(self, change: Callable[[Loaded, Region], Loaded], then_next: bool = False) -> None:
+    def decide(self, change: Callable[[ReviewedPort, Region], ReviewedPort], then_next: bool = False) -> None:
         region = self.here
         if region is None:
             return
-        text = self.loaded.text
+        text = self.port.text
         try:
-            made = change(self.loaded, region)
+            changed = change(self.port, region)
         except PorterError as error:
             for d in error.diagnostics:
                 self.notify(f"{d.message}. {d.help}", title=d.code, severity="error", timeout=10, markup=False)
             self.review.reload(self.path)
             return
-        self.review.put(made)
-        if made.text != text and not made.holes:
+        self.review.update_port(changed)
+        if changed.text != text and not changed.holes:
             self.review.start_verifying(self.path)
         if then_next:
             self.action_next_open()
 
     def action_accept(self) -> None:
-        self.decide(changes.accept, then_next=True)
+        self.decide(actions.accept, then_next=True)
 
     def action_withdraw(self) -> None:
-        self.decide(changes.withdraw)
+        self.decide(actions.withdraw)
 
     def action_reject(self) -> None:
         def answered(comment: str | None) -> None:
             if comment is not None:
-                self.decide(lambda p, r: changes.reject(p, r, comment.strip(), self.review.porter_config))
+                self.decide(lambda p, r: actions.reject(p, r, comment.strip(), self.review.porter_config))
 
-        self.app.push_screen(Line("reject: why? (may be empty)"), answered)
+        self.app.push_screen(LineDialog("reject: why? (may be empty)"), answered)
 
     def action_comment(self) -> None:
         region = self.here
-        was = self.loaded.decisions.get(region.name) if region else None
+        previous = self.port.decisions.get(region.name) if region else None
 
         def answered(comment: str | None) -> None:
             if comment is not None:
-                self.decide(lambda p, r: changes.remark(p, r, comment.strip()))
+                self.decide(lambda p, r: actions.add_comment(p, r, comment.strip()))
 
-        self.app.push_screen(Line("comment", was.comment if was else ""), answered)
+        self.app.push_screen(LineDialog("comment", previous.comment if previous else ""), answered)
 
     def action_edit(self) -> None:
         region = self.here
@@ -213,9 +213,9 @@ class ReviewScreen(OnePortScreen):
 
         def edited(text: str | None) -> None:
             if text is not None:
-                self.decide(lambda p, r: changes.edit(p, region, text))
+                self.decide(lambda p, r: actions.edit(p, region, text))
 
-        self.app.push_screen(EditRegion(self.loaded, region), edited)
+        self.app.push_screen(EditRegion(self.port, region), edited)
 
     def action_editor(self) -> None:
         try:
@@ -226,9 +226,9 @@ class ReviewScreen(OnePortScreen):
             return
         except PorterError as error:
             self.notify(str(error), title=error.diagnostics[0].code, severity="error", markup=False)
-        before = self.loaded.text
+        before = self.port.text
         self.review.reload(self.path)
-        if self.loaded.text != before and not self.loaded.holes:
+        if self.port.text != before and not self.port.holes:
             self.review.start_verifying(self.path)
 
     # ---- moving and reading
@@ -240,12 +240,12 @@ class ReviewScreen(OnePortScreen):
         self._go_open(-1)
 
     def _go_open(self, step: int) -> None:
-        regions, here = self.loaded.regions, self.here
+        regions, here = self.port.regions, self.here
         if here is None:
             return
         at = regions.index(here)
         order = [regions[(at + step * k) % len(regions)] for k in range(1, len(regions) + 1)]
-        found = next((r for r in order if self.loaded.state(r) != "accepted"), None)
+        found = next((r for r in order if self.port.state(r) != "accepted"), None)
         if found is None:
             self.notify("every region is accepted")
         self.go_to(found)
@@ -254,13 +254,13 @@ class ReviewScreen(OnePortScreen):
         here, other = self.panes
         other.display = True
         other.focus()
-        here.display = not self.alone
+        here.display = not self.single_pane
 
     def action_alone(self) -> None:
-        self.alone = not self.alone
+        self.single_pane = not self.single_pane
         here, other = self.panes
         here.focus()
-        other.display = not self.alone
+        other.display = not self.single_pane
 
     @property
     def panes(self) -> tuple[CodePane, CodePane]:
@@ -270,27 +270,27 @@ class ReviewScreen(OnePortScreen):
 
     def action_about(self) -> None:
         if self.here is not None:
-            self.app.push_screen(Page("about", "\n".join(about_rows(self.loaded, self.here))))
+            self.app.push_screen(Page("about", "\n".join(describe_region(self.port, self.here))))
 
     def action_search(self) -> None:
         def answered(text: str | None) -> None:
             if text:
-                self.wanted = text
+                self.search_text = text
                 self.action_search_next()
 
-        self.app.push_screen(Line("search", self.wanted), answered)
+        self.app.push_screen(LineDialog("search", self.search_text), answered)
 
     def action_search_next(self) -> None:
         pane = self.cuda_pane if self.cuda_pane.has_focus else self.port_pane
-        line = pane.find(self.wanted) if self.wanted else 0
+        line = pane.find(self.search_text) if self.search_text else 0
         if line:
             pane.go(line)
         else:
-            self.notify(f'"{self.wanted}" was not found', markup=False)
+            self.notify(f'"{self.search_text}" was not found', markup=False)
 
     def action_explain(self) -> None:
         if self.here is not None:
-            self.app.push_screen(Page("codes", explained(self.loaded, self.here)))
+            self.app.push_screen(Page("codes", explained(self.port, self.here)))
 
     def action_why(self) -> None:
         region = self.here
@@ -298,12 +298,12 @@ class ReviewScreen(OnePortScreen):
             return
         page = Page(f"why {region.name}")
         self.app.push_screen(page)
-        loaded, config = self.loaded, self.review.porter_config
+        port, config = self.port, self.review.porter_config
 
         def work() -> None:
             from porter.review.port.why import why
 
-            for part in why(loaded, region, config):
+            for part in why(port, region, config):
                 self.app.call_from_thread(page.add, part)
 
         self.run_worker(work, thread=True, group="why", exclusive=True)
@@ -320,7 +320,7 @@ class ReviewScreen(OnePortScreen):
         self.app.push_screen(AttemptsScreen(self.path))
 
     def action_three_way(self) -> None:
-        if not self.loaded.source_changed:
+        if not self.port.source_changed:
             self.notify("the CUDA has not changed since it was ported: there are only two texts")
             return
         self.app.push_screen(ThreeWayScreen(self.path))

@@ -13,7 +13,7 @@ from textual.widgets import Static
 from porter.model import LineMapEntry
 from porter.review.screens.bindings import bindings
 from porter.review.screens.code_pane import CodePane
-from porter.review.screens.shown import KeyLine, OnePortScreen
+from porter.review.screens.port_screens import KeyLine, OnePortScreen
 from porter.source import lines_of
 
 
@@ -72,7 +72,7 @@ class ThreeWayScreen(OnePortScreen):
     def on_mount(self) -> None:
         new = self.panes[1]
         for pane in self.panes:
-            pane.moved = self.follow
+            pane.moved = self.sync_panes
         self.fill()
         new.focus()
         first = min(self.fresh or {1})
@@ -83,12 +83,12 @@ class ThreeWayScreen(OnePortScreen):
             self.fill()
 
     def fill(self) -> None:
-        p = self.loaded
+        p = self.port
         old, new, port = self.panes
         before = lines_of(p.ported_cuda or "")
-        words = "- gone   + new   ~ port lines that came from changed CUDA   tab: the next text"
+        legend = "- gone   + new   ~ port lines that came from changed CUDA   tab: the next text"
         if p.ported_cuda is None:
-            words = "the ported text is neither in the record nor in git: only the current CUDA is shown"
+            legend = "the ported text is neither in the record nor in git: only the current CUDA is shown"
         gone, self.fresh = changed_lines(before, p.cuda_lines) if p.ported_cuda is not None else (set(), set())
         self.beside = counterparts(before, p.cuda_lines)
         stale = affected([e for e in p.line_map if p.is_source(e.span)], gone)
@@ -98,11 +98,11 @@ class ThreeWayScreen(OnePortScreen):
         old.show(p.ported_cuda or "", "cuda")
         new.show(p.shown_cuda, "cuda")
         port.show(p.text, "python")
-        self.query_one("#faults", Static).update(words)
+        self.query_one("#faults", Static).update(legend)
 
-    def follow(self, pane: CodePane) -> None:
+    def sync_panes(self, pane: CodePane) -> None:
         """Bring the other two texts to what belongs to the line under the cursor."""
-        line_map = [e for e in self.loaded.line_map if self.loaded.is_source(e.span)]
+        line_map = [e for e in self.port.line_map if self.port.is_source(e.span)]
         old, new, port = self.panes
         row = pane.row
         if pane is new:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from porter import codes
 from porter.config import BACKENDS
 from porter.model import Diagnostic, PorterError
 from porter.verify.backends.interface import Backend
@@ -15,7 +16,9 @@ def choose(name: str = "auto", arch: str = "") -> Backend:
     """
     base, _, number = name.partition(":")
     if base not in BACKENDS or (number and (base != "gpu" or not number.isdecimal())):
-        raise PorterError(Diagnostic("PRT952", f"`backend` is {name!r}", help=f"give one of {', '.join(BACKENDS)}"))
+        raise PorterError(
+            Diagnostic(codes.BAD_OPTION, f"`backend` is {name!r}", help=f"give one of {', '.join(BACKENDS)}")
+        )
     if name == "emulator":
         return emulator()
     found, why = _gpu(int(number or 0), arch)
@@ -23,7 +26,7 @@ def choose(name: str = "auto", arch: str = "") -> Backend:
         return found
     if base == "gpu":
         help_ = "`--backend auto` uses the emulator where there is no GPU"
-        raise PorterError(Diagnostic("PRT878", f"the GPU backend cannot run here: {why}", help=help_))
+        raise PorterError(Diagnostic(codes.BACKEND_UNAVAILABLE, f"the GPU backend cannot run here: {why}", help=help_))
     return emulator()
 
 

@@ -16,6 +16,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from porter import codes
 from porter.case.reader import LaunchShape
 from porter.model import Diagnostic, PorterError
 from porter.verify.backends.gpu_driver import DeviceFacts
@@ -23,7 +24,6 @@ from porter.verify.backends.gpu_work import RunAnswer, RunJob, call_of, image_of
 from porter.verify.backends.interface import ORDINARY, Argument, Build, RunOptions, RunResult, Violation
 from porter.verify.emulator import PtxError
 
-NO_GPU = "PRT878"
 SECONDS = 60.0  # a launch may take before it counts as hanging
 START_SECONDS = 60.0
 _KINDS = {"CUDA_ERROR_ILLEGAL_ADDRESS": "out-of-bounds", "CUDA_ERROR_MISALIGNED_ADDRESS": "misaligned"}
@@ -38,7 +38,7 @@ def has_driver() -> bool:
     return True
 
 
-class Died(Exception):
+class GpuProcessDied(Exception):
     """The child ended, or did not answer in time (`hung`)."""
 
     def __init__(self, message: str, hung: bool = False):
@@ -65,17 +65,17 @@ class GpuProcess:
         return self._facts
 
     def ask(self, job: Any, seconds: float) -> Any:
-        """The answer to a job. Raises Died, and PorterError PRT878 where there is no GPU."""
+        """The answer to a job. Raises GpuProcessDied, and PorterError PRT878 where there is no GPU."""
         self._start()
         assert self._connection is not None
         try:
             self._connection.send(job)
             if not self._connection.poll(seconds):
                 self.close()
-                raise Died(f"it did not end within {seconds:g} s", hung=True)
+                raise GpuProcessDied(f"it did not end within {seconds:g} s", hung=True)
             found = self._connection.recv()
         except (EOFError, OSError):
-            raise Died(self._last_words()) from None
+            raise GpuProcessDied(self._last_words()) from None
         except BaseException:
             self.close()  # interrupted half-way: the next answer would be to the wrong question
             raise
@@ -104,10 +104,10 @@ class GpuProcess:
         self._connection = ours
         try:
             if not ours.poll(START_SECONDS):
-                raise Died(f"the GPU process did not start within {START_SECONDS:g} s")
+                raise GpuProcessDied(f"the GPU process did not start within {START_SECONDS:g} s")
             first = ours.recv()
-        except (EOFError, OSError, Died) as error:
-            words = str(error) if isinstance(error, Died) else self._last_words()
+        except (EOFError, OSError, GpuProcessDied) as error:
+            words = str(error) if isinstance(error, GpuProcessDied) else self._last_words()
             self.close()
             raise _no_gpu(words) from None
         if not isinstance(first, DeviceFacts):
@@ -137,7 +137,7 @@ class GpuProcess:
 
 def _no_gpu(why: str) -> PorterError:
     help = "run on a machine with an NVIDIA GPU and its driver, or use --backend emulator"
-    return PorterError(Diagnostic(NO_GPU, why, help=help))
+    return PorterError(Diagnostic(codes.BACKEND_UNAVAILABLE, why, help=help))
 
 
 _processes: dict[int, GpuProcess] = {}
@@ -191,7 +191,7 @@ class GpuBackend:
         try:
             with self._turn:
                 answer: RunAnswer = self.process.ask(RunJob(call, tuple(images)), self._seconds)
-        except Died as death:
+        except GpuProcessDied as death:
             kind = "hang" if death.hung else "crash"
             return RunResult((Violation(kind, str(death)),) if death.hung else (), error=str(death))
         if answer.fault:

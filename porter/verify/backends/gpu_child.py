@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from porter.verify.backends.gpu_driver import Device, GpuError
-from porter.verify.backends.gpu_work import Call, Pointer, RunAnswer, RunJob
+from porter.verify.backends.gpu_work import BufferPointer, KernelCall, RunAnswer, RunJob
 
 # After these errors the driver refuses every further call in this process.
 FAULTS = frozenset(
@@ -26,9 +26,9 @@ FAULTS = frozenset(
 )  # fmt: skip
 
 
-def packed(call: Call, addresses: list[int]) -> list[bytes]:
+def argument_bytes(call: KernelCall, addresses: list[int]) -> list[bytes]:
     """The bytes of each argument, addresses filled in."""
-    return [addresses[a.buffer].to_bytes(8, "little") if isinstance(a, Pointer) else a for a in call.arguments]
+    return [addresses[a.buffer].to_bytes(8, "little") if isinstance(a, BufferPointer) else a for a in call.arguments]
 
 
 def run(device: Device, job: RunJob) -> RunAnswer:
@@ -40,7 +40,7 @@ def run(device: Device, job: RunJob) -> RunAnswer:
                 device.upload(base + offset, data)
         addresses = [base + image.origin for base, image in zip(bases, job.images, strict=True)]
         function = device.function(job.call.cubin, job.call.entry)
-        launch = function.prepare(job.call.shape, packed(job.call, addresses))
+        launch = function.prepare(job.call.shape, argument_bytes(job.call, addresses))
         variables = [(device.variable(job.call.cubin, v.symbol, v.nbytes), v) for v in job.call.variables]
         for address, v in variables:
             device.copy(address, addresses[v.buffer], v.nbytes)

@@ -77,7 +77,7 @@ class Graph:
         self._device.driver.cuGraphExecDestroy(self._executable)
 
 
-class Function:
+class DeviceFunction:
     """One kernel of a loaded cubin."""
 
     def __init__(self, device: Device, handle: Any):
@@ -160,8 +160,8 @@ class Device:
         if int(answer[0]) != 0:
             name = getattr(answer[0], "name", str(answer[0]))
             _, text = self.driver.cuGetErrorString(answer[0])
-            told = text.decode() if isinstance(text, bytes) else str(text)
-            raise GpuError(f"{call}: {name} ({told})", name)
+            description = text.decode() if isinstance(text, bytes) else str(text)
+            raise GpuError(f"{call}: {name} ({description})", name)
         return answer[1] if len(answer) > 1 else None
 
     def _facts(self, index: int, handle: Any) -> DeviceFacts:
@@ -222,10 +222,10 @@ class Device:
 
     # ---- work
 
-    def function(self, cubin: bytes, entry: str) -> Function:
+    def function(self, cubin: bytes, entry: str) -> DeviceFunction:
         """A kernel of a cubin, loaded once. PTX is refused: the driver would need to be as new as its compiler."""
         module = self._module(cubin)
-        return Function(
+        return DeviceFunction(
             self, self.check("cuModuleGetFunction", self.driver.cuModuleGetFunction(module, entry.encode()))
         )
 

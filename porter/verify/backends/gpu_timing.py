@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from porter.case.reader import LaunchShape
 from porter.verify.backends.gpu_driver import Device, Graph
-from porter.verify.backends.gpu_work import Call, Image, Pointer
+from porter.verify.backends.gpu_work import BufferPointer, Image, KernelCall
 from porter.verify.backends.timing import (
     CALLS,
     MOST_ROUNDS,
@@ -49,8 +49,8 @@ class TimingJob:
     pdl: both sides wait for what they depend on (griddepcontrol), so that they may start early.
     """
 
-    original: Call
-    port: Call
+    original: KernelCall
+    port: KernelCall
     images: tuple[Image, ...]
     nbytes: int
     neighbours: Neighbours
@@ -85,8 +85,8 @@ class _Bench:
         self.device, self.job = device, job
         self._owned: list[int] = []
         self._graphs: list[Graph] = []
-        held = sum(i.nbytes for i in job.images)
-        self.rotation = cold_rotation(held, device.facts.l2_bytes, device.free_bytes(), once=job.once)
+        set_bytes = sum(i.nbytes for i in job.images)
+        self.rotation = cold_rotation(set_bytes, device.facts.l2_bytes, device.free_bytes(), once=job.once)
         self.sets = [[self._new(i.nbytes) for i in job.images] for _ in range(self.rotation.sets)]
         for base, image in zip(self.sets[0], job.images, strict=True):
             for offset, data in image.segments:
@@ -115,7 +115,7 @@ class _Bench:
         self.touch = device.function(near.touch, near.touch_entry)
         device.synchronize()
 
-    def _calls(self) -> dict[str, Call]:
+    def _calls(self) -> dict[str, KernelCall]:
         return {"original": self.job.original, "port": self.job.port}
 
     def _new(self, nbytes: int) -> int:
@@ -126,7 +126,9 @@ class _Bench:
         """One side on the buffers of a set."""
         call, bases = self._calls()[side], self.sets[number]
         arguments = [
-            (bases[a.buffer] + self.job.images[a.buffer].origin).to_bytes(8, "little") if isinstance(a, Pointer) else a
+            (bases[a.buffer] + self.job.images[a.buffer].origin).to_bytes(8, "little")
+            if isinstance(a, BufferPointer)
+            else a
             for a in call.arguments
         ]
         return self.functions[side].prepare(call.shape, arguments, pdl)
@@ -202,7 +204,7 @@ def time_job(device: Device, job: TimingJob) -> TimingAnswer:
         if job.pdl:
             timings["chain_pdl"] = bench.timing(_chain(bench, job.read, job.written, True), bench.restore)
         else:
-            not_done["chain_pdl"] = "not both sides wait with griddepcontrol"
+            not_done["chain_pdl"] = "only one side waits with griddepcontrol, or neither"
     bench.restore()
     host = {} if job.once else {side: _host_us(device, bench.launch(side, 0)) for side in SIDES}
     rotation = bench.rotation

@@ -17,7 +17,7 @@ from porter.wording import plural
 
 
 @dataclass(frozen=True)
-class Pointer:
+class BufferPointer:
     """An argument that is the address of the first element of a buffer, by the buffer's number in its job."""
 
     buffer: int
@@ -36,7 +36,7 @@ class Image:
 
 
 @dataclass(frozen=True)
-class Variable:
+class BufferVariable:
     """A module variable, and the buffer of its values by its number in the job."""
 
     symbol: str
@@ -45,7 +45,7 @@ class Variable:
 
 
 @dataclass(frozen=True)
-class Call:
+class KernelCall:
     """One launch, with its arguments as the bytes of each parameter or the number of a buffer.
 
     `variables` are module variables by their symbols in the cubin: each takes the elements of a buffer before the
@@ -55,15 +55,15 @@ class Call:
     cubin: bytes = field(repr=False)
     entry: str
     shape: LaunchShape
-    arguments: tuple[bytes | Pointer, ...]
-    variables: tuple[Variable, ...] = ()
+    arguments: tuple[bytes | BufferPointer, ...]
+    variables: tuple[BufferVariable, ...] = ()
 
 
 @dataclass(frozen=True)
 class RunJob:
     """Upload, launch, download what `Image.segments` cover."""
 
-    call: Call
+    call: KernelCall
     images: tuple[Image, ...]
 
 
@@ -104,7 +104,7 @@ def call_of(
     shape: LaunchShape,
     arguments: Sequence[Argument],
     variables: Mapping[str, HostBuffer] | None = None,
-) -> tuple[Call, list[HostBuffer]]:
+) -> tuple[KernelCall, list[HostBuffer]]:
     """The launch with its arguments packed as the build's PTX declares them, and the buffers that it points to.
 
     Those of module variables are the last.
@@ -118,15 +118,15 @@ def call_of(
         counts = f"{plural(len(declared), 'parameter')}, {plural(len(arguments), 'argument')} given"
         raise ptx.LaunchError(f"{build.entry} has {counts}")
     buffers: list[HostBuffer] = []
-    packed: list[bytes | Pointer] = []
+    packed: list[bytes | BufferPointer] = []
     for value, parameter in zip(arguments, declared, strict=True):
         if isinstance(value, HostBuffer) and value.raw.size:
-            packed.append(Pointer(len(buffers)))
+            packed.append(BufferPointer(len(buffers)))
             buffers.append(value)
         else:  # a buffer without elements has no address
             packed.append(encode_argument(None if isinstance(value, HostBuffer) else value, parameter, {}))
     filled = []
     for symbol, buffer in (variables or {}).items():
-        filled.append(Variable(symbol, len(buffers), buffer.raw.nbytes))
+        filled.append(BufferVariable(symbol, len(buffers), buffer.raw.nbytes))
         buffers.append(buffer)
-    return Call(build.cubin, build.entry, shape, tuple(packed), tuple(filled)), buffers
+    return KernelCall(build.cubin, build.entry, shape, tuple(packed), tuple(filled)), buffers

@@ -135,14 +135,14 @@ class Rotation:
     calls: int
 
 
-def cold_rotation(held: int, l2: int, free: int, calls: int = CALLS, once: bool = False) -> Rotation:
+def cold_rotation(set_bytes: int, l2: int, free: int, calls: int = CALLS, once: bool = False) -> Rotation:
     """Sets of `held` bytes each that make twice the L2 cache, within the free memory.
 
     `once`: a set serves one call a replay (kernels that use their counters up): as many sets as calls.
     """
-    held = max(held, 1)
-    room = max(2, int(free * MEMORY_SHARE) // held)
-    sets = max(2, min(COLD_SETS, math.ceil(2 * l2 / held)))
+    set_bytes = max(set_bytes, 1)
+    room = max(2, int(free * MEMORY_SHARE) // set_bytes)
+    sets = max(2, min(COLD_SETS, math.ceil(2 * l2 / set_bytes)))
     if once:
         sets = min(max(sets, calls), room)
         return Rotation(sets, sets)

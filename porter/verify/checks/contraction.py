@@ -15,6 +15,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from porter import codes
 from porter.case.reader import LaunchShape
 from porter.verify import emulator as ptx
 from porter.verify.backends.interface import Backend, Build
@@ -26,7 +27,6 @@ from porter.verify.launches.trials import Trial
 from porter.verify.numerics.comparison import Finding, compare_output, numbers
 from porter.verify.numerics.segments import groups
 
-CODE = "PRT848"
 ALIKE = 2  # launches an instance that are run again where both sides have the same sums to fuse
 
 
@@ -157,7 +157,7 @@ def _finding(subject: InstanceUnderTest, bad: Finding, who: str) -> Finding:
     what = ", ".join(f"{n} `{k}`" for k, n in sorted(more.items()))
     rest = "the port" if who == "original" else "the original"
     text = f"ptxas may fuse products into sums of the {who} ({what}) where {rest} gives it no such choice. Fused, "
-    return replace(bad, code=CODE, message=text + bad.message + evidence(subject))
+    return replace(bad, code=codes.CONTRACTION, message=text + bad.message + evidence(subject))
 
 
 def evidence(subject: InstanceUnderTest) -> str:
@@ -165,8 +165,8 @@ def evidence(subject: InstanceUnderTest) -> str:
     counts = [machine_counts(b) for b in (subject.original, subject.port)]
     if not all(counts):
         return ""
-    told = [", ".join(f"{n} {k}" for k, n in sorted(c.items())) for c in counts]
-    return f". Machine code: the original has {told[0]}; the port {told[1]}"
+    sides = [", ".join(f"{n} {k}" for k, n in sorted(c.items())) for c in counts]
+    return f". Machine code: the original has {sides[0]}; the port {sides[1]}"
 
 
 _ARITHMETIC = re.compile(r"^(?:@!?U?P\w+\s+)?([FDH])(ADD|MUL|FMA)2?\b")

@@ -18,13 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from porter import codes
 from porter.model import Diagnostic
 from porter.source import Span
 from porter.syntax import module_tree
 from porter.verify.checks.honesty.vocabulary import is_module
 
-CODE = "PRT810"
-OUTSIDE = "PRT830"
 _INSIDE = ("cutlass", "nvidia_cutlass_dsl", "porter", "math", "cuda", "typing", "collections", "enum", "dataclasses",
            "functools", "operator", "builtins")  # fmt: skip
 _LOOKED_UP = ("cutlass", "porter.corpus", "cuda", "math")  # torch is large, and is looked at by `honesty`
@@ -155,14 +154,16 @@ def diagnostics(path: Path, uses: Sequence[Use], answers: Sequence[dict[str, Any
     found = []
     for use, answer in zip(uses, answers, strict=True):
         if answer.get("outside"):
-            message = f"`{use.text}` leads outside the DSL: {answer['name']} is of {answer['outside']}"
-            found.append(Diagnostic(OUTSIDE, message, Span(str(path), use.line), help="a port is CuTeDSL"))
+            message = f"`{use.text}` leads outside the DSL: {answer['name']} belongs to {answer['outside']}"
+            found.append(
+                Diagnostic(codes.NOT_ITS_OWN_WORK, message, Span(str(path), use.line), help="a port is CuTeDSL")
+            )
         elif answer:
             of = answer["of"] or use.module
             message = f"`{use.text}` does not exist: {of} has no `{answer['missing']}`"
             near = answer["near"]
             help = f"did you mean {' or '.join(f'`{n}`' for n in near)}?" if near else ""
-            found.append(Diagnostic(CODE, message, Span(str(path), use.line), help=help))
+            found.append(Diagnostic(codes.NO_SUCH_LIBRARY_NAME, message, Span(str(path), use.line), help=help))
     return sorted(found, key=lambda d: d.span)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from porter import codes
 from porter.case.expressions import Value
 from porter.case.reader import Case, CaseInstance, LaunchShape, Point
 from porter.model import Diagnostic, PorterError, Severity, Status, Verdict
@@ -16,13 +17,13 @@ from porter.model.facts import CountedLaunch, PerformanceFacts, TimedPoint
 from porter.source import Span
 from porter.verify import emulator as ptx
 from porter.verify.backends.emulator import module_of
-from porter.verify.backends.gpu import Died, GpuProcess
+from porter.verify.backends.gpu import GpuProcess, GpuProcessDied
 from porter.verify.backends.gpu_timing import Neighbours, TimingAnswer, TimingJob
 from porter.verify.backends.gpu_work import call_of, image_of
 from porter.verify.backends.interface import Build
 from porter.verify.backends.timing import geomean
 from porter.verify.compile.worker import CompileRequest, compile_port
-from porter.verify.execute import Given
+from porter.verify.execute import LaunchArguments
 from porter.verify.launches.buffers import Buffers, HostBuffer, is_integer
 from porter.wording import plural
 
@@ -43,7 +44,7 @@ class Timed:
 
 
 @dataclass
-class Row:
+class TimedRow:
     """What was timed at one point. `answer.error` says why nothing was."""
 
     label: str
@@ -120,7 +121,9 @@ def neighbours(arch: str) -> Neighbours:
     for name in ("EMPTY", "TOUCH"):
         (result,) = compile_port(KERNELS, [CompileRequest({}, arch)], kernel=name)
         if not result.ok:
-            raise PorterError(Diagnostic("PRT811", f"{KERNELS.name}: {result.error}", Span(str(KERNELS), result.line)))
+            raise PorterError(
+                Diagnostic(codes.DOES_NOT_COMPILE, f"{KERNELS.name}: {result.error}", Span(str(KERNELS), result.line))
+            )
         made.append(result)
     return Neighbours(made[0].cubin, made[0].entry, made[1].cubin, made[1].entry)
 
@@ -128,7 +131,7 @@ def neighbours(arch: str) -> Neighbours:
 def timing_job(
     builds: tuple[Build, Build],
     shapes: tuple[LaunchShape, LaunchShape],
-    given: tuple[Given, Given],
+    given: tuple[LaunchArguments, LaunchArguments],
     host: Buffers,
     near: Neighbours,
     seconds: float,
@@ -170,10 +173,10 @@ def _is_used_up(buffer: HostBuffer) -> bool:
 
 def time_points(
     process: GpuProcess,
-    jobs: Sequence[tuple[Row, Callable[[], TimingJob]]],
+    jobs: Sequence[tuple[TimedRow, Callable[[], TimingJob]]],
     deadline: float,
     on_row: Callable[[int, int], None] | None = None,
-) -> list[Row]:
+) -> list[TimedRow]:
     """The rows with their answers; jobs are made one at a time, since their buffers are large. `deadline` is a
     perf_counter time after which none is started."""
     rows = []
@@ -183,7 +186,7 @@ def time_points(
         else:
             try:
                 row.answer = process.ask(make(), TIMEOUT)
-            except (Died, ptx.PtxError, ValueError) as error:
+            except (GpuProcessDied, ptx.PtxError, ValueError) as error:
                 row.answer = TimingAnswer(error=str(error))
         rows.append(row)
         if on_row:
@@ -194,7 +197,7 @@ def time_points(
 # ---------------------------------------------------------------- verdicts
 
 
-def performance_verdict(case: Case, rows: Sequence[Row], device: str) -> Verdict:
+def performance_verdict(case: Case, rows: Sequence[TimedRow], device: str) -> Verdict:
     """The gate: geometric mean of the cold times at most 1.05 of the original's, no point above 1.10.
 
     What lies inside twice the A-versus-A spread does not count: it neither fails a point nor makes the mean worse than
@@ -203,7 +206,7 @@ def performance_verdict(case: Case, rows: Sequence[Row], device: str) -> Verdict
     span = Span(str(case.path), 1)
     timed = [r for r in rows if not r.answer.error]
     errors = [
-        Diagnostic("PRT872", f"{r.label} at {_sizes(r)} was not timed: {r.answer.error}", span)
+        Diagnostic(codes.UNCERTAIN_TIME, f"{r.label} at {_sizes(r)} was not timed: {r.answer.error}", span)
         for r in rows
         if r.answer.error
     ]
@@ -215,17 +218,17 @@ def performance_verdict(case: Case, rows: Sequence[Row], device: str) -> Verdict
     doubt = 2.0 * geomean([1.0 + r.spread for r in timed]) - 2.0
     worst = max(timed, key=lambda r: r.ratio)
     facts = replace(facts, geomean=round(mean, 4), worst=round(worst.ratio, 4))
-    slow = [r for r in timed if r.ratio > SHAPE_GATE and r.answer.timings["graph_cold"].counts("port")]
+    slower = [r for r in timed if r.ratio > SHAPE_GATE and r.answer.timings["graph_cold"].counts("port")]
     failed = [
-        Diagnostic("PRT870", f"{r.label} at {_sizes(r)}: {r.ratio:.2f}x the original's time ({_us(r)})", span)
-        for r in slow
+        Diagnostic(codes.SLOWER, f"{r.label} at {_sizes(r)}: {r.ratio:.2f}x the original's time ({_us(r)})", span)
+        for r in slower
     ]
     points = plural(len(timed), "point")
     if mean > GEOMEAN_GATE and mean - 1.0 > doubt:
-        failed.insert(0, Diagnostic("PRT870", f"{mean:.3f}x the original's time over {points}", span))
+        failed.insert(0, Diagnostic(codes.SLOWER, f"{mean:.3f}x the original's time over {points}", span))
     notes = [
-        Diagnostic("PRT871", f"{r.label} at {_sizes(r)}: {r.ratio:.2f}x the original's time ({_us(r)})", span,
-                   Severity.WARNING)
+        Diagnostic(codes.SUSPICIOUSLY_FAST,
+                   f"{r.label} at {_sizes(r)}: {r.ratio:.2f}x the original's time ({_us(r)})", span, Severity.WARNING)
         for r in timed
         if r.ratio < SUSPICIOUS
     ]  # fmt: skip
@@ -233,7 +236,7 @@ def performance_verdict(case: Case, rows: Sequence[Row], device: str) -> Verdict
     if unsettled:
         far = max(r.spread for r in unsettled)
         text = f"{len(unsettled)} of {points}: the original differed from itself by up to {far:.1%}"
-        notes.append(Diagnostic("PRT872", text, span, Severity.NOTE))
+        notes.append(Diagnostic(codes.UNCERTAIN_TIME, text, span, Severity.NOTE))
     detail = f"{mean:.3f}x the original's time over {points}, worst {worst.ratio:.3f} at {_sizes(worst)}"
     detail += f", cold L2, {device}"
     found = (*failed[:8], *errors[:8], *notes[:8])
@@ -244,11 +247,11 @@ def performance_verdict(case: Case, rows: Sequence[Row], device: str) -> Verdict
     return Verdict("performance", Status.PASS, detail, found, facts)
 
 
-def _sizes(row: Row) -> str:
+def _sizes(row: TimedRow) -> str:
     return " ".join(f"{k}={v}" for k, v in row.sizes.items())
 
 
-def _us(row: Row) -> str:
+def _us(row: TimedRow) -> str:
     t = row.answer.timings["graph_cold"]
     return f"{t.median('port'):.2f} us and {t.median('original'):.2f} us"
 

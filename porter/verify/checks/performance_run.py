@@ -18,8 +18,8 @@ from porter.verify.backends.gpu_timing import Neighbours, TimingJob
 from porter.verify.backends.interface import Backend
 from porter.verify.checks.performance import (
     COUNTED,
-    Row,
     Timed,
+    TimedRow,
     counts_verdict,
     launch_counts,
     moved_bytes,
@@ -69,23 +69,25 @@ class Performance:
         jobs = [self._job(t, shape, backend, near) for t, shape in zip(chosen, launches, strict=True)]
         jobs = [j for j in jobs if j is not None]
 
-        def told(done: int, total: int) -> None:
+        def report_progress(done: int, total: int) -> None:
             if on_progress:
                 on_progress("performance", done, total)
 
-        rows = time_points(backend.process, [j for j in jobs if j is not None], time.perf_counter() + seconds, told)
+        rows = time_points(
+            backend.process, [j for j in jobs if j is not None], time.perf_counter() + seconds, report_progress
+        )
         return performance_verdict(self.case, rows, backend.facts.name)
 
     def _job(
         self, timed: Timed, port_shape: LaunchShape, backend: Backend, near: Neighbours
-    ) -> tuple[Row, Callable[[], TimingJob]] | None:
+    ) -> tuple[TimedRow, Callable[[], TimingJob]] | None:
         instance, values = self.instances[timed.instance]
         subject, point = self.subjects[timed.instance], timed.point
         shapes = (self.case.launch_at(point, values, backend.sm_count), port_shape)
         if any(s.is_empty for s in shapes):
             return None
         sizes = {k: point.sizes[k] for k in self.case.base_sizes}
-        row = Row(str(instance.instance), sizes, shapes[0].grid, 0)
+        row = TimedRow(str(instance.instance), sizes, shapes[0].grid, 0)
 
         def make() -> TimingJob:
             host = make_inputs(subject.case, point, values, "normal", self.seed)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
+from porter import codes
 from porter.model import Diagnostic, Severity
 from porter.verify.checks.ptx_stats import PtxStats
 
-CODE = "PRT812"
 REGISTER_WARNING, REGISTER_RATIO = 1.25, 1.5  # from here a warning, from there a failure
 LOCAL_SLACK = 16  # bytes of local memory a thread that only warn: a register or two that the assembler put aside
 LOCAL_ALIGNMENT = 32  # as LOCAL_SLACK where the original has such memory too: CuTeDSL aligns arrays of a thread to it
@@ -41,12 +41,12 @@ def compare_resources(original: Usage, port: Usage, instance: str) -> list[Diagn
 
     def complain(message: str, help: str, severity: Severity = Severity.ERROR) -> None:
         label = f"{instance}: " if instance else ""
-        found.append(Diagnostic(CODE, label + message, severity=severity, help=help))
+        found.append(Diagnostic(codes.USES_MORE_RESOURCES, label + message, severity=severity, help=help))
 
     ratio = port.registers / max(original.registers, 1)
     if original.registers and port.registers > FREE_REGISTERS and ratio > REGISTER_WARNING:
         complain(
-            f"{port.registers} registers a thread, {ratio:.2f} times the original's {original.registers}",
+            f"{port.registers} registers per thread, {ratio:.2f} times the original's {original.registers}",
             f"up to {REGISTER_RATIO} times is allowed: shorten live ranges, unroll less",
             Severity.WARNING if ratio <= REGISTER_RATIO else Severity.ERROR,
         )
@@ -54,7 +54,7 @@ def compare_resources(original: Usage, port: Usage, instance: str) -> list[Diagn
         few = port.local_bytes - original.local_bytes <= (LOCAL_ALIGNMENT if original.local_bytes else LOCAL_SLACK)
         spilled = f" ({port.spills} of them spilled and reloaded)" if port.spills else ""
         complain(
-            f"{port.local_bytes} bytes of local memory a thread{spilled}, the original {original.local_bytes}",
+            f"{port.local_bytes} bytes of local memory per thread{spilled}, the original {original.local_bytes}",
             "a register array indexed at run time lives in local memory: unroll the loop that indexes it",
             Severity.WARNING if few else Severity.ERROR,
         )

@@ -32,13 +32,13 @@ def checked(files: Mapping[str, bytes], arch: str) -> dict[str, bytes]:
     missing = [e for e in entries if e not in kernels]
     if not entries or missing:
         raise ValueError(f"its cubin has no kernel {missing[0]}" if missing else "its PTX has no kernel")
-    told = json.loads(files["meta.json"]).get("resources", {})
+    recorded = json.loads(files["meta.json"]).get("resources", {})
     resources = {
         name: {
             "registers": kernel.registers,
             "local_bytes": kernel.local_bytes,
-            "spill_stores": _count(told, name, "spill_stores"),
-            "spill_loads": _count(told, name, "spill_loads"),
+            "spill_stores": _count(recorded, name, "spill_stores"),
+            "spill_loads": _count(recorded, name, "spill_loads"),
             "static_smem": kernel.shared_bytes,
         }
         for name, kernel in kernels.items()
@@ -57,8 +57,8 @@ def with_path(ptx: str, port: Path) -> str:
     return ptx.replace(f'"{PORT}"', f'"{port}"')
 
 
-def _count(told: Any, kernel: str, name: str) -> int:
-    value = told[kernel][name] if kernel in told else 0
+def _count(recorded: Any, kernel: str, name: str) -> int:
+    value = recorded[kernel][name] if kernel in recorded else 0
     if not isinstance(value, int) or not 0 <= value < _MOST:
         raise ValueError(f"{name} of {kernel} is {value!r}")
     return value

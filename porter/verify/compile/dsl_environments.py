@@ -18,6 +18,7 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
+from porter import codes
 from porter.corpus.runtime import cache_root, digest
 from porter.extras import DISTRIBUTION
 from porter.model import Diagnostic, PorterError
@@ -81,7 +82,7 @@ def environment(version: str) -> Toolchain:
                 ready.write_text(version + "\n")
             _import_only(package, alone)
     except Timeout as error:
-        raise _failed(version, "another porter has been making it for half an hour") from error
+        raise _failed(version, "another porter has been creating it for half an hour") from error
     except OSError as error:
         raise _failed(version, str(error)) from error
     return made
@@ -92,7 +93,7 @@ def published() -> list[str]:
     done = _pip("index", "versions", PACKAGE)
     found = re.search(r"Available versions: (.*)", done.stdout)
     if done.returncode or not found:
-        raise _failed("", f"the package index could not be asked: {_last(done.stderr)}")
+        raise _failed("", f"the package index could not be queried: {_last(done.stderr)}")
     versions = [v.strip() for v in found[1].split(",")]
     return sorted((v for v in versions if re.fullmatch(r"[\d.]+", v)), key=order)
 
@@ -151,5 +152,5 @@ def _last(stderr: str) -> str:
 
 def _failed(version: str, why: str) -> PorterError:
     what = f"no environment with {PACKAGE} {version}" if version else f"no versions of {PACKAGE}"
-    help_ = "`pip index versions nvidia-cutlass-dsl` lists what there is; the environments need a network once"
-    return PorterError(Diagnostic("PRT880", f"{what}: {why}", help=help_))
+    help_ = "`pip index versions nvidia-cutlass-dsl` lists the versions; the environments need a network once"
+    return PorterError(Diagnostic(codes.NO_DSL_ENVIRONMENT, f"{what}: {why}", help=help_))

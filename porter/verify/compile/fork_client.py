@@ -30,7 +30,7 @@ _LOOK_SECONDS = 0.5
 _LOG_LINES, _LOG_BYTES = 8, 4096
 
 
-class Died(Exception):
+class CompilerDied(Exception):
     """A child is gone. `error_id`: CRASH or TIMEOUT."""
 
     def __init__(self, error_id: str, text: str):
@@ -62,18 +62,18 @@ class ForkServer:
         return self.process.poll() is None
 
     def child(self, files: Sequence[Path] = ()) -> ForkedChild:
-        """A new child that may read these files beside what is installed. Raises Died when the server is gone."""
+        """A new child that may read these files and what is installed. Raises CompilerDied when the server is gone."""
         return ForkedChild(self, files)
 
     def send(self, message: Mapping[str, Any], files: Sequence[int] = ()) -> int:
-        """Ask for something; returns the number given to a started child. Raises Died."""
+        """Ask for something; returns the number given to a started child. Raises CompilerDied."""
         with self._lock:
             self._count += 1
             data = json.dumps({**message, **({"start": self._count} if files else {})}).encode()
             try:
                 socket.send_fds(self.control, [data], list(files))
             except OSError:
-                raise Died("CRASH", self.last_words("the compiler process died")) from None
+                raise CompilerDied("CRASH", self.last_words("the compiler process died")) from None
             return self._count
 
     def last_words(self, text: str) -> str:
@@ -107,7 +107,7 @@ class ForkedChild:
         theirs = (requests, answers, self._log.fileno(), status)
         try:
             self._number = server.send({"start": 0, **message}, theirs)
-        except Died:
+        except CompilerDied:
             self._number = 0
             self.close()
             raise
@@ -116,7 +116,7 @@ class ForkedChild:
                 os.close(file)
 
     def ask(self, request: Mapping[str, Any], timeout: float) -> dict[str, Any]:
-        """The answer to a request; raises Died (the child is gone then) on a crash or after `timeout` seconds."""
+        """The answer to a request. Raises CompilerDied (the child is gone then) on a crash or after `timeout` s."""
         deadline = time.monotonic() + timeout
         try:
             _write_all(self._requests, json.dumps(request).encode() + b"\n")
@@ -129,19 +129,19 @@ class ForkedChild:
                 ready = selector.select(min(_LOOK_SECONDS, max(0.0, deadline - time.monotonic())))
                 if folder_bytes(self.folder) > _FOLDER_BYTES:
                     self.close()
-                    raise Died("CRASH", f"the port wrote more than {_FOLDER_BYTES >> 20} MiB into its folder")
+                    raise CompilerDied("CRASH", f"the port wrote more than {_FOLDER_BYTES >> 20} MiB into its folder")
                 if not ready and time.monotonic() < deadline:
                     continue
                 if not ready:
                     self.close()
-                    raise Died("TIMEOUT", f"the compiler did not finish within {timeout:g} s")
+                    raise CompilerDied("TIMEOUT", f"the compiler did not finish within {timeout:g} s")
                 data = os.read(self._answers, 1 << 16)
                 if not data:
                     raise self._died()
                 self._rest += data
                 if len(self._rest) > _ANSWER_BYTES:
                     self.close()
-                    raise Died("CRASH", "the compiler process sent an answer without end")
+                    raise CompilerDied("CRASH", "the compiler process sent an endless answer")
         line, _, rest = bytes(self._rest).partition(b"\n")
         self._rest = bytearray(rest)
         try:
@@ -150,7 +150,7 @@ class ForkedChild:
                 raise ValueError
         except ValueError:
             self.close()
-            raise Died("CRASH", "the compiler process gave an invalid answer") from None
+            raise CompilerDied("CRASH", "the compiler process gave an invalid answer") from None
         return answer
 
     def take(self, folder: str, names: Sequence[str], optional: Sequence[str] = ()) -> dict[str, bytes]:
@@ -177,7 +177,7 @@ class ForkedChild:
         finally:
             os.close(at)
 
-    def _died(self) -> Died:
+    def _died(self) -> CompilerDied:
         ended = _last_line(self._status, ENDED)
         self._ended = bool(ended)
         if not ended:  # the server is gone too, and had nothing to say
@@ -185,7 +185,7 @@ class ForkedChild:
         else:
             text = _with_log(f"the compiler process died ({_how(int(ended.split()[1]))})", self._log.fileno())
         self.close()
-        return Died("CRASH", text)
+        return CompilerDied("CRASH", text)
 
     def close(self) -> None:
         """End it and delete its folder."""
@@ -193,7 +193,7 @@ class ForkedChild:
             return
         self._closed = True
         if self._number and not self._ended:
-            with contextlib.suppress(Died):
+            with contextlib.suppress(CompilerDied):
                 self.server.send({"kill": self._number})
             if not _last_line(self._status, ENDED, 2.0) and self.server.alive:
                 self.server.process.kill()  # it does not answer: still importing, or stuck

@@ -25,7 +25,7 @@ from porter.corpus.runtime.dsl import FORMAT, dsl_version
 from porter.corpus.runtime.sources import source_closure
 from porter.verify.compile.artifacts import OPTIONAL_FILES, PORT, REQUIRED_FILES, checked, with_path, without_path
 from porter.verify.compile.dsl_environments import Toolchain
-from porter.verify.compile.fork_client import Died, ForkedChild, ForkServer
+from porter.verify.compile.fork_client import CompilerDied, ForkedChild, ForkServer
 
 # What the server may see of the environment: enough to find Python and libraries; no keys, no proxies.
 _ENV = re.compile(
@@ -71,7 +71,7 @@ class CompileResult:
 
 
 @dataclass(frozen=True)
-class LaunchShape:
+class LaunchAnswer:
     """What a port's launch_config answered: grid and block (x, y, z), dynamic shared memory in bytes; or its error."""
 
     grid: tuple[int, ...] = ()
@@ -103,12 +103,12 @@ class CompileWorkers:
         try:
             with self.answering(request, timeout) as (answer, _):
                 return answer
-        except Died as death:
+        except CompilerDied as death:
             return _dead(death)
 
     @contextlib.contextmanager
     def answering(self, request: Mapping[str, Any], timeout: float) -> Iterator[tuple[dict[str, Any], ForkedChild]]:
-        """An answer and the child that gave it, whose folder is there meanwhile. Raises Died."""
+        """An answer and the child that gave it, whose folder is there meanwhile. Raises CompilerDied."""
         sources = request["sources"]
         # names are looked up where no port has been imported
         owner = "" if request["op"] == "names" else json.dumps(sources)
@@ -126,7 +126,7 @@ class CompileWorkers:
             child.close()
             self.close()  # the server has imported a file that has been edited since
             if attempt == 2:
-                raise Died("CRASH", f"{answer['stale']} keeps changing")
+                raise CompilerDied("CRASH", f"{answer['stale']} keeps changing")
         with self._lock:
             self._idle.append((owner, child))
             spare = [self._idle.pop(0)[1] for _ in range(len(self._idle) - _IDLE)]
@@ -172,7 +172,7 @@ def _environment(toolchain: Toolchain | None) -> dict[str, str]:
     return env
 
 
-def _dead(death: Died) -> dict[str, Any]:
+def _dead(death: CompilerDied) -> dict[str, Any]:
     return {"ok": False, "error": str(death), "error_id": death.error_id, "line": 0, "seconds": 0.0}
 
 
@@ -247,10 +247,10 @@ def compile_port(
                     files = checked(child.take(answer["folder"], REQUIRED_FILES, OPTIONAL_FILES), request.arch)
                     files["kernel.ptx"] = without_path(files["kernel.ptx"], path)
                     return _result(request, path, cache.put(key(request), files), answer["seconds"], False)
-        except Died as death:
+        except CompilerDied as death:
             answer = _dead(death)
         except (ValueError, KeyError, TypeError) as error:
-            answer = _dead(Died("CRASH", f"the compiler process gave an invalid answer: {error}"))
+            answer = _dead(CompilerDied("CRASH", f"the compiler process gave an invalid answer: {error}"))
         return CompileResult(
             request,
             False,
@@ -296,7 +296,7 @@ def launch_shapes(
     timeout: float = 30.0,
     function: str = "launch_config",
     workers: CompileWorkers | None = None,
-) -> list[LaunchShape]:
+) -> list[LaunchAnswer]:
     """What the port's plain Python `launch_config(**kwargs)` answers for each call, evaluated in a child.
 
     `sm_count` is what `runtime.sm_count()` returns meanwhile, for a run without a GPU. Errors are in the results.
@@ -312,9 +312,9 @@ def launch_shapes(
     }
     answer = (workers or _shared).ask(question, timeout)
     if not answer["ok"]:
-        return [LaunchShape(error=answer["error"], line=answer["line"]) for _ in calls]
+        return [LaunchAnswer(error=answer["error"], line=answer["line"]) for _ in calls]
     shapes = [_launch_shape(s) for s in answer["shapes"]]
-    return shapes if len(shapes) == len(calls) else [LaunchShape(error="not an answer to each call") for _ in calls]
+    return shapes if len(shapes) == len(calls) else [LaunchAnswer(error="not an answer to each call") for _ in calls]
 
 
 def entry_answers(
@@ -339,14 +339,14 @@ def _named(closure: Sequence[tuple[Path, str]]) -> list[tuple[str, str]]:
     return [(str(file), sha) for file, sha in closure]
 
 
-def _launch_shape(answer: Any) -> LaunchShape:
+def _launch_shape(answer: Any) -> LaunchAnswer:
     try:
         if "error" in answer:
-            return LaunchShape(error=str(answer["error"]), line=int(answer["line"]))
+            return LaunchAnswer(error=str(answer["error"]), line=int(answer["line"]))
         grid, block = (tuple(int(v) for v in answer[name]) for name in ("grid", "block"))
-        return LaunchShape(grid, block, int(answer["smem"]))
+        return LaunchAnswer(grid, block, int(answer["smem"]))
     except (KeyError, TypeError, ValueError) as error:
-        return LaunchShape(error=f"not a launch: {error}")
+        return LaunchAnswer(error=f"not a launch: {error}")
 
 
 def resolve_names(

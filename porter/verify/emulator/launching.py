@@ -258,12 +258,12 @@ def _launch(
     stopper = Stopper(stop_after) if stop_after >= 0 else None
     watched = taps is not None or checks.counts or checks.sums
     special = seed or perturb or watched or cooperative or overlapped or directed or len(blocks) or stopper
-    plain = ranks == 1 and not special
-    plain = plain and not (checks.fill and not checks.uninitialised)  # what is read unseen must be the fill
-    if backend == "llvm" and not plain:
+    compilable = ranks == 1 and not special
+    compilable = compilable and not (checks.fill and not checks.uninitialised)  # what is read unseen must be the fill
+    if backend == "llvm" and not compilable:
         raise LaunchError("the llvm backend has no seeds, perturbation, taps, counts, fill or cooperative launches")
     accelerator = None
-    if backend == "llvm" or (backend == "auto" and plain):
+    if backend == "llvm" or (backend == "auto" and compilable):
         accelerator = Accelerator(module, program, geometry, params, space, checks, backend == "llvm")
     result = Result(name, "numpy")
     try:

@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from porter import codes
 from porter.case.expressions import Value
 from porter.model import Diagnostic, PorterError
 from porter.source import Span
 from porter.syntax import module_tree
 from porter.verify.launches.reading import Reading, Unreadable
 
-CODE = "PRT844"
 _DYNAMIC = ("dyn_shared", "get_dyn_smem")  # what reaches memory that the launch has to ask for
 
 
@@ -53,13 +53,15 @@ def attributes_of(text: str, values: Mapping[str, Value], path: str = "") -> Lau
         except Unreadable:
             message = f"{name} of the launch is not known before it runs: `{ast.unparse(node)}`"
             help_ = "a constant, or arithmetic over template values"
-            raise PorterError(Diagnostic(CODE, message, Span(path, node.lineno), help=help_)) from None
+            raise PorterError(
+                Diagnostic(codes.UNVERIFIABLE_BRANCH, message, Span(path, node.lineno), help=help_)
+            ) from None
 
     cluster = value("cluster", None)
     dims = (1, 1, 1) if cluster is None else _three(cluster)
     if dims is None or min(dims) < 1:
         message = f"the cluster of the launch is {cluster!r}, not one to three positive numbers"
-        raise PorterError(Diagnostic(CODE, message, Span(path, given["cluster"].lineno)))
+        raise PorterError(Diagnostic(codes.UNVERIFIABLE_BRANCH, message, Span(path, given["cluster"].lineno)))
     smem: int | None = None
     if "smem" not in given and any(f"{name}(" in text for name in _DYNAMIC):
         smem = 0

@@ -36,6 +36,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from porter import codes
 from porter.case import expressions
 from porter.case.expressions import ExprError, Value
 from porter.case.reader import FLOAT_NAMES, BufferSpec, Case, Point
@@ -127,7 +128,7 @@ def _check_memory(case: Case, point: Point, values: Mapping[str, Value]) -> None
     if needed > most:
         message = f"buffers at {point} need {needed / (1 << 30):.1f} GiB, more than a quarter of this machine's memory"
         span = Span(str(case.path), 0)
-        raise PorterError(Diagnostic("PRT967", message, span, help="give the case smaller sizes"))
+        raise PorterError(Diagnostic(codes.LIMIT_REACHED, message, span, help="give the case smaller sizes"))
 
 
 def make_inputs(
@@ -176,11 +177,11 @@ def _bounds(
         try:
             return float(expressions.evaluate(text, names))
         except (ExprError, ValueError) as error:
-            case.fail("PRT904", str(error), *spec.where, key)
+            case.fail(codes.CASE_EXPRESSION, str(error), *spec.where, key)
 
     low, high = number(spec.low, "low"), number(spec.high, "high")
     if high is None and dist in ("randint", "ids", "counts", "offsets", "positions"):
-        case.fail("PRT902", f'dist = "{dist}" needs `high`', *spec.where)
+        case.fail(codes.MISSING_KEY, f'dist = "{dist}" needs `high`', *spec.where)
     return low or 0.0, high
 
 

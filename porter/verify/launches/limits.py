@@ -105,7 +105,7 @@ def broken_limit(shape: LaunchShape, kernel: KernelResources, arch: str, sm_coun
     if blocks > CLUSTER:
         return f"a cluster of {blocks} blocks: at most {CLUSTER} on every GPU"
     if any(g % c for g, c in zip(shape.grid, shape.cluster, strict=True)):
-        return f"a grid of {shape.grid} in clusters of {shape.cluster}: no multiple"
+        return f"a grid of {shape.grid} in clusters of {shape.cluster}: not a multiple"
     grid = shape.grid[0] * shape.grid[1] * shape.grid[2]
     most = resident_blocks(shape, kernel, arch) * (sm_count or limits.sms)
     if shape.cooperative and grid > most:

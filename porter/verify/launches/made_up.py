@@ -37,7 +37,7 @@ _NONE = re.compile(r"offset|start|begin|rank|seed|^is_|^has_|^use_|pos$|shift", 
 
 
 @dataclass(frozen=True)
-class Attempt:
+class ArgumentGuess:
     """One guess. `integers` in memory are few (from `least` below 4), zero, rising (0, 1, 2, ...) or signed (-8 to 8).
 
     With `least` 1 (no row is empty, no k is 0) floats in memory are as small as the probabilities of a row; where
@@ -57,18 +57,18 @@ class Attempt:
 
 
 ATTEMPTS = (
-    Attempt(64),
-    Attempt(128, 1),
-    Attempt(128, 1, blocks=1),
-    Attempt(256, 0, integers="rising"),
-    Attempt(128, 1, (16, 16)),
-    Attempt(64, 1, (4, 8, 4)),
-    Attempt(32, 1, (32, 4)),
-    Attempt(1024, 1),
-    Attempt(16, 1, few=8),
-    Attempt(64, 0, (32,), "zero", 1, 1),
-    Attempt(8, 1, few=2),
-    Attempt(2, 0, integers="zero", few=1),
+    ArgumentGuess(64),
+    ArgumentGuess(128, 1),
+    ArgumentGuess(128, 1, blocks=1),
+    ArgumentGuess(256, 0, integers="rising"),
+    ArgumentGuess(128, 1, (16, 16)),
+    ArgumentGuess(64, 1, (4, 8, 4)),
+    ArgumentGuess(32, 1, (32, 4)),
+    ArgumentGuess(1024, 1),
+    ArgumentGuess(16, 1, few=8),
+    ArgumentGuess(64, 0, (32,), "zero", 1, 1),
+    ArgumentGuess(8, 1, few=2),
+    ArgumentGuess(2, 0, integers="zero", few=1),
 )
 
 
@@ -90,7 +90,7 @@ SYMBOL = -1
 
 
 @dataclass
-class Leaf:
+class ArgumentLeaf:
     """One scalar or pointer of the arguments, at `offset` bytes of the original's parameter number `parameter`; of none
     (SYMBOL) where it stands for a variable of the original."""
 
@@ -105,7 +105,7 @@ class Leaf:
 class Arguments:
     """What both sides are given; `buffers` is all memory in it."""
 
-    leaves: list[Leaf] = field(default_factory=list)
+    leaves: list[ArgumentLeaf] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)  # bytes of each parameter of the original
 
     @property
@@ -126,7 +126,7 @@ class Arguments:
                 return PointersTo(tuple(b.copy() for b in value.items))
             return value.copy() if isinstance(value, HostBuffer) else value
 
-        leaves = [Leaf(x.name, x.type, x.parameter, x.offset, twin(x.value)) for x in self.leaves]
+        leaves = [ArgumentLeaf(x.name, x.type, x.parameter, x.offset, twin(x.value)) for x in self.leaves]
         return Arguments(leaves, list(self.sizes))
 
     @property
@@ -169,7 +169,7 @@ def as_device(value: Value) -> object:
 
 
 def make_arguments(
-    params: Sequence[ir.FunctionParam], attempt: Attempt, symbols: Sequence[ir.Symbol] = ()
+    params: Sequence[ir.FunctionParam], attempt: ArgumentGuess, symbols: Sequence[ir.Symbol] = ()
 ) -> Arguments:
     """Arguments for the parameters of a kernel as the front end lowers it. Raises NotMadeUp."""
     made = Arguments()
@@ -178,12 +178,12 @@ def make_arguments(
         if p.name in sizes:
             assert isinstance(p.type, ir.Pointer)
             memory = _filled(p.name, p.type.elem, attempt, sizes[p.name])
-            made.leaves.append(Leaf(p.name, p.type, SYMBOL, 0, memory))
+            made.leaves.append(ArgumentLeaf(p.name, p.type, SYMBOL, 0, memory))
             continue
         pointer = ir.Pointer(p.type) if p.by_ref else p.type
         made.sizes.append(ir.sizeof(pointer))
         for name, t, offset in _leaves(pointer, p.name, 0):
-            made.leaves.append(Leaf(name, t, number, offset, make_value(name, t, attempt)))
+            made.leaves.append(ArgumentLeaf(name, t, number, offset, make_value(name, t, attempt)))
     for group in _stride_groups(made.leaves):
         for level, leaf in enumerate(reversed(group)):
             assert isinstance(leaf.type, ir.Scalar)
@@ -191,10 +191,10 @@ def make_arguments(
     return made
 
 
-def _stride_groups(leaves: Sequence[Leaf]) -> list[list[Leaf]]:
+def _stride_groups(leaves: Sequence[ArgumentLeaf]) -> list[list[ArgumentLeaf]]:
     """The strides of each tensor with several, outermost first as signatures have them (`x_stride_b, x_stride_h` or
     `stride_x_b, stride_x_h`)."""
-    groups: dict[str, list[Leaf]] = {}
+    groups: dict[str, list[ArgumentLeaf]] = {}
     for leaf in leaves:
         found = _STRIDE.search(leaf.name)
         if found and isinstance(leaf.type, ir.Scalar) and is_integer(leaf.type.name):
@@ -217,7 +217,7 @@ def _leaves(t: ir.Type, name: str, offset: int) -> Iterator[tuple[str, ir.Type, 
         yield name, t, offset
 
 
-def make_value(name: str, t: ir.Type, attempt: Attempt) -> Value:
+def make_value(name: str, t: ir.Type, attempt: ArgumentGuess) -> Value:
     """A plausible value for one scalar or pointer argument. Raises NotMadeUp."""
     if isinstance(t, ir.Pointer):
         return _memory(name, t.elem, attempt)
@@ -225,7 +225,7 @@ def make_value(name: str, t: ir.Type, attempt: Attempt) -> Value:
     return _words(t, np.array([_number(name, t, attempt)]))
 
 
-def _number(name: str, t: ir.Scalar, attempt: Attempt) -> float:
+def _number(name: str, t: ir.Scalar, attempt: ArgumentGuess) -> float:
     """A number for a scalar argument: small ones for counts of rows, zero for offsets and flags."""
     if t.is_float:
         return 0.5 + zlib.crc32(name.encode()) % 16 / 64  # another one for each: one in the place of another shows
@@ -240,7 +240,7 @@ def _words(t: ir.Scalar, numbers: np.ndarray) -> bytes:
     return encode(numbers.astype(np.float64), t.name).tobytes()
 
 
-def _memory(name: str, t: ir.Type, attempt: Attempt) -> Value:
+def _memory(name: str, t: ir.Type, attempt: ArgumentGuess) -> Value:
     """What a pointer argument points to."""
     if isinstance(t, ir.Pointer):
         if isinstance(t.elem, ir.Pointer):
@@ -250,7 +250,7 @@ def _memory(name: str, t: ir.Type, attempt: Attempt) -> Value:
     return _filled(name, t, attempt, BUFFER_BYTES)
 
 
-def _filled(name: str, t: ir.Type, attempt: Attempt, size: int) -> HostBuffer:
+def _filled(name: str, t: ir.Type, attempt: ArgumentGuess, size: int) -> HostBuffer:
     """A buffer of `size` bytes full of objects of one type."""
     while isinstance(t, ir.Array):
         t = t.elem
@@ -277,7 +277,7 @@ def _filled(name: str, t: ir.Type, attempt: Attempt, size: int) -> HostBuffer:
     return host_buffer(BufferSpec(name, dtype, (), role="inout"), dtype, words)
 
 
-def _contents(t: ir.Scalar, rng: np.random.Generator, attempt: Attempt) -> np.ndarray:
+def _contents(t: ir.Scalar, rng: np.random.Generator, attempt: ArgumentGuess) -> np.ndarray:
     if t.is_float:
         if attempt.integers == "signed":
             return rng.standard_normal(PERIOD)
@@ -310,7 +310,7 @@ class Bounds:
 Dim3 = tuple[int, int, int]
 
 
-def launch_of(attempt: Attempt, bounds: Bounds) -> tuple[Dim3, Dim3, Dim3]:
+def launch_of(attempt: ArgumentGuess, bounds: Bounds) -> tuple[Dim3, Dim3, Dim3]:
     """(grid, block, cluster) of an attempt."""
     threads = math.prod(bounds.most) if bounds.most else 1024
     block: tuple[int, ...] = (min(threads, 128),)

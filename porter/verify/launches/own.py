@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from porter import codes
 from porter.case.expressions import Value
 from porter.case.model import LaunchShape
 from porter.case.reader import Case, CaseInstance, Point
@@ -23,7 +24,6 @@ from porter.verify.launches.port_launch import Failed, answered
 from porter.verify.launches.trials import Trial
 from porter.verify.launches.ways import MOST, OwnLaunch, ways_of
 
-ORIGINAL_LIMIT, PORT_LIMIT, WAY = "PRT846", "PRT847", "PRT844"
 NEAR = 24  # points at which launches are compared for each number of multiprocessors
 MACHINES = 6  # numbers of multiprocessors beside the usual ones, from constants in the text
 
@@ -62,9 +62,9 @@ class PortLaunches:
         if any(theirs != mine for theirs, mine in plan.pairs) or launch.differs():
             added, unverified = launch.more_trials(plan.trials, seed)
             if unverified:
-                message = f"the launch takes a way at {unverified} that no launch can verify"
+                message = f"at {unverified} the launch takes a branch that no launch can verify"
                 help_ = "a bound or a condition of the grid has to show at sizes of at most some 500,000 elements"
-                plan.against.append(Diagnostic(WAY, message, Span(str(self.port), 1), help=help_))
+                plan.against.append(Diagnostic(codes.UNVERIFIABLE_BRANCH, message, Span(str(self.port), 1), help=help_))
             self._add(plan, added, self.sm_count)
         if "sm_count" in self.text or any("sm_count" in e for e in (*self.case.launch.grid, *self.case.launch.block)):
             constants = sorted(c for c in (ways.constants if ways else ()) if 8 < c <= 1024)[:MACHINES]
@@ -131,7 +131,9 @@ class PortLaunches:
         for trial, pair in zip(plan.trials, plan.pairs, strict=True):
             broken = self._broken(pair[0], self.original_kernels)
             if broken and not (trial.derived or trial.far):
-                self._say(plan.undecided, ORIGINAL_LIMIT, "the case asks for", trial.point, broken, self._case_span())
+                self._say(
+                    plan.undecided, codes.CASE_LAUNCH_LIMIT, "the case asks for", trial.point, broken, self._case_span()
+                )
             elif not broken and not self._refuse(plan, trial.point, pair, 0, trial.derived):
                 kept.append((trial, pair))
         plan.trials, plan.pairs = [t for t, _ in kept], [p for _, p in kept]
@@ -141,7 +143,9 @@ class PortLaunches:
             theirs = self._case_launch(point, self.sm_count)
             broken = self._broken(theirs, self.original_kernels) if theirs is not None else ""
             if broken:
-                self._say(plan.undecided, ORIGINAL_LIMIT, "the case asks for", point, broken, self._case_span())
+                self._say(
+                    plan.undecided, codes.CASE_LAUNCH_LIMIT, "the case asks for", point, broken, self._case_span()
+                )
 
     def _refuse(self, plan: OwnPlan, point: Point, pair: Pair, sm_count: int, beyond: bool = False) -> bool:
         """Says what no GPU accepts of a port's launch, where the original's can be launched.
@@ -152,7 +156,9 @@ class PortLaunches:
             return False
         broken = self._broken(pair[1], self.port_kernels, sm_count)
         if broken and not (beyond and "shared memory" in broken and not self._is_listed(point)):
-            self._say(plan.against, PORT_LIMIT, "the port launches", point, broken, Span(str(self.port), 1))
+            self._say(
+                plan.against, codes.PORT_LAUNCH_LIMIT, "the port launches", point, broken, Span(str(self.port), 1)
+            )
         return bool(broken)
 
     def _is_listed(self, point: Point) -> bool:
@@ -169,6 +175,10 @@ class PortLaunches:
     def _say(self, to: list[Diagnostic], code: str, who: str, point: Point, broken: str, span: Span) -> None:
         label = str(self.instance.instance)
         message = f"{label}: ".lstrip(": ") + f"{who} {broken} (at {point})"
-        help_ = "no GPU accepts such a launch" if code == PORT_LIMIT else "give the case sizes that can be launched"
+        help_ = (
+            "no GPU accepts such a launch"
+            if code == codes.PORT_LAUNCH_LIMIT
+            else "give the case sizes that can be launched"
+        )
         if not any(d.code == code for d in to):
             to.append(Diagnostic(code, message, span, help=help_))

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from porter import codes
 from porter.case.expressions import Value
 from porter.case.reader import Case, LaunchShape, Point
 from porter.corpus.runtime import ArtifactCache, digest
@@ -35,7 +36,7 @@ def port_launches(
     for answer, (_, point) in zip(answered(port_path, case, wanted, sm_count), wanted, strict=True):
         if isinstance(answer, Failed):
             message = f"{FUNCTION} fails at {point}: {answer.error}"
-            raise PorterError(Diagnostic("PRT807", message, Span(str(port_path), answer.line)))
+            raise PorterError(Diagnostic(codes.PORT_LAUNCH, message, Span(str(port_path), answer.line)))
         found.append(answer)
     return found
 
@@ -98,4 +99,4 @@ def _signature(text: str, port_path: Path) -> tuple[set[str], bool]:
             names = {a.arg for a in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]}
             return names, arguments.kwarg is not None
     message = f"the port has no {FUNCTION}: nothing says how it is launched"
-    raise PorterError(Diagnostic("PRT807", message, Span(str(port_path), 1)))
+    raise PorterError(Diagnostic(codes.PORT_LAUNCH, message, Span(str(port_path), 1)))

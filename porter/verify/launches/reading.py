@@ -31,7 +31,7 @@ class Unreadable(Exception):
     """Not what this module reads, or an error of the port's own at these values."""
 
 
-class Refused(Unreadable):
+class PortRaises(Unreadable):
     """The port raises: it does not take these values."""
 
 
@@ -206,9 +206,9 @@ class _Frame:
                 raise _Loop(isinstance(node, ast.Break))
             case ast.Assert(test=test):
                 if not self.value(test):
-                    raise Refused(ast.unparse(test))
+                    raise PortRaises(ast.unparse(test))
             case ast.Raise():
-                raise Refused(ast.unparse(node))
+                raise PortRaises(ast.unparse(node))
             case ast.Pass() | ast.Expr(value=ast.Constant()):
                 pass
             case _:
@@ -218,7 +218,7 @@ class _Frame:
         """A value that may never be used: what cannot be read matters where it is."""
         try:
             return self.value(node)
-        except Refused:
+        except PortRaises:
             raise
         except (Unreadable, *_ERRORS) as error:
             return error if isinstance(error, Unreadable) else Unreadable(str(error))

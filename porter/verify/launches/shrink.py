@@ -79,8 +79,8 @@ class Shrinker:
             found.append(replace(trial, misaligned=frozenset()))
         base = {n: trial.point.sizes[n] for n in self.case.base_sizes}
         texts = self._scalar_texts(trial.point)
-        plain = {n: v[0] for n, v in self.case.scalars}
-        points = [self._point(base, plain, trial.point)] if plain != texts else []
+        first_values = {n: v[0] for n, v in self.case.scalars}
+        points = [self._point(base, first_values, trial.point)] if first_values != texts else []
         steps = {n: self._less(n, v) for n, v in base.items()}
         if sum(bool(s) for s in steps.values()) > 1:
             points.append(self._point({n: (steps[n] or [v])[0] for n, v in base.items()}, texts, trial.point))

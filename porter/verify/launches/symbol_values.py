@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from porter import codes
 from porter.case import expressions
 from porter.case.expressions import ExprError, Value
 from porter.case.reader import Case
@@ -42,10 +43,10 @@ def _words(
         try:
             value = expressions.evaluate(text, names)
         except ExprError as error:
-            case.fail("PRT904", str(error), *where)
+            case.fail(codes.CASE_EXPRESSION, str(error), *where)
         if isinstance(value, str):
-            case.fail("PRT904", f"`{text}` is a type, not a number", *where)
+            case.fail(codes.CASE_EXPRESSION, f"`{text}` is a type, not a number", *where)
         if isinstance(value, float) and not value.is_integer() and dtype[0] in "iu":
-            case.fail("PRT903", f"`{text}` gives {value!r}, and the elements are {dtype}", *where)
+            case.fail(codes.WRONG_VALUE, f"`{text}` gives {value!r}, and the elements are {dtype}", *where)
         words[i] = init_word(dtype, value)
     return words

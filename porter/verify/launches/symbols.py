@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from porter import ir
+from porter import codes, ir
 from porter.case.reader import BufferSpec, Case
 from porter.model import Diagnostic, Instance, KernelInfo, PorterError
 from porter.source import Span
@@ -24,7 +24,6 @@ from porter.verify.emulator.memory.module_memory import initial_bytes
 if TYPE_CHECKING:
     from porter.frontend.parse.source import ParsedUnit
 
-NO_VALUES = "PRT845"
 _WORD = re.compile(r"[\w$]+")
 _NAME = re.compile(r"[KL]?(\d+)")
 _ANONYMOUS = ("_INTERNAL_", "_GLOBAL__N_")
@@ -98,7 +97,8 @@ def symbols_of(case: Case, ptx: str, entry: str) -> dict[str, str]:
             continue
         fits = [n for n in reached if means(spec.declaration or spec.symbol, n)]
         if len(fits) > 1:
-            case.fail("PRT905", f"`{spec.symbol}` is the name of {len(fits)} variables that the kernel reaches",
+            case.fail(codes.CASE_DOES_NOT_FIT,
+                      f"`{spec.symbol}` is the name of {len(fits)} variables that the kernel reaches",
                       *spec.where, "name")  # fmt: skip
         if fits:
             found[spec.name] = fits[0]
@@ -127,7 +127,7 @@ def _with_image(case: Case, spec: BufferSpec, ptx: str, name: str) -> BufferSpec
     module = module_of(ptx)
     if spec.role == "in" and not spec.initialised and not module.variables[name].init:
         message = f"nothing in the declaration of {spec.symbol} gives it values"
-        case.fail("PRT903", message, *spec.where, "initial", help="give dist, values or members")
+        case.fail(codes.WRONG_VALUE, message, *spec.where, "initial", help="give dist, values or members")
     return replace(spec, image=initial_bytes(module, name))
 
 
@@ -161,7 +161,9 @@ def _message(case: Case, label: str, kind: str, symbol: ir.Symbol | None) -> Dia
     help_ = f'add [[symbols]] with name = "{label}" to {case.path}'
     if symbol is not None and not symbol.constant and not symbol.filled:
         help_ += '; initial = "declared" starts it as its declaration does'
-    return Diagnostic(NO_VALUES, message, symbol.span if symbol else Span(str(case.path), 1), help=help_)
+    return Diagnostic(
+        codes.NO_VALUES_FOR_SYMBOL, message, symbol.span if symbol else Span(str(case.path), 1), help=help_
+    )
 
 
 def require_values(

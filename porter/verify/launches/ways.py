@@ -24,7 +24,7 @@ from porter.case.reader import Case, CaseInstance, Point
 from porter.model import PorterError
 from porter.syntax import module_tree
 from porter.verify.launches.derived import legal_near, listed_sizes, point_of
-from porter.verify.launches.reading import Place, Reading, Refused, Trace, Unreadable, Way
+from porter.verify.launches.reading import Place, PortRaises, Reading, Trace, Unreadable, Way
 from porter.verify.launches.trials import Trial, written
 
 FUNCTION = "launch_config"
@@ -66,7 +66,7 @@ class LaunchWays:
         trace = Trace()
         try:
             self.reading.call(FUNCTION, names, trace)
-        except Refused:
+        except PortRaises:
             pass
         except Unreadable:
             return {}

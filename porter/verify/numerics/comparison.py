@@ -10,6 +10,7 @@ from itertools import zip_longest
 
 import numpy as np
 
+from porter import codes
 from porter.case.model import CODE_NAMES
 from porter.verify.launches.buffers import HostBuffer, is_integer, words_to_int
 from porter.verify.numerics.formats import decode
@@ -133,7 +134,7 @@ def check_input(before: HostBuffer, original: HostBuffer, port: HostBuffer) -> l
         if changed.size:
             name = "the port" if who else "the original"
             text = f"{name} changed {changed.size} of {buffer.words().size} words of a read-only input"
-            found.append(Finding("PRT803", buffer.name, text, index=(int(changed[0]),), is_port=who))
+            found.append(Finding(codes.INPUT_CHANGED, buffer.name, text, index=(int(changed[0]),), is_port=who))
     return found
 
 
@@ -144,7 +145,7 @@ def check_guards(original: HostBuffer, port: HostBuffer) -> list[Finding]:
         broken = buffer.broken_guards()
         if broken:
             text = f"{'the port' if who else 'the original'} wrote {broken} bytes outside of the buffer"
-            found.append(Finding("PRT802", buffer.name, text, is_port=who))
+            found.append(Finding(codes.WRITE_OUTSIDE_ELEMENTS, buffer.name, text, is_port=who))
     return found
 
 
@@ -157,7 +158,9 @@ def _check_gaps(before: HostBuffer, original: HostBuffer, port: HostBuffer, resu
         if changed.size:
             name = "the port" if who else "the original"
             text = f"{name} wrote {changed.size} words between the rows of a strided buffer"
-            result.findings.append(Finding("PRT802", buffer.name, text, index=(int(changed[0]),), is_port=who))
+            result.findings.append(
+                Finding(codes.WRITE_OUTSIDE_ELEMENTS, buffer.name, text, index=(int(changed[0]),), is_port=who)
+            )
 
 
 def _finding(code: str, pair: _Pair, flat: int, count: int, why: str, reference: np.ndarray | None = None) -> Finding:
@@ -229,7 +232,7 @@ def _judge_floats(
             why = f"differ by up to {int(score.flat[flat])} ulp, allowed {tolerance.why}"
             if tolerance.exact and reference is None:
                 why += ", and no float64 reference says which is right"
-        result.findings.append(_finding("PRT801", pair, flat, int(bad.sum()), why, reference))
+        result.findings.append(_finding(codes.WRONG_RESULT, pair, flat, int(bad.sum()), why, reference))
     if slack is not None or tolerance.condition > 1.0:  # which order is nearer to the truth is chance
         return
     _sum_errors(pair, reference, different, result)
@@ -270,7 +273,7 @@ def _check_launch_errors(pair: _Pair, reference: np.ndarray, different: np.ndarr
         flat = int(np.where(chosen, ep - eo, -np.inf).argmax())
         was = np.sqrt(result.square_original / max(result.judged, 1))
         why = f"RMS error against float64 is {rms:.3f} ulp, the original's {was:.3f} ulp"
-        result.findings.append(_finding("PRT804", pair, flat, result.different, why, reference))
+        result.findings.append(_finding(codes.LESS_ACCURATE, pair, flat, result.different, why, reference))
 
 
 def _judge_codes(
@@ -298,7 +301,7 @@ def _judge_codes(
         flat = int(np.flatnonzero(bad)[0])
         where = "" if pre is None else ", not on a rounding boundary"
         why = f"differ{where}" if is_integer(dtype) else f"codes differ{where}"
-        result.findings.append(_finding("PRT801", pair, flat, int(np.count_nonzero(bad)), why, pre))
+        result.findings.append(_finding(codes.WRONG_RESULT, pair, flat, int(np.count_nonzero(bad)), why, pre))
 
 
 def _on_boundary(pair: _Pair, pre: np.ndarray, exact_ties: bool) -> np.ndarray:
@@ -341,7 +344,7 @@ def _check_original(
     if count > max(CONTRADICTED * far.size, ties):
         score = np.where(far, gap, -1.0)
         why = "the original is not near the reference"
-        finding = _finding("PRT806", pair, int(score.argmax()), count, why, reference)
+        finding = _finding(codes.REFERENCE_DISAGREES, pair, int(score.argmax()), count, why, reference)
         result.findings.append(replace(finding, is_port=False))
 
 
@@ -387,7 +390,7 @@ class Ledger:
     def close(self) -> str:
         """bit-equal, closer-or-equal, within-bound, worse or different; adds the findings that only the sum shows."""
         if any(f.is_port for f in self.findings):
-            return "worse" if all(f.code == "PRT804" for f in self.findings if f.is_port) else "different"
+            return "worse" if all(f.code == codes.LESS_ACCURATE for f in self.findings if f.is_port) else "different"
         if self.different == 0:
             return "bit-equal"
         if is_integer(self.dtype) or self.dtype in CODE_NAMES:
@@ -397,14 +400,14 @@ class Ledger:
         if self.judged:
             if now > WORSE * was and now > _floor(self.dtype):
                 text = f"RMS error against float64 over all launches is {now:.3f} ulp, the original's {was:.3f} ulp"
-                self.findings.append(Finding("PRT804", self.buffer, text))
+                self.findings.append(Finding(codes.LESS_ACCURATE, self.buffer, text))
                 return "worse"
             return "closer-or-equal"
         allowed = int((1.0 - self.tolerance.bit_equal) * self.elements) + (1 if self.tolerance.bit_equal < 1.0 else 0)
         if self.different > allowed:
             share = 100.0 * (1.0 - self.different / max(self.elements, 1))
             text = f"{share:.4g} % of {self.elements} elements are bit-equal; required {self.tolerance.why}"
-            self.findings.append(Finding("PRT801", self.buffer, text))
+            self.findings.append(Finding(codes.WRONG_RESULT, self.buffer, text))
             return "different"
         return "within-bound"
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from porter import codes
 from porter.case.reader import Case
 
 
@@ -27,7 +28,7 @@ def load_reference(case: Case) -> Callable[..., Mapping[str, np.ndarray]] | None
     try:
         return references.get(name)
     except KeyError as error:
-        case.fail("PRT907", str(error.args[0]), "reference", "function")
+        case.fail(codes.REFERENCE_NOT_LOADED, str(error.args[0]), "reference", "function")
 
 
 def _from_file(case: Case, file: str, function: str) -> Callable[..., Mapping[str, np.ndarray]]:
@@ -35,14 +36,16 @@ def _from_file(case: Case, file: str, function: str) -> Callable[..., Mapping[st
     where = ("reference", "function")
     spec = importlib.util.spec_from_file_location(f"_porter_reference_{path.stem}", path)
     if not path.is_file() or spec is None or spec.loader is None:
-        case.fail("PRT907", f"there is no file {path}", *where)
+        case.fail(codes.REFERENCE_NOT_LOADED, f"there is no file {path}", *where)
     module: Any = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        case.fail("PRT907", f"{path} cannot be imported: {type(error).__name__}: {error}", *where)
+        case.fail(codes.REFERENCE_NOT_LOADED, f"{path} cannot be imported: {type(error).__name__}: {error}", *where)
     found = getattr(module, function, None)
     if not callable(found):
         known = sorted(n for n, v in vars(module).items() if callable(v) and not n.startswith("_"))
-        case.fail("PRT907", f"{path} has no function {function}", *where, help=f"it has {', '.join(known)}")
+        case.fail(
+            codes.REFERENCE_NOT_LOADED, f"{path} has no function {function}", *where, help=f"it has {', '.join(known)}"
+        )
     return found

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+from porter import codes
 from porter.corpus.runtime import ArtifactCache, digest, read_cubin
 from porter.frontend.parse.hermetic import language
 from porter.frontend.parse.source import ParsedUnit, ParseOptions, parse_source
@@ -18,7 +19,7 @@ from porter.frontend.slice.text import code_of, identifiers
 from porter.model import Diagnostic, Instance, KernelInfo, PorterError
 from porter.source import Source, Span
 from porter.verify.original.compiled import OriginalBuild
-from porter.verify.original.nvrtc import REJECTED, Compilation, Program, compile_program, messages, require_nvrtc
+from porter.verify.original.nvrtc import Compilation, Program, compile_program, messages, require_nvrtc
 
 _HEADERS = Path(__file__).parent / "headers"
 _FORMAT = "1"
@@ -238,7 +239,7 @@ class _Builder:
                 made = compile_program(other, self.timeout)
             if made.ok:
                 return made
-            errors = tuple(messages(made.log)) or (Diagnostic(REJECTED, f"NVRTC: {made.log.strip()[:500]}"),)
+            errors = tuple(messages(made.log)) or (Diagnostic(codes.NVRTC_REJECTS, f"NVRTC: {made.log.strip()[:500]}"),)
             first_errors = first_errors or errors
             more = self._to_drop(cut, errors) - drop
             if not more:

@@ -13,14 +13,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from porter import codes
 from porter.extras import install
 from porter.model import Diagnostic, PorterError
 from porter.source import Span
 from porter.verify.compile.toolkit import Nvrtc, find_nvrtc
-
-NO_NVRTC = "PRT820"
-REJECTED = "PRT821"
-NVRTC_DIED = "PRT822"
 
 _MESSAGE = re.compile(r"^(.+?)\((\d+)\): (catastrophic error|error|warning)(?: #[\w-]+)?: (.*)$")
 
@@ -54,7 +51,7 @@ def require_nvrtc() -> Nvrtc:
     if found is None:
         raise PorterError(
             Diagnostic(
-                NO_NVRTC,
+                codes.NO_NVRTC,
                 "NVRTC is not installed: the original kernel cannot be compiled to check the port against it",
                 help=install("oracle"),
             )
@@ -83,12 +80,14 @@ def compile_program(program: Program, timeout: float = 120.0) -> Compilation:
             child, input=json.dumps(request), capture_output=True, text=True, timeout=timeout, env=env
         )
     except subprocess.TimeoutExpired:
-        raise PorterError(Diagnostic(NVRTC_DIED, f"NVRTC did not finish {program.name} in {timeout:g} s")) from None
+        raise PorterError(
+            Diagnostic(codes.NVRTC_DIED, f"NVRTC did not finish {program.name} in {timeout:g} s")
+        ) from None
     if done.returncode:
         code = done.returncode
         what = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
         notes = tuple(done.stderr.strip().splitlines()[-5:])
-        raise PorterError(Diagnostic(NVRTC_DIED, f"NVRTC died on {program.name} ({what})", notes=notes))
+        raise PorterError(Diagnostic(codes.NVRTC_DIED, f"NVRTC died on {program.name} ({what})", notes=notes))
     answer = json.loads(done.stdout)
     if answer["rc"]:
         return Compilation(False, answer["log"])
@@ -96,7 +95,7 @@ def compile_program(program: Program, timeout: float = 120.0) -> Compilation:
     return Compilation(True, answer["log"], answer["ptx"], cubin, answer["lowered"])
 
 
-def messages(log: str, code: str = REJECTED) -> list[Diagnostic]:
+def messages(log: str, code: str = codes.NVRTC_REJECTS) -> list[Diagnostic]:
     """The errors of a log as diagnostics. Line numbers are the original's, as `#line` made them."""
     found = []
     lines = log.splitlines()

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from porter import ir
+from porter import codes, ir
 from porter.emit.evaluate import evaluate
 from porter.emit.statements.loops import trips
 from porter.model import Diagnostic, Severity
 from porter.source import Span
 
-CODE = "PRT852"
 _EXITS = (ir.Break, ir.Continue, ir.Return)
 
 
@@ -43,7 +42,7 @@ def as_diagnostics(found: Sequence[UndefinedRead], kernel: str, instance: str) -
     """Warnings: the code may be one that is never run."""
     return [
         Diagnostic(
-            CODE,
+            codes.UNDEFINED_READ,
             f"{kernel}{instance} {read.what}",
             read.span,
             Severity.WARNING,

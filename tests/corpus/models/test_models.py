@@ -217,7 +217,7 @@ def test_texts_of_tensors_with_memory():
     assert tuple(configurations.tensor("u8[up(5*3,128)+2,4]").shape) == (130, 4)
     assert configurations.tensor("f32[5,2:1,up(5,4)]").stride() == (1, 8)
     for text in ("f32[up(3)]", "f32[-1]", "f32[2**3]", "f32[T]", "f32[4]<"):
-        with pytest.raises(ValueError, match="describes no tensor"):
+        with pytest.raises(ValueError, match="does not describe a tensor"):
             configurations.tensor(text)
 
 

@@ -36,7 +36,7 @@ def test_texts_of_tensors():
     assert (t.dtype, tuple(t.shape), t.stride()) == (torch.bfloat16, (8, 512), (1536, 1))
     assert tuple(configurations.tensor("f32[]").shape) == ()
     assert configurations.tensor("e4m3[4]").dtype == torch.float8_e4m3fn
-    with pytest.raises(ValueError, match="describes no tensor"):
+    with pytest.raises(ValueError, match="does not describe a tensor"):
         configurations.tensor("bf16 8x512")
 
 

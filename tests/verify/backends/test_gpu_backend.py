@@ -21,7 +21,7 @@ from porter.verify.backends.gpu import GpuBackend, GpuProcess
 from porter.verify.backends.gpu_child import answer
 from porter.verify.backends.gpu_driver import Device, DeviceFacts, GpuError
 from porter.verify.backends.gpu_timing import Neighbours, TimingJob
-from porter.verify.backends.gpu_work import Image, Pointer, RunJob, Variable, call_of, image_of, store
+from porter.verify.backends.gpu_work import BufferPointer, BufferVariable, Image, RunJob, call_of, image_of, store
 from porter.verify.backends.interface import Build
 from porter.verify.launches.buffers import GUARD_BYTES, HostBuffer
 from tests.verify.backends.fake_driver import CUresult, FakeDriver
@@ -73,10 +73,10 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
 def test_arguments_are_packed_as_the_ptx_declares_them():
     a, b = buffer("a", [1, 2]), buffer("b", [0, 0], "out")
     call, buffers = call_of(build("copy"), SHAPE, [a, b, 2.5, 7])
-    assert call.arguments == (Pointer(0), Pointer(1), struct.pack("<f", 2.5), struct.pack("<I", 7))
+    assert call.arguments == (BufferPointer(0), BufferPointer(1), struct.pack("<f", 2.5), struct.pack("<I", 7))
     assert buffers == [a, b]
     call, buffers = call_of(build("copy"), SHAPE, [None, b, 1, -1])
-    assert call.arguments == (bytes(8), Pointer(0), struct.pack("<f", 1), b"\xff" * 4) and buffers == [b]
+    assert call.arguments == (bytes(8), BufferPointer(0), struct.pack("<f", 1), b"\xff" * 4) and buffers == [b]
     with pytest.raises(ValueError, match="no cubin"):
         call_of(Build("port", PTX.format(entry="k"), "k", "sm_90a"), SHAPE, [a, b, 1.0, 1])
 
@@ -140,7 +140,7 @@ def test_timed_originals_have_their_variables(fake):
     )
     timed = job("slow", "fast")
     count = buffer("count", [41])
-    variable = Variable("count", len(timed.images), 4)
+    variable = BufferVariable("count", len(timed.images), 4)
     timed = replace(timed, original=replace(timed.original, variables=(variable,)))
     found = answer(Device(), replace(timed, images=(*timed.images, image_of(count))))
     assert not found.error and "graph_cold" in found.timings

@@ -91,11 +91,11 @@ def test_single_slow_rounds_do_not_matter():
     assert timing.settled and timing.median("original") == pytest.approx(10.0, rel=1e-3)
 
 
-@pytest.mark.parametrize(("held", "calls"), [(100, 400), (3_000_000, 42), (60_000_000, 42), (10**9, 40)])
-def test_cold_sets_exceed_the_cache_twice(held, calls):
+@pytest.mark.parametrize(("set_bytes", "calls"), [(100, 400), (3_000_000, 42), (60_000_000, 42), (10**9, 40)])
+def test_cold_sets_exceed_the_cache_twice(set_bytes, calls):
     l2 = 62_914_560
-    rotation = cold_rotation(held, l2, 10**11)
-    assert rotation.sets * held >= 2 * l2 or rotation.sets == COLD_SETS
+    rotation = cold_rotation(set_bytes, l2, 10**11)
+    assert rotation.sets * set_bytes >= 2 * l2 or rotation.sets == COLD_SETS
     assert rotation.calls % rotation.sets == 0 and rotation.calls == calls and rotation.sets >= 2
 
 

@@ -160,7 +160,7 @@ def test_resources_alike_pass():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"registers": 61}, "61 registers a thread, 1.52 times the original's 40"),
+        ({"registers": 61}, "61 registers per thread, 1.52 times the original's 40"),
         ({"local_bytes": 64}, "64 bytes of local memory"),
         ({"local_bytes": 64, "spills": 32}, "32 of them spilled"),
         ({"stats": replace(WIDE, loads=32, loads_128=0)}, "no 128-bit global loads, the original has 4"),

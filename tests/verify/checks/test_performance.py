@@ -15,7 +15,7 @@ from porter.verify.backends.gpu_timing import Neighbours, TimingAnswer
 from porter.verify.backends.interface import Build
 from porter.verify.backends.timing import AGAIN, Timing
 from porter.verify.checks.performance import (
-    Row,
+    TimedRow,
     counts_verdict,
     launch_counts,
     moved_bytes,
@@ -24,7 +24,7 @@ from porter.verify.checks.performance import (
     time_points,
     timing_job,
 )
-from porter.verify.execute import Given
+from porter.verify.execute import LaunchArguments
 from porter.verify.launches.inputs import make_inputs
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -41,12 +41,12 @@ def timing(original: float, port: float, noise: float = 0.0) -> Timing:
     return Timing("original", times)
 
 
-def row(original: float, port: float, noise: float = 0.0, error: str = "") -> Row:
+def row(original: float, port: float, noise: float = 0.0, error: str = "") -> TimedRow:
     answer = TimingAnswer({} if error else {"graph_cold": timing(original, port, noise)}, error=error)
-    return Row("<float>", {"tokens": 4}, (4, 1, 1), 1024, answer)
+    return TimedRow("<float>", {"tokens": 4}, (4, 1, 1), 1024, answer)
 
 
-def gate(*rows: Row):
+def gate(*rows: TimedRow):
     return performance_verdict(CASE, rows, "H200")
 
 
@@ -107,7 +107,7 @@ def job_of(case, values, sizes, text: str):
     point = case.point_at(sizes, values)
     host = make_inputs(case, point, values, "normal", 1)
     build = Build("original", text, "k", "sm_90a", b"\x7fELF")
-    given = Given([host[b.name] for b in case.buffers])
+    given = LaunchArguments([host[b.name] for b in case.buffers])
     shape = LaunchShape((1, 1, 1), (32, 1, 1))
     near = Neighbours(b"", "", b"", "")
     return host, timing_job((build, build), (shape, shape), (given, given), host, near, 1.0)

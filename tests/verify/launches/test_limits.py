@@ -23,7 +23,7 @@ BROKEN = {
     "1056 threads": LaunchShape((1, 1, 1), (33, 32, 1)),
     "shared memory": LaunchShape((1, 1, 1), (64, 1, 1), 232449),
     "cluster of 16": LaunchShape((16, 1, 1), (64, 1, 1), cluster=(16, 1, 1)),
-    "no multiple": LaunchShape((3, 1, 1), (64, 1, 1), cluster=(2, 1, 1)),
+    "not a multiple": LaunchShape((3, 1, 1), (64, 1, 1), cluster=(2, 1, 1)),
     "cooperative grid": LaunchShape((5121, 1, 1), (64, 1, 1), cooperative=True),
 }
 
@@ -121,7 +121,7 @@ block = [32, 1, 1]
         ('1, 1, "pairs"', "", "grid.z"),
         ('1, "pairs", 1', "", "grid.y"),
         ('"pairs", 1, 1', "cooperative = true", "cooperative grid"),
-        ('"pairs + 1", 1, 1', "cluster = [3, 1, 1]", "no multiple"),
+        ('"pairs + 1", 1, 1', "cluster = [3, 1, 1]", "not a multiple"),
         ('"pairs", 1, 1', "smem = 250000", "shared memory"),
     ],
 )

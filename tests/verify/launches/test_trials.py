@@ -386,7 +386,7 @@ def test_what_depends_on_order_in_the_original_too_is_not_the_ports():
     for port in (kernel, scheduled, otherwise):
         repeated = repeat_trial(subject(), trial, NumpyBackend(scheduled, port), shapes(trial), (0, 1, 2))
         (found,) = repeated.findings
-        assert found.code == "PRT850" and not found.is_port and "the original too" in found.message
+        assert found.code == "PRT850" and not found.is_port and "the original itself" in found.message
         answer = determinism_verdict([repeated])
         assert answer.status is Status.ERROR and 'compare = "sum"' in answer.diagnostics[0].help
     backend = NumpyBackend(scheduled, otherwise)

@@ -21,7 +21,7 @@ def halves(result: Any, input: Any) -> tuple[int, int]:
     d = input.shape[-1] // 2
     rows, inner = row_dimensions([("the half of input", input[..., :d]), ("result", result)])
     if inner != 1:
-        raise Unsupported(f"input has strides {input.stride()}: its rows are not at even distances")
+        raise Unsupported(f"input has strides {input.stride()}: its rows are not evenly spaced")
     return rows, d
 
 
@@ -155,7 +155,7 @@ def _pointwise(device: Device, act: str, out: Any, input: Any) -> Plan:
     check_dtype("out", out, dtype)
     rows, inner = row_dimensions([("input", input), ("out", out)])
     if inner != 1:
-        raise Unsupported(f"input has strides {input.stride()}: its rows are not at even distances")
+        raise Unsupported(f"input has strides {input.stride()}: its rows are not evenly spaced")
     d = input.shape[-1]
     if rows == 0 or d == 0:
         return None

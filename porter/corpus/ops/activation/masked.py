@@ -67,7 +67,7 @@ def persistent_masked_m_silu_mul_quant(
         if t.stride(-1) != 1:
             raise ValueError(f"the last dimension of {name} must be contiguous, it has stride {t.stride(-1)}")
         if experts > 1 and t.stride(0) != places * t.stride(1):
-            raise Unsupported(f"{name} has rows at uneven distances")
+            raise Unsupported(f"{name} has unevenly spaced rows")
     columns = y_s.stride(1) == 1 or places == 1
     if not columns and y_s.stride(2) != 1 and d > _GROUP:
         raise ValueError(f"y_s has strides {y_s.stride()}: neither its tokens nor its groups are contiguous")

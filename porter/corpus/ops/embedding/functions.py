@@ -42,7 +42,7 @@ def embedding(device: Device, out: Any, indices: Any, weight: Any, vocab_start: 
         raise ValueError(f"weight has {weight.shape[0]} rows, not those of {vocab_start} to {vocab_end}")
     rows, inner = row_dimensions([("out", out)])
     if inner != 1 or out.dim() == 1:
-        raise Unsupported(f"out has strides {out.stride()}: its rows are not at even distances")
+        raise Unsupported(f"out has strides {out.stride()}: its rows are not evenly spaced")
     if rows == 0 or d == 0:
         return None
     if weight.shape[0] == 0:

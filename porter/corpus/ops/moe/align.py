@@ -42,7 +42,7 @@ def moe_align_block_size(
     check_int32("experts_ids", experts_ids)
     check_int32("num_tokens_post_pad", num_tokens_post_pad, 1)
     if num_experts < 1 or block_size < 1:
-        raise ValueError(f"{num_experts} experts in blocks of {block_size} are no grouped GEMM")
+        raise ValueError(f"{num_experts} experts in blocks of {block_size} are not a grouped GEMM")
     if entries + num_experts * (block_size - 1) >= 1 << 31:
         raise ValueError(f"{entries} entries, padded, have places past 2^31")
     if maybe_expert_map is not None:

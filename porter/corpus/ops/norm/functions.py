@@ -108,7 +108,7 @@ def fused_add_rms_norm(
     check_dtype("residual", residual, dtype)
     rows, inner = row_dimensions([("input", input), ("residual", residual)])
     if inner != 1:
-        raise Unsupported("rows of fused_add_rms_norm must be at even distances")
+        raise Unsupported("rows of fused_add_rms_norm must be evenly spaced")
     length = input.shape[-1]
     weights = weight_dtype(weight, dtype, length)
     if rows == 0 or length == 0:
@@ -274,7 +274,7 @@ def plain_rows(device: Device, name: str, operands: list[tuple[str, Any]], vecto
         check_dtype(*each, dtype)
     rows, inner = row_dimensions(operands)
     if inner != 1:
-        raise Unsupported("rows must be at even distances")
+        raise Unsupported("rows must be evenly spaced")
     length = operands[0][1].shape[-1]
     vec = access_width(length, [t for _, t in operands], vectors)
     spread = spread_rows(device, name, dtype, max(rows, 1), max(length, 1), vec)

@@ -44,7 +44,7 @@ def quantised_rows(
     rows, inner = row_dimensions(operands)
     length = input.shape[-1]
     if inner != 1:
-        raise Unsupported("rows must be at even distances")
+        raise Unsupported("rows must be evenly spaced")
     weights = weight_dtype(weight, dtype, length)
     if weights is None:
         raise ValueError("weight is None")

@@ -46,7 +46,7 @@ def code_rows(format: Format, name: str, codes: Any, other: str, numbers: Any, d
     called `other`, or made of these.
 
     Raises ValueError unless they are as many rows, of `d` codes, or for e4m3 of a multiple of the block not below it;
-    Unsupported for rows that are not at even distances.
+    Unsupported for rows that are not evenly spaced.
     """
     check_dtype(name, codes, *(("u8", "e2m1") if format.codes == "e2m1" else ("e4m3",)))
     if d % format.group:
@@ -58,7 +58,7 @@ def code_rows(format: Format, name: str, codes: Any, other: str, numbers: Any, d
         raise ValueError(f"{name} has shape {tuple(codes.shape)}, the rows of {other} imply {want}")
     rows, inner = row_dimensions([(name, codes)])
     if inner != 1 or row_dimensions([(other, numbers)])[1] != 1:
-        raise Unsupported("rows must be at even distances")
+        raise Unsupported("rows must be evenly spaced")
     return rows, length
 
 

@@ -132,7 +132,7 @@ def _planned(
         check_dtype("residual", residual, dtype)
         operands.append(("residual", residual))
     if row_dimensions(operands)[1] != 1:
-        raise Unsupported("rows must be at even distances")
+        raise Unsupported("rows must be evenly spaced")
     d = input.shape[-1]
     rows, length = code_rows(format, "result", result, "input", input, d)
     if length != d:

@@ -14,11 +14,11 @@ def input_and_codes(input: Any, name: str, codes: Any, *kinds: str) -> tuple[str
     """(dtype of `input`, scalar name of the codes, rows) of an input and the codes, called `name`, made of it.
 
     Raises ValueError unless the codes are of one of `kinds` and both have the same shape and contiguous rows,
-    Unsupported for rows that are not at even distances."""
+    Unsupported for rows that are not evenly spaced."""
     dtype, kind = check_dtype("input", input, *FLOATS), check_dtype(name, codes, *kinds)
     rows, inner = row_dimensions([("input", input), (name, codes)])
     if inner != 1:
-        raise Unsupported("rows must be at even distances")
+        raise Unsupported("rows must be evenly spaced")
     return dtype, kind, rows
 
 

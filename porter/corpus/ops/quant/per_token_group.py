@@ -191,7 +191,7 @@ def _group_length(input: Any, group: int) -> int:
 def _even_rows(name: str, t: Any) -> int:
     rows, inner = row_dimensions([(name, t)])
     if inner != 1:
-        raise Unsupported("rows must be at even distances")
+        raise Unsupported("rows must be evenly spaced")
     return rows
 
 

@@ -124,7 +124,7 @@ def dynamic_scaled_fp8_quant(device: Device, result: Any, input: Any, scale: Any
         return None
     vec = access_width(length, [input, result])
     if rows * (length // vec) >= 1 << 30:
-        raise Unsupported("more vectors than 32 bits count")
+        raise Unsupported("more vectors than 32 bits can count")
     spread = spread_tensor(device, "dynamic_scaled_fp8_quant", dtype, rows, length, vec)
     kernel = PerTensor(
         dtype, length, vec, spread.threads, spread.launches, spread.kept, spread.most,

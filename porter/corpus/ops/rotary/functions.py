@@ -179,7 +179,7 @@ def rotary_work(
     if tokens == 0 or rot == 0 or q_heads + k_heads == 0:
         return None
     if q_heads == 0:
-        raise Unsupported("there is no head of query")
+        raise Unsupported("query has no heads")
     size, half = query.element_size(), rot // 2
     vec = min(16 // size, aligned_elements(views, (rope_dim_offset,)))
     pairs = power_of_two(min(most_pairs, vec if is_neox else max(1, vec // 2)), (half,))
@@ -200,7 +200,7 @@ def heads_of(name: str, t: Any, head_size: int, leading: int) -> Any:
     try:
         return t.view(math.prod(t.shape[:leading]), heads, head_size)
     except RuntimeError:
-        raise Unsupported(f"{name} has strides {t.stride()}: its tokens are not at even distances") from None
+        raise Unsupported(f"{name} has strides {t.stride()}: its tokens are not evenly spaced") from None
 
 
 def power_of_two(most: int, multiples: Sequence[int]) -> int:

@@ -41,7 +41,7 @@ def rope_quantize_fp8(
         raise ValueError("q_nope, k_nope and their results are given all or not at all")
     nope = 0 if q_nope is None else q_nope.shape[-1]
     if q_nope is not None and nope == 0:
-        raise Unsupported("heads have no elements that do not turn, but tensors of them")
+        raise Unsupported("q_nope and k_nope are given, but heads have no elements without rotation")
     dtype, views = check_dtype("q_rope", q_rope, "bf16", "f16", "f32"), {}
     for name, t, kind, length in (
         ("q_rope", q_rope, dtype, rot), ("k_rope", k_rope, dtype, rot), ("q_nope", q_nope, dtype, nope),

@@ -38,7 +38,7 @@ def softmax(device: Device, out: Any, input: Any, temperature: Any) -> Plan:
     rows, inner = row_dimensions([("input", input), ("out", out)])
     length = input.shape[-1] if input.dim() else 0
     if inner != 1:
-        raise Unsupported(f"input has strides {input.stride()}: its rows are not at even distances")
+        raise Unsupported(f"input has strides {input.stride()}: its rows are not evenly spaced")
     if temperature is not None:
         check_dtype("temperature", temperature, "f32")
         if temperature.numel() != rows or not temperature.is_contiguous():

@@ -39,7 +39,7 @@ def topk(device: Device, values: Any, indices: Any, input: Any, softmax: bool) -
     if k > length:
         raise ValueError(f"rows of {length} numbers have no {k} largest")
     if inner != 1 or row_dimensions([("input", input)])[1] != 1:
-        raise Unsupported("rows of topk must be at even distances")
+        raise Unsupported("rows of topk must be evenly spaced")
     if rows == 0 or k == 0:
         return None
     if k > _MOST_K:

@@ -7,7 +7,7 @@ comes from the host (a parameter of the kernel, memory that it fills) has target
 
 from __future__ import annotations
 
-from porter import ir
+from porter import codes, ir
 from porter.frontend.lower.body import FunctionLowering, KernelLowering, Untranslatable
 from porter.frontend.parse import ast_facts as ast
 from porter.frontend.parse.clang_compat import Cursor, CursorKind, TypeKind
@@ -60,7 +60,7 @@ def number_of(fx: FunctionLowering, target: Cursor) -> ir.Const:
     numbers = _numbers(fx.kernel)
     found = numbers.get(ast.definition(target).canonical)
     if found is None or ast.body_of(ast.definition(target)) is None:
-        raise Untranslatable("PRT220", f"function {target.spelling} used as a value")
+        raise Untranslatable(codes.FUNCTION_POINTER, f"function {target.spelling} used as a value")
     return ir.Const(found, type=NUMBER)
 
 
@@ -92,18 +92,18 @@ def call_through(fx: FunctionLowering, c: Cursor) -> ir.Expr:
     heads = ast.values(c)
     called = function_type(heads[0].type) if heads else None
     if called is None:
-        raise Untranslatable("PRT220", "call through a pointer to a member")
+        raise Untranslatable(codes.FUNCTION_POINTER, "call through a pointer to a member")
     pointer = fx.expr(heads[0])
     if isinstance(pointer, ir.HoleExpr):
         raise Untranslatable(pointer.code, pointer.reason)
     if pointer.type != NUMBER:
-        raise Untranslatable("PRT220", "call through a pointer to function")
+        raise Untranslatable(codes.FUNCTION_POINTER, "call through a pointer to function")
     targets = [f for f in _numbers(fx.kernel) if ast.same_type(f.type, called)]
     if isinstance(pointer, ir.Const):
         targets = [f for f in targets if _numbers(fx.kernel)[f] == pointer.value]
     if not targets or len(targets) > ELSE_IFS:
         how = "none is seen" if not targets else f"there are {len(targets)}"
-        raise Untranslatable("PRT220", f"call through a pointer to function, of whose targets {how}")
+        raise Untranslatable(codes.FUNCTION_POINTER, f"call through a pointer to function, of whose targets {how}")
     args = ast.arguments(c)
     if len(targets) == 1:
         return user_call(fx, ast.definition(targets[0]), None, args, c)
@@ -179,4 +179,4 @@ def _references(c: Cursor, called: bool) -> list[tuple[Cursor, bool]]:
 def refuse_parameter(p: Cursor) -> None:
     """Raises Untranslatable for a kernel's parameter that leads to functions: the host chooses them."""
     if concerns_functions(p.type):
-        raise Untranslatable("PRT220", "the host chooses the function that it points to")
+        raise Untranslatable(codes.FUNCTION_POINTER, "the host chooses the function that it points to")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from porter import ir
+from porter import codes, ir
 from porter.frontend.lower.body import FunctionLowering, Untranslatable, statement
 from porter.frontend.parse import ast_facts as ast
 from porter.frontend.parse.clang_compat import Cursor, CursorKind
@@ -45,13 +45,13 @@ def label(fx: FunctionLowering, c: Cursor) -> None:
 def goto(fx: FunctionLowering, c: Cursor) -> None:
     names = [k.spelling for k in c.get_children() if k.kind is CursorKind.LABEL_REF]
     if not names:
-        raise Untranslatable("PRT110", "goto whose label is not shown")
+        raise Untranslatable(codes.UNSTRUCTURED_CONTROL_FLOW, "goto whose label is not shown")
     fx.emit(Goto(names[0], fx.text(c)), c)
 
 
 @statement(CursorKind.INDIRECT_GOTO_STMT)
 def indirect(fx: FunctionLowering, c: Cursor) -> None:
-    raise Untranslatable("PRT110", "goto to a computed label")
+    raise Untranslatable(codes.UNSTRUCTURED_CONTROL_FLOW, "goto to a computed label")
 
 
 def resolve(fx: FunctionLowering, stmts: list[ir.Stmt]) -> list[ir.Stmt]:
@@ -66,7 +66,7 @@ def resolve(fx: FunctionLowering, stmts: list[ir.Stmt]) -> list[ir.Stmt]:
         last = max((i for i, s in enumerate(after) if _jumps(s, at.name)), default=None)
         if last is not None and _leaves(after[: last + 1]):
             what = f"goto {at.name} makes a loop that break or continue of another one leaves"
-            raise Untranslatable("PRT110", what)
+            raise Untranslatable(codes.UNSTRUCTURED_CONTROL_FLOW, what)
         if last is not None:
             after = [*_backward(fx, after[: last + 1], after[last + 1 :], at), *after[last + 1 :]]
         stmts = [*before, *after]
@@ -78,7 +78,9 @@ def unresolved(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
 
     def hole(n: ir.Node) -> ir.Node:
         if isinstance(n, Goto):
-            return ir.HoleStmt("PRT110", n.cuda, f"goto {n.name} jumps into a block", span=n.span)
+            return ir.HoleStmt(
+                codes.UNSTRUCTURED_CONTROL_FLOW, n.cuda, f"goto {n.name} jumps into a block", span=n.span
+            )
         return n
 
     return ir.rewrite(body, hole) if any(isinstance(n, Goto) for n in ir.walk(body)) else body
@@ -98,9 +100,7 @@ def _forward(fx: FunctionLowering, region: list[ir.Stmt], at: Label) -> list[ir.
     return [*hoisted, declared, *_guarded(rest, at.name, flag, False)]
 
 
-def _backward(
-    fx: FunctionLowering, region: list[ir.Stmt], behind: Sequence[ir.Stmt], at: Label
-) -> list[ir.Stmt]:
+def _backward(fx: FunctionLowering, region: list[ir.Stmt], behind: Sequence[ir.Stmt], at: Label) -> list[ir.Stmt]:
     used = {n.name for n in ir.walk(tuple(behind)) if isinstance(n, ir.Var)}
     hoisted: list[ir.Stmt] = []
     body: list[ir.Stmt] = []
@@ -109,7 +109,9 @@ def _backward(
             hoisted.append(s)
         elif isinstance(s, ir.Decl) and s.name in used:
             if s.ref or not isinstance(s.type, ir.Scalar | ir.Pointer):
-                raise Untranslatable("PRT110", f"goto {at.name} goes back before the declaration of {s.name}")
+                raise Untranslatable(
+                    codes.UNSTRUCTURED_CONTROL_FLOW, f"goto {at.name} goes back before the declaration of {s.name}"
+                )
             hoisted.append(replace(s, init=None, is_const=False, is_constexpr=False))
             if s.init is not None:
                 body.append(ir.Assign(ir.Var(s.name, type=s.type, span=s.span), s.init, span=s.span))
@@ -177,4 +179,4 @@ def _inside(s: ir.Stmt, name: str, flag: ir.Var, in_loop: bool) -> ir.Stmt:
         return replace(s, body=arm(s.body, True))
     if isinstance(s, ir.Switch):
         return replace(s, cases=tuple((values, arm(body, False)) for values, body in s.cases))
-    raise Untranslatable("PRT110", f"goto {name} out of a statement of another kind")
+    raise Untranslatable(codes.UNSTRUCTURED_CONTROL_FLOW, f"goto {name} out of a statement of another kind")

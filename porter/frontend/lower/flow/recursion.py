@@ -7,7 +7,7 @@ the chain calls nothing. Where the depth depends on what a kernel reads, no chai
 
 from __future__ import annotations
 
-from porter import ir
+from porter import codes, ir
 from porter.emit.evaluate import evaluate
 from porter.frontend.lower.body import Endless, FunctionLowering, KernelLowering
 from porter.frontend.lower.convert import convert
@@ -69,10 +69,12 @@ def constant_arguments(fx: FunctionLowering, function: Cursor, args: list[Cursor
         if value is not None and not effects:
             found.append((p, value))
     if not found and fx.folds:
-        raise Endless("PRT023", f"recursive call of {function.spelling}, whose depth is not known here")
+        raise Endless(codes.RECURSIVE_FUNCTION, f"recursive call of {function.spelling}, whose depth is not known here")
     kernel = fx.kernel
     if sum(map(_is_specialised, kernel.open)) >= DEPTH or sum(map(_is_specialised, kernel.functions)) >= _MOST:
-        raise Endless("PRT023", f"recursive call of {function.spelling}, more than {DEPTH} deep or too often")
+        raise Endless(
+            codes.RECURSIVE_FUNCTION, f"recursive call of {function.spelling}, more than {DEPTH} deep or too often"
+        )
     return tuple(found)
 
 

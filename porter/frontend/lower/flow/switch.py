@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from porter import ir
+from porter import codes, ir
 from porter.frontend.lower.body import FunctionLowering, Untranslatable, statement
 from porter.frontend.lower.convert import typed_value
 from porter.frontend.parse import ast_facts as ast
@@ -52,12 +52,12 @@ def _sections(fx: FunctionLowering, body: Cursor) -> list[tuple[list[int | None]
             if k.kind is CursorKind.CASE_STMT:
                 value = ast.evaluate(inner[0])
                 if value is None or len(inner) > 2:
-                    raise Untranslatable("PRT111", "case label that is not one constant")
+                    raise Untranslatable(codes.UNUSUAL_SWITCH, "case label that is not one constant")
                 labels.append(int(typed_value(value, fx.type(inner[0].type))))
             else:
                 labels.append(None)
             if not inner or (k.kind is CursorKind.CASE_STMT and len(inner) < 2):
-                raise Untranslatable("PRT111", "case label without a statement")
+                raise Untranslatable(codes.UNUSUAL_SWITCH, "case label without a statement")
             k = inner[-1]
         if labels:
             out.append((labels, []))
@@ -65,7 +65,7 @@ def _sections(fx: FunctionLowering, body: Cursor) -> list[tuple[list[int | None]
             if k.kind is CursorKind.DECL_STMT:
                 fx.stmt(k)
                 continue
-            raise Untranslatable("PRT111", "statement before the first case label")
+            raise Untranslatable(codes.UNUSUAL_SWITCH, "statement before the first case label")
         out[-1][1].append(k)
     return out
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from porter import ir
+from porter import codes, ir
 from porter.frontend.lower.body import FunctionLowering, Untranslatable, statement
 from porter.frontend.parse import clang_compat as cc
 from porter.frontend.parse.clang_compat import Cursor, CursorKind
@@ -17,7 +17,7 @@ def asm_statement(fx: FunctionLowering, c: Cursor) -> None:
         if "memory" in s.clobbers:
             fx.emit(ir.Asm("", volatile=s.volatile, memory=True), c)  # a compiler barrier
             return
-        raise Untranslatable("PRT030", "inline assembly that could not be read")
+        raise Untranslatable(codes.UNREADABLE_ASM, "inline assembly that could not be read")
     inputs = tuple((o.constraint, fx.expr(o.expr)) for o in s.inputs)
     outputs = tuple((o.constraint, fx.place(o.expr, write=True)) for o in s.outputs)
     fx.emit(ir.Asm(as_written(s.template), outputs, inputs, s.volatile, "memory" in s.clobbers), c)
@@ -41,4 +41,4 @@ def as_written(template: str) -> str:
 
 @statement(CursorKind.MS_ASM_STMT)
 def ms_asm(fx: FunctionLowering, c: Cursor) -> None:
-    raise Untranslatable("PRT030", "inline assembly in Microsoft's form")
+    raise Untranslatable(codes.UNREADABLE_ASM, "inline assembly in Microsoft's form")

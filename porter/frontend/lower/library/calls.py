@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from porter import ir
+from porter import codes, ir
 from porter.frontend.lower.body import FunctionLowering, Untranslatable
-from porter.frontend.lower.convert import const, convert, to_type
+from porter.frontend.lower.construct import from_raw
+from porter.frontend.lower.convert import address_of, const, convert, to_type
+from porter.frontend.lower.expressions import member_base, object_of
 from porter.frontend.lower.function import template_argument
 from porter.frontend.lower.library.functors import function_argument, sum_of_records
 from porter.frontend.lower.library.half import COMPARE, assign_scalar, free_operator, limit, referee, scalar_conversion
@@ -64,7 +66,7 @@ def library_call(
     name = plain_name(full)
     is_method = callee.kind in (CursorKind.CXX_METHOD, CursorKind.CONVERSION_FUNCTION)
     if is_written_out(callee):
-        from porter.frontend.lower.calls import object_place, takes_this
+        from porter.frontend.lower.calls import object_place, takes_this  # cycle: its body is called like a user's
 
         place = object_place(fx, c, callee, obj) if takes_this(callee) else None
         return _prelude_body(fx, c, callee, place, args, root)
@@ -76,8 +78,6 @@ def library_call(
     if name in PASS_THROUGH and args:
         return fx.expr(args[-1])
     if name == "addressof":
-        from porter.frontend.lower.convert import address_of
-
         return address_of(fx.place(args[0], write=True), fx.type(c.type))
     if name in ("__builtin_expect", "__builtin_expect_with_probability"):
         return fx.expr(args[0])
@@ -98,10 +98,10 @@ def is_written_out(callee: Cursor) -> bool:
     """Whether the prelude says that a function's body there is what it does (PORTER_BODY)."""
     definition = ast.definition(callee)
     holders = [definition, *([definition.specialized_template] if definition.specialized_template else [])]
-    marked = any(
+    annotated = any(
         k.kind is CursorKind.ANNOTATE_ATTR and k.spelling == "porter_body" for h in holders for k in h.get_children()
     )
-    return marked and ast.body_of(definition) is not None
+    return annotated and ast.body_of(definition) is not None
 
 
 def _opaque_owner(fx: FunctionLowering, callee: Cursor) -> bool:
@@ -128,7 +128,7 @@ def _lower_body_instead(fx: FunctionLowering, callee: Cursor, full: str, name: s
 def _prelude_body(
     fx: FunctionLowering, c: Cursor, callee: Cursor, this: ir.Expr | None, args: list[Cursor], root: bool
 ) -> ir.Expr:
-    from porter.frontend.lower.calls import user_call
+    from porter.frontend.lower.calls import user_call  # cycle: its body is called like a user's
 
     return user_call(fx, ast.definition(callee), this, args, c, root)
 
@@ -136,7 +136,7 @@ def _prelude_body(
 def _make_vector(fx: FunctionLowering, c: Cursor, args: list[Cursor]) -> ir.Expr:
     t = fx.type(c.type)
     if not isinstance(t, ir.Struct) or len(t.fields) != len(args):
-        raise Untranslatable("PRT512", "vector constructor with a different number of values")
+        raise Untranslatable(codes.UNSUPPORTED_NARROW_FLOAT, "vector constructor with a different number of values")
     values = tuple(to_type(fx.expr(a), f.type) for a, f in zip(args, t.fields, strict=True))
     return ir.StructInit(values, type=t)
 
@@ -148,7 +148,7 @@ def _of_list(fx: FunctionLowering, c: Cursor, name: str, arg: Cursor) -> ir.Expr
         inner = ast.strip(ast.values(inner)[0])
     items = ast.values(inner) if inner.kind is CursorKind.INIT_LIST_EXPR else []
     if not items:
-        raise Untranslatable("PRT022", f"std::{name} of a list that is not written out")
+        raise Untranslatable(codes.UNSUPPORTED, f"std::{name} of a list that is not written out")
     t = fx.type(c.type)
     result = to_type(fx.expr(items[0]), t)
     for item in items[1:]:
@@ -162,8 +162,7 @@ def _of_list(fx: FunctionLowering, c: Cursor, name: str, arg: Cursor) -> ir.Expr
 def _method(
     fx: FunctionLowering, c: Cursor, callee: Cursor, obj: Cursor | None, args: list[Cursor], root: bool, full: str
 ) -> ir.Expr:
-    from porter.frontend.lower.calls import object_place
-    from porter.frontend.lower.expressions import member_base, object_of
+    from porter.frontend.lower.calls import object_place  # cycle: a method of the library is a call
 
     record = callee.semantic_parent.type.get_canonical()
     types = fx.kernel.types
@@ -187,15 +186,13 @@ def _method(
             if op == "=" or (op.endswith("=") and op not in COMPARE):
                 new = fx.expr(args[0])
                 if isinstance(new.type, ir.Struct):
-                    from porter.frontend.lower.construct import from_raw
-
                     new = from_raw(new, types.scalar_class(record))  # type: ignore[arg-type]
                 target = fx.as_place(value(), c, write=True)
                 return assign_scalar(fx, c, target, new, op)
             x = value()
             if op == "-" and not args:
                 return ir.Unary("-", x, type=x.type)
-        raise Untranslatable("PRT512", f"{full} of a half precision type")
+        raise Untranslatable(codes.UNSUPPORTED_NARROW_FLOAT, f"{full} of a half precision type")
     if callee.spelling == "operator=" and args and _is_assignment_of_same(callee, record):
         new = convert(fx, fx.root(args[0]), args[0].type, record, args[0])
         target = fx.as_place(value(), c, write=True)
@@ -246,7 +243,7 @@ def _class_arguments(fx: FunctionLowering, t: ClangType) -> list[Any]:
     out: list[Any] = []
     if owner is not None and owner.kind in (CursorKind.STRUCT_DECL, CursorKind.CLASS_DECL):
         out += _class_arguments(fx, owner.type)
-    written = written_arguments(ast.bare(t))
+    written = written_arguments(ast.unqualified(t))
     return out + _arguments_of(fx, decl)[: written if written else None]
 
 

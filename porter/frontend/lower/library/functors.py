@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from porter import ir
+from porter import codes, ir
 from porter.frontend.lower.body import FunctionLowering, Untranslatable
 from porter.frontend.lower.function import lower_function
 from porter.frontend.lower.library.half import referee
@@ -12,9 +12,7 @@ from porter.frontend.parse.clang_compat import Cursor, CursorKind, TypeKind
 from porter.frontend.parse.clang_compat import Type as ClangType
 
 
-def function_argument(
-    fx: FunctionLowering, a: Cursor, before: list[ir.Expr], callee: Cursor | None
-) -> ir.Expr | None:
+def function_argument(fx: FunctionLowering, a: Cursor, before: list[ir.Expr], callee: Cursor | None) -> ir.Expr | None:
     """An argument that is something to call, as Intrinsic `function` with the function's key in targs; else None.
 
     `before` are the arguments before it: their types say which instance of a generic functor is meant, unless the
@@ -69,11 +67,11 @@ def functor(fx: FunctionLowering, a: Cursor, others: list[ir.Expr], callee: Curs
     if op is not None and (op.kind is CursorKind.FUNCTION_TEMPLATE or op.semantic_parent != record):
         f = _called_in(fx, op, callee) or _instance_for(fx, op, others)
         if f is None:
-            raise Untranslatable("PRT310", "generic functor handed to a library algorithm")
+            raise Untranslatable(codes.UNSUPPORTED_FUNCTOR, "generic functor handed to a library algorithm")
     elif op is not None:
         f = lower_function(fx, ast.definition(op))
     else:
-        raise Untranslatable("PRT310", "functor without a call operator")
+        raise Untranslatable(codes.UNSUPPORTED_FUNCTOR, "functor without a call operator")
     fx.captured |= fx.kernel.captured.get(f.key, set()) - {fx}
     takes_object = bool(f.params) and f.params[0].name == "this"
     objects = (fx.as_place(value, a),) if takes_object else ()
@@ -114,4 +112,4 @@ def sum_of_records(fx: FunctionLowering, name: str, args: list[Cursor]) -> ir.Ex
     for k in record.get_children():
         if k.kind is CursorKind.CXX_METHOD and k.spelling == "operator+" and ast.body_of(ast.definition(k)) is not None:
             return ir.Intrinsic("function", (), (lower_function(fx, ast.definition(k)).key,), type=ir.VOID)
-    raise Untranslatable("PRT310", "sum of a class whose operator+ has no instantiated body")
+    raise Untranslatable(codes.UNSUPPORTED_FUNCTOR, "sum of a class whose operator+ has no instantiated body")

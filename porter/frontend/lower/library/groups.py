@@ -21,13 +21,13 @@ _SIZES = (1, 2, 4, 8, 16, 32)
 
 def is_base(t: ClangType) -> bool:
     """Whether a type is the base of all groups, or a reference to it."""
-    return ast.bare(referee(t)) == _BASE
+    return ast.unqualified(referee(t)) == _BASE
 
 
 def actual_group(fx: FunctionLowering, c: Cursor) -> ir.Struct | None:
     """The type of the group that an expression of the base type stands for; None where that is not seen."""
     while True:
-        if not is_base(c.type) and ast.bare(referee(c.type)).startswith(_CG):
+        if not is_base(c.type) and ast.unqualified(referee(c.type)).startswith(_CG):
             found = fx.type(c.type)
             return found if isinstance(found, ir.Struct) else None
         if c.kind is CursorKind.DECL_REF_EXPR and c.referenced is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from porter import ir
+from porter import codes, ir
 from porter.frontend.lower.body import FunctionLowering, Untranslatable
 from porter.frontend.lower.convert import const, to_type
 from porter.frontend.lower.effects import assign, stable
@@ -27,7 +27,7 @@ FLOAT_LIMITS: dict[str, tuple[float, float, float, float]] = {
 
 
 def is_pair(fx: FunctionLowering, t: ClangType) -> bool:
-    return ast.bare(referee(t)) in ("__half2", "__nv_bfloat162")
+    return ast.unqualified(referee(t)) in ("__half2", "__nv_bfloat162")
 
 
 def referee(t: ClangType) -> ClangType:
@@ -47,7 +47,7 @@ def free_operator(fx: FunctionLowering, c: Cursor, op: str, args: list[Cursor]) 
 
 def computes_in_float(types: list[ClangType]) -> bool:
     """True for operands of PyTorch's classes, whose operators convert to float and round; CUDA's are instructions."""
-    return any(ast.bare(referee(t)).startswith(("c10::", "at::")) for t in types)
+    return any(ast.unqualified(referee(t)).startswith(("c10::", "at::")) for t in types)
 
 
 def scalar_operator(fx: FunctionLowering, c: Cursor, op: str, args: list[Cursor]) -> ir.Expr:
@@ -115,7 +115,7 @@ def _wider(a: ir.Type, b: ir.Type) -> ir.Type:
     ]
     order += ["f32", "f64"]
     if not isinstance(a, ir.Scalar) or not isinstance(b, ir.Scalar):
-        raise Untranslatable("PRT512", f"comparison of {type_text(a)} and {type_text(b)}")
+        raise Untranslatable(codes.UNSUPPORTED_NARROW_FLOAT, f"comparison of {type_text(a)} and {type_text(b)}")
     if {a.name, b.name} == {"f16", "bf16"}:
         return ir.F32
     return a if order.index(a.name) >= order.index(b.name) else b
@@ -137,10 +137,10 @@ def pair_operator(fx: FunctionLowering, c: Cursor, op: str, args: list[Cursor]) 
             return x
         if op == "-":
             return ir.Intrinsic("__hneg2", (x,), type=x.type)
-        raise Untranslatable("PRT512", f"operator {op} on {type_text(x.type)}")
+        raise Untranslatable(codes.UNSUPPORTED_NARROW_FLOAT, f"operator {op} on {type_text(x.type)}")
     name = PAIR_OPERATORS.get(op)
     if name is None:
-        raise Untranslatable("PRT512", f"operator {op} on a pair of half precision values")
+        raise Untranslatable(codes.UNSUPPORTED_NARROW_FLOAT, f"operator {op} on a pair of half precision values")
     return ir.Intrinsic(name, (fx.expr(args[0]), fx.expr(args[1])), type=fx.type(c.type))
 
 
@@ -149,14 +149,14 @@ def limit(fx: FunctionLowering, c: Cursor, callee: Cursor) -> ir.Expr:
     t = fx.type(c.type)
     limits = FLOAT_LIMITS.get(t.name) if isinstance(t, ir.Scalar) else None
     if limits is None:
-        raise Untranslatable("PRT512", f"numeric_limits of {type_text(t)}")
+        raise Untranslatable(codes.UNSUPPORTED_NARROW_FLOAT, f"numeric_limits of {type_text(t)}")
     biggest, smallest, epsilon, infinity = limits
     table = {
         "max": biggest, "lowest": -biggest, "min": smallest, "epsilon": epsilon, "infinity": infinity,
         "quiet_NaN": float("nan"),
     }  # fmt: skip
     if callee.spelling not in table:
-        raise Untranslatable("PRT512", f"numeric_limits::{callee.spelling}")
+        raise Untranslatable(codes.UNSUPPORTED_NARROW_FLOAT, f"numeric_limits::{callee.spelling}")
     return const(table[callee.spelling], t, " ".join(fx.text(c).split()))
 
 
@@ -167,5 +167,5 @@ def scalar_conversion(fx: FunctionLowering, x: ir.Expr, c: Cursor) -> ir.Expr:
         if isinstance(x.type, ir.Scalar) and x.type.name in names and len(t.fields) == 1:
             bits = ir.Intrinsic(names[x.type.name], (x,), type=ir.U16)
             return ir.StructInit((bits,), type=t)
-        raise Untranslatable("PRT512", f"conversion from {type_text(x.type)} to {t.name}")
+        raise Untranslatable(codes.UNSUPPORTED_NARROW_FLOAT, f"conversion from {type_text(x.type)} to {t.name}")
     return to_type(x, t)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from porter import codes
 from porter.case.expressions import Value
 from porter.case.instances import instance_values
 from porter.case.reader import Case
@@ -16,7 +17,7 @@ from porter.model import Diagnostic, KernelInfo, Status, Verdict
 from porter.model.facts import EntryFacts
 from porter.source import Span
 from porter.verify.checks.entry import judge
-from porter.verify.checks.entry.expected import Call, call_in
+from porter.verify.checks.entry.expected import EntryCall, call_in
 from porter.verify.checks.entry.functions import (
     TorchFacing,
     is_given,
@@ -36,9 +37,9 @@ SM_COUNTS = (132, 78, 160)
 _BATCH = 2000
 _MOST = 4  # diagnostics
 _HELP = {
-    judge.LAUNCHES: "launch what launch_config gives, with the operands that the function was given",
-    judge.TOUCHES: "ask tensors for shapes, strides, dtypes, devices and addresses; the kernel does the work",
-    judge.TAKES: "check operands with runtime.check, alignment with runtime.aligned, and raise ValueError",
+    codes.ENTRY_LAUNCH: "launch what launch_config gives, with the operands that the function was given",
+    codes.ENTRY_TENSOR_USE: "ask tensors for shapes, strides, dtypes, devices and addresses; the kernel does the work",
+    codes.ENTRY_ACCEPTS: "check operands with runtime.check, alignment with runtime.aligned, and raise ValueError",
 }
 
 
@@ -53,12 +54,12 @@ def check_entry(
     if not functions:
         if launches_somewhere(text):
             message = "KERNEL is launched, but not by a function that can be called: write one at the top of the module"
-            return _failed([Diagnostic(judge.TAKES, message, Span(str(port_path), 1))], 0)
+            return _failed([Diagnostic(codes.ENTRY_ACCEPTS, message, Span(str(port_path), 1))], 0)
         if idle := launching_nothing(text):
             names = ", ".join(f.name for f in idle)
             message = f"{names} launches nothing: KERNEL is not launched anywhere in the port"
             at = Span(str(port_path), idle[0].lineno)
-            return _failed([Diagnostic(judge.LAUNCHES, message, at, help=_HELP[judge.LAUNCHES])], 0)
+            return _failed([Diagnostic(codes.ENTRY_LAUNCH, message, at, help=_HELP[codes.ENTRY_LAUNCH])], 0)
         return Verdict(NAME, Status.SKIP, "the port has no function that launches its kernel")
     found = [f for function in functions for f in _unbound(function, case)]
     if found:
@@ -74,7 +75,7 @@ def check_entry(
             found += judge.faults(call, answer, case)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             message = f"the process that calls {call.function.name} gave an invalid answer: {type(error).__name__}"
-            found.append(Fault(judge.TAKES, ("nonsense",), message, call.function.line))
+            found.append(Fault(codes.ENTRY_ACCEPTS, ("nonsense",), message, call.function.line))
     if found:
         return _failed(_diagnostics(port_path, found), len(calls))
     names = ", ".join(f.name for f in functions)
@@ -88,16 +89,16 @@ def _unbound(function: TorchFacing, case: Case) -> list[Fault]:
     if function.unknown:
         names = ", ".join(function.unknown)
         message = f"{function.name} takes {names}, and the case names no such operand, scalar or size"
-        found.append(Fault(judge.TAKES, ("unknown", function.name), message, function.line))
+        found.append(Fault(codes.ENTRY_ACCEPTS, ("unknown", function.name), message, function.line))
     else:
         for buffer in case.buffers:
             if buffer.role in ("in", "inout") and not function.takes(buffer.name):
                 message = f"{function.name} does not take {buffer.name}, an input of the kernel"
-                found.append(Fault(judge.TAKES, ("input", buffer.name), message, function.line))
+                found.append(Fault(codes.ENTRY_ACCEPTS, ("input", buffer.name), message, function.line))
         for name, _ in case.scalars:
             if is_given(case, name) and not function.takes(name) and name not in shaping(case):
                 message = f"{function.name} does not take {name}, which only its caller knows"
-                found.append(Fault(judge.TAKES, ("scalar", name), message, function.line))
+                found.append(Fault(codes.ENTRY_ACCEPTS, ("scalar", name), message, function.line))
     return found
 
 
@@ -108,8 +109,8 @@ def _calls(
     values: Sequence[Mapping[str, Value]],
     only: Sequence[int],
     seed: str,
-) -> list[Call]:
-    found: dict[str, Call] = {}
+) -> list[EntryCall]:
+    found: dict[str, EntryCall] = {}
     for function in functions:
         for number in only:
             for n, situation in enumerate(situations(case, number, values[number], function, seed)):
@@ -121,7 +122,7 @@ def _calls(
 
 
 def _answers(
-    port_path: Path, sources: Sequence[str], calls: Sequence[Call], ask: Ask
+    port_path: Path, sources: Sequence[str], calls: Sequence[EntryCall], ask: Ask
 ) -> list[Mapping[str, Any]] | Fault:
     """The answer to each call, remembered; a fault where the process that is asked dies."""
     questions = [c.question() for c in calls]
@@ -135,9 +136,11 @@ def _answers(
         part = questions[start : start + _BATCH]
         answer = ask(port_path, part)
         if not answer["ok"]:
-            return Fault(judge.TAKES, ("died",), f"calling the port failed: {answer['error']}", int(answer["line"]))
+            return Fault(
+                codes.ENTRY_ACCEPTS, ("died",), f"calling the port failed: {answer['error']}", int(answer["line"])
+            )
         if len(answer["answers"]) != len(part):
-            return Fault(judge.TAKES, ("died",), "calling the port failed: not an answer to each call", 1)
+            return Fault(codes.ENTRY_ACCEPTS, ("died",), "calling the port failed: not an answer to each call", 1)
         found += answer["answers"]
     cache.put(key, {"answers.json": json.dumps(found).encode()})
     return found

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from porter.verify.checks.entry import standins
-from porter.verify.checks.entry.record import Record, Refused, returned
-from porter.verify.checks.entry.standins import Facts, Kind, Plain
+from porter.verify.checks.entry.record import Record, RefusedUse, returned
+from porter.verify.checks.entry.standins import Kind, Plain, StandInFacts
 from porter.verify.checks.entry.views import View
 
 STREAM = 0x5EED0  # the handle of the current stream
@@ -45,7 +45,7 @@ def _call(
     record = Record(file, STREAM)
     standins.begin(record, kind)
     given = [
-        standins.make(Facts(t["name"], t["dtype"], _view(t["view"]), t["address"], t["device"]))
+        standins.make(StandInFacts(t["name"], t["dtype"], _view(t["view"]), t["address"], t["device"]))
         for t in call["tensors"]
     ]
     arguments = {
@@ -62,7 +62,7 @@ def _call(
             stack.enter_context(torch_seen(record, call["device"]))
         try:
             answer["returned"] = returned(_plain(function)(**arguments))
-        except Refused:
+        except RefusedUse:
             pass  # in the record
         except Exception as error:
             answer["error"] = failure(error)

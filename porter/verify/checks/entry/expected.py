@@ -24,7 +24,7 @@ _START = 0x7E << 40
 
 
 @dataclass(frozen=True)
-class Given:
+class GivenTensor:
     """A tensor of the call: what the stand-in says."""
 
     name: str
@@ -39,7 +39,7 @@ class Given:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ExpectedLaunch:
     """The launch of an instance at a point. `arguments`: a buffer's name, or (value, scalar name of its type)."""
 
     number: int
@@ -49,14 +49,14 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Call:
+class EntryCall:
     """A call of a function in a situation. `wanted` None: no instance is for it, so the function has to raise."""
 
     function: TorchFacing
     situation: Situation
-    given: Mapping[str, Given]
+    given: Mapping[str, GivenTensor]
     arguments: Mapping[str, Mapping[str, Any]]
-    wanted: Wanted | None
+    wanted: ExpectedLaunch | None
     device: str
     sm_count: int
 
@@ -84,7 +84,7 @@ def call_in(
     function: TorchFacing,
     device: str = "cuda:0",
     sm_count: int = 132,
-) -> Call | None:
+) -> EntryCall | None:
     """The call of a function in a situation; None where it cannot be put to this function.
 
     `instances`: the template values of all instances of the case, in order.
@@ -93,7 +93,7 @@ def call_in(
     point = situation.point(case, values)
     if point is None:
         return None
-    given: dict[str, Given] = {}
+    given: dict[str, GivenTensor] = {}
     noise = zlib.crc32(repr(situation).encode())  # addresses show no pattern that a function could go by
     for at, buffer in enumerate(case.buffers):
         name = buffer.name
@@ -113,7 +113,7 @@ def call_in(
         start = (
             _START + ((at + noise) % 61 + 1 << 32) + 256 * ((noise >> at % 13) % 4093) + (other.offset if other else 0)
         )
-        given[name] = Given(name, dtype, shape, strides, start)
+        given[name] = GivenTensor(name, dtype, shape, strides, start)
     if not set(situation.operands) <= set(given):
         return None
     places = {name: n for n, name in enumerate(given)}
@@ -127,10 +127,12 @@ def call_in(
     wanted = _choose(situation, case, info, instances, function, given)
     if wanted is not None and not _takes_its_scalars(function, wanted, arguments):
         return None
-    return Call(function, situation, given, arguments, wanted, device, sm_count)
+    return EntryCall(function, situation, given, arguments, wanted, device, sm_count)
 
 
-def _takes_its_scalars(function: TorchFacing, wanted: Wanted, arguments: Mapping[str, Mapping[str, Any]]) -> bool:
+def _takes_its_scalars(
+    function: TorchFacing, wanted: ExpectedLaunch, arguments: Mapping[str, Mapping[str, Any]]
+) -> bool:
     """Whether the scalars and sizes that are passed are those of the instance that is wanted."""
     tables: dict[str, Mapping[str, Value]] = {"scalar": wanted.point.scalars, "size": wanted.point.sizes}
     asked = [p for p in function.parameters if p.kind in tables]
@@ -143,8 +145,8 @@ def _choose(
     info: KernelInfo,
     instances: Sequence[Mapping[str, Value]],
     function: TorchFacing,
-    given: Mapping[str, Given],
-) -> Wanted | None:
+    given: Mapping[str, GivenTensor],
+) -> ExpectedLaunch | None:
     """The first instance of the case whose operands these are and whose `when` holds for them."""
 
     def aligned(buffer: str, nbytes: int) -> bool:
@@ -165,11 +167,11 @@ def _choose(
                 continue
         except ExprError:
             continue
-        return Wanted(number, values, point, tuple(_arguments(case, info, point, values)))
+        return ExpectedLaunch(number, values, point, tuple(_arguments(case, info, point, values)))
     return None
 
 
-def _is(given: Given, case: Case, point: Point, values: Mapping[str, Value]) -> bool:
+def _is(given: GivenTensor, case: Case, point: Point, values: Mapping[str, Value]) -> bool:
     """Whether a tensor is what an instance takes at a point."""
     buffer = case.buffer(given.name)
     shape = point.shapes[given.name]

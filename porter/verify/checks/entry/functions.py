@@ -102,8 +102,8 @@ def _read(function: ast.FunctionDef, nodes: list[ast.FunctionDef], case: Case, i
     unknown = [n for n in required if n not in named]
     unknown += [a.arg for a in (arguments.vararg,) if a is not None] + [a.arg for a in arguments.posonlyargs]
     if unknown and set(unknown) <= {a.arg for a in arguments.args}:
-        placed = _by_place(unknown, {p.operand for p in parameters}, case, info)
-        parameters, unknown = [*parameters, *placed], [n for n in unknown if n not in {p.name for p in placed}]
+        by_place = _by_place(unknown, {p.operand for p in parameters}, case, info)
+        parameters, unknown = [*parameters, *by_place], [n for n in unknown if n not in {p.name for p in by_place}]
     numbers = frozenset(v for n in nodes for c in walk(n) if (v := _whole(c)) is not None)
     return TorchFacing(function.name, function.lineno, tuple(parameters), tuple(unknown), numbers)
 

@@ -9,17 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from porter import codes
 from porter.case.expressions import Value
 from porter.case.reader import Case
 from porter.model import PorterError
 from porter.verify.checks.entry import views
-from porter.verify.checks.entry.expected import Call, Wanted
+from porter.verify.checks.entry.expected import EntryCall, ExpectedLaunch
 from porter.verify.checks.entry.views import View
 from porter.verify.numerics.formats import encode
-
-LAUNCHES = "PRT831"  # another launch than the case's
-TOUCHES = "PRT832"  # something else is done with the tensors
-TAKES = "PRT833"  # operands are taken that the kernel does not take, or the other way round
+from porter.wording import plural
 
 
 @dataclass(frozen=True)
@@ -32,14 +30,16 @@ class Fault:
     line: int
 
 
-def faults(call: Call, answer: Mapping[str, Any], case: Case) -> Iterator[Fault]:
+def faults(call: EntryCall, answer: Mapping[str, Any], case: Case) -> Iterator[Fault]:
     """What is wrong with the answer to a call. Raises KeyError, TypeError or ValueError for what is no answer."""
     uses = [u for u in answer["uses"] if not _allowed(u, call, case)]
     for use in uses:
         of = f" of {use['tensor']}" if use["tensor"] else ""
         when = " after the launch" if use.get("launched") else ""
         what = f"{use['what']} {use['tensor']}{when}" if use["what"] == "fills" else f"uses {use['what']}{of}"
-        yield Fault(TOUCHES, (use["what"], use["tensor"]), f"{call.function.name} {what}", int(use["line"]))
+        yield Fault(
+            codes.ENTRY_TENSOR_USE, (use["what"], use["tensor"]), f"{call.function.name} {what}", int(use["line"])
+        )
     if uses:
         return
     launches, error = answer["launches"], answer["error"]
@@ -48,28 +48,33 @@ def faults(call: Call, answer: Mapping[str, Any], case: Case) -> Iterator[Fault]
         what = ", ".join(f"{n} with {o}" for n, o in call.situation.operands.items()) or str(_sizes(call))
         if launches:
             message = f"{name} launches the kernel for {what}, which no instance takes; it has to raise"
-            yield Fault(TAKES, _wrong_kind(call), message, int(launches[0]["line"]))
+            yield Fault(codes.ENTRY_ACCEPTS, _wrong_kind(call), message, int(launches[0]["line"]))
         elif not error:
-            yield Fault(TAKES, ("silent", *_wrong_kind(call)), f"{name} neither launches nor raises for {what}", line)
+            yield Fault(
+                codes.ENTRY_ACCEPTS,
+                ("silent", *_wrong_kind(call)),
+                f"{name} neither launches nor raises for {what}",
+                line,
+            )
         return
     if error:
         if call.situation.listed:
             message = f"{name} raises at {_at(call)}: {str(error['error']).splitlines()[0]}"
-            yield Fault(TAKES, ("raises", int(error["line"])), message, int(error["line"]) or line)
+            yield Fault(codes.ENTRY_ACCEPTS, ("raises", int(error["line"])), message, int(error["line"]) or line)
         return
     if len(launches) > 1:
         message = f"{name} launches the kernel {len(launches)} times at {_at(call)}"
-        yield Fault(LAUNCHES, ("times",), message, int(launches[1]["line"]))
+        yield Fault(codes.ENTRY_LAUNCH, ("times",), message, int(launches[1]["line"]))
     elif not launches:
         if 0 not in _shape(call, answer, case)[0] and _written(case, call.wanted):
-            yield Fault(LAUNCHES, ("none",), f"{name} launches nothing at {_at(call)}", line)
+            yield Fault(codes.ENTRY_LAUNCH, ("none",), f"{name} launches nothing at {_at(call)}", line)
     else:
         yield from _launch(call, launches[0], answer, case)
         yield from _fresh(call, launches[0], answer, case)
         yield from _mutated(call, answer["mutates"], case)
 
 
-def _allowed(use: Mapping[str, Any], call: Call, case: Case) -> bool:
+def _allowed(use: Mapping[str, Any], call: EntryCall, case: Case) -> bool:
     """An output that the case has filled before the launch may be filled so by the function."""
     if use["what"] != "fills" or use["launched"] or call.wanted is None or use["tensor"] not in call.given:
         return False
@@ -78,28 +83,28 @@ def _allowed(use: Mapping[str, Any], call: Call, case: Case) -> bool:
     return full and buffer.init is not None and float(buffer.init) == float(use["fill"])
 
 
-def _wrong_kind(call: Call) -> tuple[object, ...]:
+def _wrong_kind(call: EntryCall) -> tuple[object, ...]:
     """Wrong operands are one fault an operand and kind; of several operands of one kind the first is told."""
     for operand in call.situation.operands.values():
         return ("dtype" if operand.dtype else "shape" if operand.shape else "strides" if operand.strides else "at",)
     return ("sizes",)
 
 
-def _sizes(call: Call) -> str:
+def _sizes(call: EntryCall) -> str:
     return " ".join(f"{k}={v}" for k, v in {**call.situation.sizes}.items())
 
 
-def _at(call: Call) -> str:
+def _at(call: EntryCall) -> str:
     assert call.wanted is not None
     moved = [f"{n} at {o}" for n, o in call.situation.operands.items()]
     return " with ".join([str(call.wanted.point), *moved])
 
 
-def _written(case: Case, wanted: Wanted) -> int:
+def _written(case: Case, wanted: ExpectedLaunch) -> int:
     return sum(math.prod(wanted.point.shapes[b.name]) for b in case.buffers if b.is_compared)
 
 
-def _shape(call: Call, answer: Mapping[str, Any], case: Case) -> tuple[list[int], list[int], int]:
+def _shape(call: EntryCall, answer: Mapping[str, Any], case: Case) -> tuple[list[int], list[int], int]:
     """The launch that is verified: what launch_config gives for the case's names, else the case's."""
     config = answer["config"]
     if "error" not in config:
@@ -112,39 +117,40 @@ def _shape(call: Call, answer: Mapping[str, Any], case: Case) -> tuple[list[int]
     return list(shape.grid), list(shape.block), shape.smem
 
 
-def _launch(call: Call, launch: Mapping[str, Any], answer: Mapping[str, Any], case: Case) -> Iterator[Fault]:
+def _launch(call: EntryCall, launch: Mapping[str, Any], answer: Mapping[str, Any], case: Case) -> Iterator[Fault]:
     assert call.wanted is not None
     name, line = call.function.name, int(launch["line"])
     given = {k: _plain(v) for k, v in launch["constexprs"].items()}
     wanted = dict(call.wanted.values)
     if given != wanted or any(type(given[k]) is not type(v) for k, v in wanted.items()):
         message = f"{name} launches the instance {_told(given)} at {_at(call)}; the case's is {_told(wanted)}"
-        yield Fault(LAUNCHES, ("instance",), message, line)
+        yield Fault(codes.ENTRY_LAUNCH, ("instance",), message, line)
         return
     arguments = call.wanted.arguments
     if len(arguments) != len(launch["args"]):
-        message = f"{name} launches with {len(launch['args'])} arguments, the kernel in the source has {len(arguments)}"
-        yield Fault(LAUNCHES, ("arguments",), message, line)
+        counted = plural(len(launch["args"]), "argument")
+        message = f"{name} launches with {counted}, the kernel in the source has {len(arguments)}"
+        yield Fault(codes.ENTRY_LAUNCH, ("arguments",), message, line)
         return
     for (parameter, value), argument in zip(arguments, launch["args"], strict=True):
-        told = _argument(call, parameter, value, argument, case)
-        if told:
-            message = f"{name} gives the kernel's {parameter} {told} at {_at(call)}"
-            yield Fault(LAUNCHES, ("argument", parameter), message, line)
+        wrong = _argument(call, parameter, value, argument, case)
+        if wrong:
+            message = f"{name} gives the kernel's {parameter} {wrong} at {_at(call)}"
+            yield Fault(codes.ENTRY_LAUNCH, ("argument", parameter), message, line)
     grid, block, smem = _shape(call, answer, case)
     for what, have, want in (("grid", launch["grid"], grid), ("block", launch["block"], block)):
         if len(have) != 3 or list(have) != [*want, 1, 1][:3]:
             message = f"{name} launches the {what} {have} at {_at(call)}; verified is {[*want, 1, 1][:3]}"
-            yield Fault(LAUNCHES, (what,), message, line)
+            yield Fault(codes.ENTRY_LAUNCH, (what,), message, line)
     if launch["smem"] != [smem]:
         message = f"{name} launches with {launch['smem'][0]} bytes of shared memory at {_at(call)}; verified is {smem}"
-        yield Fault(LAUNCHES, ("smem",), message, line)
+        yield Fault(codes.ENTRY_LAUNCH, ("smem",), message, line)
     if not launch["stream"]:
-        yield Fault(LAUNCHES, ("stream",), f"{name} launches on another stream than the current one", line)
+        yield Fault(codes.ENTRY_LAUNCH, ("stream",), f"{name} launches on a stream other than the current one", line)
 
 
 def _argument(
-    call: Call, parameter: str, value: str | tuple[Value, str], argument: Mapping[str, Any], case: Case
+    call: EntryCall, parameter: str, value: str | tuple[Value, str], argument: Mapping[str, Any], case: Case
 ) -> str:
     """What is wrong with an argument, "" when nothing is."""
     if "other" in argument:
@@ -152,8 +158,8 @@ def _argument(
     if isinstance(value, tuple):
         number, dtype = value
         if "address" in argument:
-            told = (argument.get("tensor") or {}).get("name") or "an address"
-            return f"{told}, not {_number(number)}"
+            operand = (argument.get("tensor") or {}).get("name") or "an address"
+            return f"{operand}, not {_number(number)}"
         if _same(_plain(argument), number, dtype):
             return ""
         return f"{_number(_plain(argument))}, not {_number(number)}"
@@ -161,21 +167,21 @@ def _argument(
         return f"the number {_number(_plain(argument))}, not {value}"
     assert call.wanted is not None
     tensor = argument.get("tensor") or {}
-    told = tensor.get("name") or ("null" if int(argument["address"]) == 0 else "an address")
+    operand = tensor.get("name") or ("null" if int(argument["address"]) == 0 else "an address")
     if not call.function.takes(value) and value not in call.wanted.point.null:
         return _own(call, value, tensor, case)
     address = call.given[value].address if value in call.given else 0
-    return "" if int(argument["address"]) == address else f"{_place(told, tensor, call)}, not {value}"
+    return "" if int(argument["address"]) == address else f"{_place(operand, tensor, call)}, not {value}"
 
 
-def _place(told: str, tensor: Mapping[str, Any], call: Call) -> str:
+def _place(operand: str, tensor: Mapping[str, Any], call: EntryCall) -> str:
     if int(tensor.get("fresh", -1)) > 0:
         return "memory that the function allocates"
-    off = told in call.given and int(tensor["address"]) != call.given[told].address
-    return f"{told} from another element on" if off else told
+    off = operand in call.given and int(tensor["address"]) != call.given[operand].address
+    return f"{operand} from another element on" if off else operand
 
 
-def _own(call: Call, name: str, tensor: Mapping[str, Any], case: Case) -> str:
+def _own(call: EntryCall, name: str, tensor: Mapping[str, Any], case: Case) -> str:
     """A buffer that the caller does not give is an allocation of the function's, as the case has it."""
     assert call.wanted is not None
     buffer, point = case.buffer(name), call.wanted.point
@@ -195,7 +201,7 @@ def _own(call: Call, name: str, tensor: Mapping[str, Any], case: Case) -> str:
     return ""
 
 
-def _fresh(call: Call, launch: Mapping[str, Any], answer: Mapping[str, Any], case: Case) -> Iterator[Fault]:
+def _fresh(call: EntryCall, launch: Mapping[str, Any], answer: Mapping[str, Any], case: Case) -> Iterator[Fault]:
     """What is returned is what was launched; outputs of the function's own are returned."""
     assert call.wanted is not None
     name = call.function.name
@@ -204,20 +210,20 @@ def _fresh(call: Call, launch: Mapping[str, Any], answer: Mapping[str, Any], cas
     for tensor in found:
         if int(tensor["fresh"]) > 0 and tensor not in tensors:
             message = f"{name} returns memory that the kernel is not given"
-            yield Fault(LAUNCHES, ("returned",), message, int(launch["line"]))
+            yield Fault(codes.ENTRY_LAUNCH, ("returned",), message, int(launch["line"]))
     for (parameter, value), argument in zip(call.wanted.arguments, launch["args"], strict=False):
         own = isinstance(value, str) and not call.function.takes(value) and case.buffer(value).role == "out"
         if own and argument.get("tensor") not in found:
             message = f"{name} does not return {parameter}, which it allocates"
-            yield Fault(LAUNCHES, ("returned",), message, int(launch["line"]))
+            yield Fault(codes.ENTRY_LAUNCH, ("returned",), message, int(launch["line"]))
 
 
-def _mutated(call: Call, told: Sequence[str] | None, case: Case) -> Iterator[Fault]:
+def _mutated(call: EntryCall, declared: Sequence[str] | None, case: Case) -> Iterator[Fault]:
     """A custom operator says which of its operands it writes; torch may otherwise leave the call out, or move it."""
-    for p in call.function.parameters if told is not None else ():
-        if p.kind == "buffer" and case.buffer(p.operand).role != "in" and p.name not in (told or ()):
+    for p in call.function.parameters if declared is not None else ():
+        if p.kind == "buffer" and case.buffer(p.operand).role != "in" and p.name not in (declared or ()):
             message = f"{call.function.name} writes {p.name}, which its mutates_args leave out"
-            yield Fault(LAUNCHES, ("mutates", p.name), message, call.function.line)
+            yield Fault(codes.ENTRY_LAUNCH, ("mutates", p.name), message, call.function.line)
 
 
 def _plain(argument: object) -> Any:

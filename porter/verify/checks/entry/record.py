@@ -11,12 +11,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from porter.corpus.runtime.kernel import Kernel
-from porter.verify.checks.entry.standins import Facts, facts_of
+from porter.verify.checks.entry.standins import StandInFacts, facts_of
 
 MOST = 8  # launches and refused uses that are kept of one call
 
 
-class Refused(RuntimeError):
+class RefusedUse(RuntimeError):
     """The function did something that is not launching; what, is in the record."""
 
 
@@ -34,10 +34,10 @@ class Record:
         if len(self.uses) < MOST:
             self.uses.append({"what": what, "tensor": tensor, "line": self.line(), **details})
 
-    def refuse(self, what: str, tensor: str = "") -> Refused:
+    def refuse(self, what: str, tensor: str = "") -> RefusedUse:
         """Note a use that is never allowed; the exception to raise."""
         self.use(what, tensor)
-        return Refused(what)
+        return RefusedUse(what)
 
     def line(self) -> int:
         """The port's line that is being run, 0 outside of it."""
@@ -80,7 +80,7 @@ class Record:
             else:
                 found.append(_number(value, is_pointer))
         if len(self.launches) == MOST:
-            raise Refused("launches without end")
+            raise RefusedUse("launches without end")
         handle = getattr(stream, "cuda_stream", stream)
         self.launches.append({
             "constexprs": {str(k): _number(v, False) if not isinstance(v, str) else v for k, v in constexprs.items()},
@@ -142,7 +142,7 @@ def _number(value: Any, is_pointer: bool) -> dict[str, Any]:
         return {"address" if is_pointer else "int": str(value)}
     if type(value) is float and not is_pointer:
         return {"float": value.hex()}
-    facts: Facts | None = facts_of(value)
+    facts: StandInFacts | None = facts_of(value)
     return {"other": f"the tensor {facts.name}" if facts else f"a {type(value).__name__}"}
 
 

@@ -39,11 +39,11 @@ class Operand:
     offset: int = 0
 
     def __str__(self) -> str:
-        said = [f"dtype {self.dtype}"] if self.dtype else []
-        said += [f"shape {list(self.shape)}"] if self.shape else []
-        said += [f"strides {list(self.strides)}"] if self.strides else []
-        said += [f"an address {self.offset} bytes past a multiple of 256"] if self.offset else []
-        return " and ".join(said)
+        parts = [f"dtype {self.dtype}"] if self.dtype else []
+        parts += [f"shape {list(self.shape)}"] if self.shape else []
+        parts += [f"strides {list(self.strides)}"] if self.strides else []
+        parts += [f"an address {self.offset} bytes past a multiple of 256"] if self.offset else []
+        return " and ".join(parts)
 
 
 @dataclass(frozen=True)

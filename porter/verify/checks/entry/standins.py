@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Facts:
+class StandInFacts:
     """What a stand-in is. `start`: the address of its memory. `fresh`: the number of an allocation of the port's own,
     -1 for what it was given."""
 
@@ -51,7 +51,7 @@ class Facts:
 class Kind(Protocol):
     """How stand-ins, dtypes, devices and shapes are made: with or without torch."""
 
-    def tensor(self, facts: Facts) -> Any: ...
+    def tensor(self, facts: StandInFacts) -> Any: ...
 
     def dtype(self, name: str) -> Any: ...
 
@@ -66,7 +66,7 @@ class _Table:
 
     record: Record | None = None
     kind: Kind | None = None
-    known: dict[int, tuple[Any, Facts]] = field(default_factory=dict)
+    known: dict[int, tuple[Any, StandInFacts]] = field(default_factory=dict)
     fills: dict[int, tuple[int, float | None]] = field(default_factory=dict)  # allocation -> elements, what fills it
 
 
@@ -78,7 +78,7 @@ def begin(record: Record, kind: Kind) -> None:
     _table.record, _table.kind, _table.known, _table.fills = record, kind, {}, {}
 
 
-def make(facts: Facts) -> Any:
+def make(facts: StandInFacts) -> Any:
     """A stand-in."""
     assert _table.kind is not None
     made = _table.kind.tensor(facts)
@@ -86,7 +86,7 @@ def make(facts: Facts) -> Any:
     return made
 
 
-def facts_of(value: Any) -> Facts | None:
+def facts_of(value: Any) -> StandInFacts | None:
     """The facts of a stand-in, None for anything else."""
     found = _table.known.get(id(value))
     return found[1] if found else None
@@ -102,7 +102,7 @@ def allocate(shape: Sequence[Any], dtype: Any, device: Any, fill: float | None, 
     start = (0x7D << 40) + (number << 36)
     place = str(device)
     place = "cuda:0" if place == "cuda" else place
-    return make(Facts(f"allocation {number}", name, view, start, place, number))
+    return make(StandInFacts(f"allocation {number}", name, view, start, place, number))
 
 
 def name_of(dtype: Any) -> str:
@@ -124,11 +124,11 @@ def refused(what: str, tensor: Any = None) -> Exception:
 # ---------------------------------------------------------------- what may be asked
 
 
-def _strided(facts: Facts, dim: int | None = None) -> Any:
+def _strided(facts: StandInFacts, dim: int | None = None) -> Any:
     return facts.view.strides if dim is None else facts.view.strides[facts.view.axis(dim)]
 
 
-def _size(facts: Facts, dim: int | None = None) -> Any:
+def _size(facts: StandInFacts, dim: int | None = None) -> Any:
     return _kind().shape(facts.view.shape) if dim is None else facts.view.shape[facts.view.axis(dim)]
 
 
@@ -137,7 +137,7 @@ def _kind() -> Kind:
     return _table.kind
 
 
-PROPERTIES: dict[str, Callable[[Facts], Any]] = {
+PROPERTIES: dict[str, Callable[[StandInFacts], Any]] = {
     "shape": lambda f: _kind().shape(f.view.shape),
     "dtype": lambda f: _kind().dtype(f.dtype),
     "device": lambda f: _kind().device(f.device),
@@ -164,7 +164,7 @@ QUESTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
-def _retyped(facts: Facts, dtype: Any) -> Facts:
+def _retyped(facts: StandInFacts, dtype: Any) -> StandInFacts:
     """`view(dtype)`: elements of another type, of the same size."""
     other = name_of(dtype)
     if DTYPES[other].bytes != facts.itemsize:
@@ -172,17 +172,17 @@ def _retyped(facts: Facts, dtype: Any) -> Facts:
     return replace(facts, dtype=other)
 
 
-def _view(facts: Facts, *sizes: Any) -> Facts:
+def _view(facts: StandInFacts, *sizes: Any) -> StandInFacts:
     if len(sizes) == 1 and not isinstance(sizes[0], int | list | tuple):
         return _retyped(facts, sizes[0])
     return replace(facts, view=views.viewed(facts.view, views.sizes_of(sizes)))
 
 
-def _moved(change: Callable[..., View]) -> Callable[..., Facts]:
+def _moved(change: Callable[..., View]) -> Callable[..., StandInFacts]:
     return lambda facts, *args, **kwargs: replace(facts, view=change(facts.view, *args, **kwargs))
 
 
-VIEWS: dict[str, Callable[..., Facts]] = {
+VIEWS: dict[str, Callable[..., StandInFacts]] = {
     "view": _view,
     "reshape": _view,
     "flatten": _moved(lambda v, start_dim=0, end_dim=-1: views.flatten(v, start_dim, end_dim)),
@@ -199,7 +199,7 @@ VIEWS: dict[str, Callable[..., Facts]] = {
 }
 
 
-def _new(facts: Facts, fill: float | None, size: Sequence[Any], dtype: Any, device: Any) -> Any:
+def _new(facts: StandInFacts, fill: float | None, size: Sequence[Any], dtype: Any, device: Any) -> Any:
     return allocate(views.sizes_of(size), dtype or facts.dtype, device or facts.device, fill)
 
 
@@ -331,7 +331,7 @@ class Dtype:
         return self.name
 
 
-class Device:
+class StandInDevice:
     """A torch.device."""
 
     __slots__ = ("index", "type")
@@ -342,7 +342,7 @@ class Device:
         self.index = int(index) if index else None
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Device) and str(self) == str(other)
+        return isinstance(other, StandInDevice) and str(self) == str(other)
 
     def __hash__(self) -> int:
         return hash(str(self))
@@ -357,14 +357,14 @@ class Plain:
     def __init__(self) -> None:
         self._dtypes = {d.name: Dtype(d.torch, d.bytes, d.is_float) for d in DTYPES.values() if d.torch}
 
-    def tensor(self, facts: Facts) -> Any:
+    def tensor(self, facts: StandInFacts) -> Any:
         return Tensor()
 
     def dtype(self, name: str) -> Any:
         return self._dtypes[name]
 
     def device(self, text: str) -> Any:
-        return Device(text)
+        return StandInDevice(text)
 
     def shape(self, lengths: Sequence[int]) -> Any:
         return Size(lengths)

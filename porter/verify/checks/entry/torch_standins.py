@@ -19,7 +19,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from porter.corpus.runtime.dtypes import torch_type
 from porter.verify.checks.entry import standins
 from porter.verify.checks.entry.record import Record
-from porter.verify.checks.entry.standins import Facts, allocate, asked, facts_of, refused
+from porter.verify.checks.entry.standins import StandInFacts, allocate, asked, facts_of, refused
 
 _PLAIN = ("promote_types", "device", "finfo", "iinfo", "__get__")  # of what is no tensor
 _CAPABILITY = (9, 0)
@@ -56,7 +56,7 @@ _Tensor = _make_class()
 class TorchKind:
     """Stand-ins that are torch.Tensors, with torch's own dtypes, devices and sizes."""
 
-    def tensor(self, facts: Facts) -> Any:
+    def tensor(self, facts: StandInFacts) -> Any:
         with torch._C.DisableTorchFunction():
             return torch.Tensor._make_wrapper_subclass(  # type: ignore[attr-defined]
                 _Tensor, facts.view.shape, strides=facts.view.strides, dtype=torch_type(facts.dtype),
@@ -83,12 +83,12 @@ def _empty(*size: Any, dtype: Any = None, device: Any = None, fill: float | None
 def _like(other: Any, dtype: Any = None, device: Any = None, fill: float | None = None, **_: Any) -> Any:
     facts = facts_of(other)
     if facts is None:
-        raise refused("an allocation like something that is no operand")
+        raise refused("an allocation like something that is not an operand")
     strides = _dense(facts)
     return allocate(facts.view.shape, dtype or facts.dtype, device or facts.device, fill, strides)
 
 
-def _dense(facts: Facts) -> tuple[int, ...]:
+def _dense(facts: StandInFacts) -> tuple[int, ...]:
     """torch.preserve_format: the order of the dimensions stays, gaps go."""
     order = sorted(range(len(facts.view.shape)), key=lambda i: -facts.view.strides[i])
     strides, step = [0] * len(order), 1
@@ -163,7 +163,7 @@ def _refusing(name: str) -> Callable[..., Any]:
 def torch_seen(record: Record, device: str) -> Iterator[None]:
     """While this lasts, functions of torch are seen, and torch.cuda says what the stand-ins say."""
     index = int(device.rpartition(":")[2])
-    said: dict[str, Any] = {
+    stand_ins: dict[str, Any] = {
         "current_stream": lambda device=None: _Stream(record.stream),
         "current_device": lambda: index,
         "device": lambda device=None: nullcontext(),
@@ -174,11 +174,11 @@ def torch_seen(record: Record, device: str) -> Iterator[None]:
         "Stream": _refusing("torch.cuda.Stream()"),
         "synchronize": _refusing("torch.cuda.synchronize()"),
     }
-    kept = {name: getattr(torch.cuda, name) for name in said}
+    originals = {name: getattr(torch.cuda, name) for name in stand_ins}
     with ExitStack() as stack:
-        for name, value in said.items():
+        for name, value in stand_ins.items():
             setattr(torch.cuda, name, value)
-            stack.callback(setattr, torch.cuda, name, kept[name])
+            stack.callback(setattr, torch.cuda, name, originals[name])
         stack.enter_context(_Operators())
         stack.enter_context(_Functions())
         yield

@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from porter import codes
 from porter.model import Diagnostic
 from porter.source import Span
 from porter.syntax import module_tree
@@ -22,8 +23,6 @@ from porter.verify.checks.honesty.objection import PLAIN, Objection, host_functi
 from porter.verify.checks.honesty.state import check_state
 from porter.verify.checks.honesty.tensors import check_tensors
 from porter.verify.checks.honesty.text import check_text
-
-CODE = "PRT830"
 
 __all__ = ["CODE", "check_honesty"]
 
@@ -49,7 +48,7 @@ def check_honesty(text: str, path: Path, verified: Sequence[Mapping[str, object]
             text = f"the port cannot be read ({type(error).__name__}): it is nested too deeply"
             found.append(Objection(1, text, PLAIN))
     unique = sorted(dict.fromkeys(found), key=lambda f: (f.line, f.message))
-    return [Diagnostic(CODE, f.message, Span(str(path), f.line), help=f.help) for f in unique]
+    return [Diagnostic(codes.NOT_ITS_OWN_WORK, f.message, Span(str(path), f.line), help=f.help) for f in unique]
 
 
 def _checks(tree: ast.Module, text: str) -> Iterator[Objection]:

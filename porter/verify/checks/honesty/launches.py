@@ -62,8 +62,8 @@ def _launch_function(
     for made, launch in launches:
         names = [a.id if isinstance(a, ast.Name) else "" for a in made.args]
         kernel = kernels.get(dotted(made.func))
-        plain = [n for n in own if n not in _GRID and n != "stream" and n != "smem"]
-        if kernel is None or made.keywords or (set(_GRID[:6]) <= set(own) and names != plain):
+        arguments = [n for n in own if n not in _GRID and n != "stream" and n != "smem"]
+        if kernel is None or made.keywords or (set(_GRID[:6]) <= set(own) and names != arguments):
             help = "hand the launch function's own arguments on, in order"
             yield Objection(
                 made.lineno, f"{function.name} changes what the kernel is given: `{ast.unparse(made)}`", help
@@ -76,9 +76,9 @@ def _launch_function(
             help = "launch on the stream that the launch function is given"
             yield Objection(launch.lineno, f"{function.name} works on another stream", help)
         for key in ("grid", "block"):
-            told = [n.id for n in walk(given[key]) if isinstance(n, ast.Name)] if key in given else []
+            launched = [n.id for n in walk(given[key]) if isinstance(n, ast.Name)] if key in given else []
             asked = [n for n in _GRID if n.startswith(key)]
-            if set(asked) <= set(own) and (told != asked or not isinstance(given[key], ast.Tuple | ast.List)):
+            if set(asked) <= set(own) and (launched != asked or not isinstance(given[key], ast.Tuple | ast.List)):
                 help = "launch the grid and the block that the launch function is given"
                 yield Objection(launch.lineno, f"{function.name} changes the {key} of the launch", help)
     yield from _host_code(function, tree, kernels, jits)
@@ -106,7 +106,7 @@ def _host_code(
 ) -> Iterator[Objection]:
     """A launch function becomes code of the host: instructions written by hand there would run on the CPU."""
     todo, seen = [function], {function.name}
-    plain = {n.name: n for n in walk(tree) if isinstance(n, ast.FunctionDef)}
+    functions = {n.name: n for n in walk(tree) if isinstance(n, ast.FunctionDef)}
     dialects = {
         a.asname or a.name
         for n in walk(tree) if isinstance(n, ast.ImportFrom) and (n.module or "").startswith("cutlass._mlir")
@@ -123,9 +123,9 @@ def _host_code(
             elif isinstance(node, ast.Name) and node.id in dialects:
                 help = "only kernels may use device instructions"
                 yield Objection(node.lineno, f"{function.name} runs {node.id} on the host", help)
-            elif isinstance(node, ast.Name) and node.id in plain and node.id not in seen | kernels.keys():
+            elif isinstance(node, ast.Name) and node.id in functions and node.id not in seen | kernels.keys():
                 seen.add(node.id)
-                todo.append(jits.get(node.id) or plain[node.id])
+                todo.append(jits.get(node.id) or functions[node.id])
 
 
 def _kernel_objects(tree: ast.Module) -> Iterator[Objection]:
@@ -137,7 +137,7 @@ def _kernel_objects(tree: ast.Module) -> Iterator[Objection]:
     device = device_nodes(tree)
     for node in walk(tree):
         if isinstance(node, ast.Call) and dotted(node.func) in ("runtime.Kernel", "Kernel") and id(node) not in named:
-            yield Objection(node.lineno, "makes another Kernel than KERNEL, which is not verified", _ONLY_FIRST)
+            yield Objection(node.lineno, "makes a Kernel other than KERNEL, which is not verified", _ONLY_FIRST)
         if not isinstance(node, ast.Attribute) or id(node) in device or dotted(node) == f"KERNEL.{node.attr}":
             continue
         if node.attr in ("launch", "prepare", "compile"):

@@ -77,11 +77,11 @@ def _shown(node: ast.AST) -> list[ast.expr]:
 
 def _launching(tree: ast.Module) -> set[int]:
     """ids of the nodes of launch_config and of the functions it calls."""
-    plain = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef)}
-    todo = [plain[LAUNCH]] if LAUNCH in plain else []
+    functions = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef)}
+    todo = [functions[LAUNCH]] if LAUNCH in functions else []
     for function in todo:
         names = {n.id for n in walk(function) if isinstance(n, ast.Name)}
-        todo += [plain[n] for n in names if n in plain and plain[n] not in todo]
+        todo += [functions[n] for n in names if n in functions and functions[n] not in todo]
     return {id(n) for function in todo for n in walk(function)}
 
 

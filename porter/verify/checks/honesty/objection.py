@@ -73,23 +73,23 @@ def _host_functions(tree: ast.Module) -> list[ast.FunctionDef]:
         id(n) for f in walk(tree) if isinstance(f, ast.FunctionDef)
         if any(dotted(d) == "dsl_user_op" for d in f.decorator_list) for n in walk(f)
     }  # fmt: skip
-    plain = {n.name: n for n in walk(tree) if isinstance(n, ast.FunctionDef) and id(n) not in inside}
-    called = _reached([f for f in walk(tree) if id(f) in inside], plain)
-    first = [f for name, f in plain.items() if name not in called or _launches(f)]
-    return [*first, *(plain[name] for name in _reached(first, plain) if plain[name] not in first)]
+    functions = {n.name: n for n in walk(tree) if isinstance(n, ast.FunctionDef) and id(n) not in inside}
+    called = _reached([f for f in walk(tree) if id(f) in inside], functions)
+    first = [f for name, f in functions.items() if name not in called or _launches(f)]
+    return [*first, *(functions[name] for name in _reached(first, functions) if functions[name] not in first)]
 
 
 def _launches(function: ast.FunctionDef) -> bool:
     return any(isinstance(n, ast.Name) and n.id in ("KERNEL", "torch") for n in walk(function))
 
 
-def _reached(start: list[ast.AST] | list[ast.FunctionDef], plain: dict[str, ast.FunctionDef]) -> list[str]:
+def _reached(start: list[ast.AST] | list[ast.FunctionDef], functions: dict[str, ast.FunctionDef]) -> list[str]:
     """Names of functions that the nodes mention, directly or through one another."""
     found: list[str] = []
     todo: list[ast.AST] = list(start)
     while todo:
         for node in walk(todo.pop()):
-            if isinstance(node, ast.Name) and node.id in plain and node.id not in found:
+            if isinstance(node, ast.Name) and node.id in functions and node.id not in found:
                 found.append(node.id)
-                todo.append(plain[node.id])
+                todo.append(functions[node.id])
     return found

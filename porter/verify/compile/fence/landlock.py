@@ -55,7 +55,7 @@ def restrict_files(readable: Iterable[Path], listed: Iterable[Path], writable: I
                 with contextlib.suppress(OSError):
                     _allow(libc, ruleset, path, access)
         if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or libc.syscall(_RESTRICT_SELF, ruleset, 0):
-            raise OSError(ctypes.get_errno(), "Landlock is there, but did not take the rules")
+            raise OSError(ctypes.get_errno(), "Landlock is available, but rejected the rules")
     finally:
         os.close(ruleset)
     return True

@@ -192,16 +192,16 @@ class Order:
                     waiting[level] = brought if seen is None else np.maximum(seen, brought)
 
     def hear(self, key: tuple[int, int], warp: int, reads: bool, writes: bool) -> None:
-        said = self.loose.get(key)
-        if reads and said is not None:
+        written = self.loose.get(key)
+        if reads and written is not None:
             if self.heard is None:
                 self.heard = np.zeros_like(self.known)
-            np.maximum(self.heard[warp], said, out=self.heard[warp])
+            np.maximum(self.heard[warp], written, out=self.heard[warp])
         if writes:
             row = self.row(warp)
             if self.heard is not None:
                 np.maximum(row, self.heard[warp], out=row)
-            self.loose[key] = row if said is None else np.maximum(row, said)
+            self.loose[key] = row if written is None else np.maximum(row, written)
 
     def has_heard(self, warp: np.ndarray, other: np.ndarray, clock: np.ndarray) -> np.ndarray:
         """Would warp `warp` be ordered behind clock `clock` of warp `other`, if strong accesses always ordered?"""

@@ -42,10 +42,10 @@ def getter(source: Src, want: PtxType) -> Getter:
             return x if x.dtype is dtype else recast(x, dtype)
 
         return same
-    held, raw = source.type.raw, want.raw
+    have, raw = source.type.raw, want.raw
 
     def resized(e: Env) -> np.ndarray:
-        return recast(recast(e.v[index], held).astype(raw), dtype)
+        return recast(recast(e.v[index], have).astype(raw), dtype)
 
     return resized
 
@@ -67,10 +67,10 @@ def putter(dst: Dst | None, have: PtxType) -> Putter:
     index = dst.index
     if dst.type.raw.itemsize == have.raw.itemsize or (dst.type is PRED and have is PRED):
 
-        def plain(e: Env, x: np.ndarray) -> None:
+        def unchanged(e: Env, x: np.ndarray) -> None:
             e.v[index] = x
 
-        return plain
+        return unchanged
     target, raw = dst.type.raw, have.raw
     signed = np.dtype(f"i{raw.itemsize}") if have.signed else raw
     wide = np.dtype(f"i{target.itemsize}") if have.signed else target

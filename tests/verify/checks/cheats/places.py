@@ -237,7 +237,7 @@ register("launch-waits-late", "use_pdl with a wait behind the last access", SANI
 register("launch-some-wait", "use_pdl with a wait of some lanes, and no barrier behind it", SANITIZER, "early-access",
          _overlapping(lambda p: p.at_kernel_start("if cute.arch.thread_idx()[0] < 16:", "    lib.pdl_wait()"))
          )  # fmt: skip
-register("launch-odd-clusters", "clusters of two blocks in a grid that may be odd", NUMERICS, "no multiple",
+register("launch-odd-clusters", "clusters of two blocks in a grid that may be odd", NUMERICS, "not a multiple",
          _attribute("cluster=(2, 1, 1)"))  # fmt: skip
 register("launch-large-clusters", "clusters of sixteen blocks", NUMERICS, "cluster", _attribute("cluster=(16, 1, 1)"))
 register("launch-cooperative", "a cooperative launch of more blocks than run at once", NUMERICS, "cooperative grid",

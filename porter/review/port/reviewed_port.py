@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+from porter import codes
 from porter.config import PortConfig, load_config
 from porter.files.git import git
 from porter.model import Diagnostic, Hole, LineMapEntry, PorterError, Severity, Status, Verdict
@@ -28,7 +29,7 @@ REVISIONS = 100  # of the source that are looked through for the text that was p
 
 
 @dataclass(frozen=True)
-class Loaded:
+class ReviewedPort:
     """One port. With a fault (no record, a damaged one) the other fields hold what could be read all the same."""
 
     path: Path
@@ -39,9 +40,7 @@ class Loaded:
     record: PortRecord | None = None
     line_map: tuple[LineMapEntry, ...] = ()
     regions: tuple[Region, ...] = ()
-    headers: dict[str, tuple[str, ...]] = field(
-        default_factory=dict
-    )  # lines of the files behind regions, as they are now
+    headers: dict[str, tuple[str, ...]] = field(default_factory=dict)  # included files behind regions: their lines now
     digests: tuple[str, ...] = ()
     decisions: dict[str, Decision] = field(default_factory=dict)
     faults: tuple[Diagnostic, ...] = ()
@@ -53,7 +52,9 @@ class Loaded:
 
     @property
     def readable(self) -> bool:
-        return self.record is not None and not any(d.code in ("PRT955", "PRT960") for d in self.faults)
+        return self.record is not None and not any(
+            d.code in (codes.UNREADABLE_RECORD, codes.UNREADABLE_DECISIONS) for d in self.faults
+        )
 
     @property
     def source_changed(self) -> bool:
@@ -201,7 +202,11 @@ class Loaded:
     @property
     def complete(self) -> bool:
         """Whether every region is accepted as it is now."""
-        seen = self.readable and self.cuda is not None and not any(d.code == "PRT966" for d in self.faults)
+        seen = (
+            self.readable
+            and self.cuda is not None
+            and not any(d.code == codes.ORIGINAL_FROM_RECORD_ONLY for d in self.faults)
+        )
         return seen and bool(self.regions) and self.accepted == len(self.regions)
 
     def verdict(self, check: str) -> Verdict | None:
@@ -221,7 +226,7 @@ class Loaded:
         return found
 
 
-def load(port: Path, config: PortConfig | None = None) -> Loaded:
+def load(port: Path, config: PortConfig | None = None) -> ReviewedPort:
     """Read a port. What is missing or damaged is in its faults, and flags that only the record has: the CUDA may then
     mean something else than one reads. `config`: flags of the command line; None: [tool.porter] alone."""
     faults: list[Diagnostic] = []
@@ -231,14 +236,14 @@ def load(port: Path, config: PortConfig | None = None) -> Loaded:
     try:
         text = read_plain_text(port)
     except (OSError, UnicodeDecodeError) as error:
-        faults.append(Diagnostic("PRT955", f"cannot read the port {port}: {error}", Span(str(port), 0)))
+        faults.append(Diagnostic(codes.UNREADABLE_RECORD, f"cannot read the port {port}: {error}", Span(str(port), 0)))
     try:
         record = recorded(port)
         decided = decisions_of(record, port)
     except PorterError as error:
         faults += error.diagnostics
     if record is None:
-        return Loaded(port, text, regions=regions_of(text, ()), faults=tuple(faults), config=config)
+        return ReviewedPort(port, text, regions=regions_of(text, ()), faults=tuple(faults), config=config)
     given = with_build_flags(config or load_config(), port.parent / record.source)
     faults += flag_doubts(record, port, replace(given, arch=record.arches), "review")
     now = line_hashes(text)
@@ -263,7 +268,7 @@ def load(port: Path, config: PortConfig | None = None) -> Loaded:
         except (OSError, UnicodeDecodeError) as error:
             headers[file] = ()
             faults.append(_missing_source(path, error))
-    found = Loaded(port, text, cuda_path, cuda, ported, record, line_map, regions, headers, config=config)
+    found = ReviewedPort(port, text, cuda_path, cuda, ported, record, line_map, regions, headers, config=config)
     found = replace(found, faults=tuple(faults))
     digests = tuple(digest(found.port_text(r), found.cuda_text(r)) for r in regions)
     return replace(found, digests=digests, decisions=assign(regions, digests, decided))
@@ -272,7 +277,7 @@ def load(port: Path, config: PortConfig | None = None) -> Loaded:
 def _missing_source(path: Path, error: Exception) -> Diagnostic:
     why = "is not there" if isinstance(error, FileNotFoundError) else f"cannot be read: {error}"
     help_ = "restore it: without the CUDA beside it nothing of the port can be accepted"
-    return Diagnostic("PRT961", f"the source {path} {why}", Span(str(path), 0), help=help_)
+    return Diagnostic(codes.REVIEWED_SOURCE_UNREADABLE, f"the source {path} {why}", Span(str(path), 0), help=help_)
 
 
 def _changed_source(path: Path, port: Path, found: bool) -> Diagnostic:
@@ -280,7 +285,7 @@ def _changed_source(path: Path, port: Path, found: bool) -> Diagnostic:
     help_ = "decisions about changed CUDA lines are stale; `porter port` regenerates the port"
     if not found:
         help_ = f"the ported text is neither in the record nor in the last {REVISIONS} revisions in git; {help_}"
-    return Diagnostic("PRT958", message, Span(str(path), 0), Severity.WARNING, help_)
+    return Diagnostic(codes.SOURCE_CHANGED, message, Span(str(path), 0), Severity.WARNING, help_)
 
 
 def ported_text(record: PortRecord, path: Path) -> str | None:
@@ -294,26 +299,26 @@ def text_in_git(path: Path, sha256: str) -> str | None:
     """The text of a file with this hash among its revisions in git; None when there is none, or no git."""
     folder = path.parent
     for revision in git(folder, "log", f"-{REVISIONS}", "--format=%H", "--", path.name, seconds=30).text.split():
-        shown = git(folder, "show", f"{revision}:./{path.name}", seconds=30)
-        if not shown.ok:
+        old = git(folder, "show", f"{revision}:./{path.name}", seconds=30)
+        if not old.ok:
             return None
-        if sha256_text(shown.text) == sha256:
-            return shown.text
+        if sha256_text(old.text) == sha256:
+            return old.text
     return None
 
 
-def load_all(paths: Sequence[Path], config: PortConfig | None = None) -> list[Loaded]:
+def load_all(paths: Sequence[Path], config: PortConfig | None = None) -> list[ReviewedPort]:
     """The ports named and those in the folders named. Raises PorterError when there is none."""
     return [load(p, config) for p in find_ports(paths)]
 
 
-def status_word(loaded: Loaded, check: str) -> str:
+def status_text(port: ReviewedPort, check: str) -> str:
     """What a table shows for a check: PASS, FAIL, SKIP, ERROR, "-" not run, with "?" when about an earlier text."""
-    verdict = loaded.verdict(check)
+    verdict = port.verdict(check)
     if verdict is None:
         return "-"
-    return verdict.status.value + ("" if loaded.verified else "?")
+    return verdict.status.value + ("" if port.verified else "?")
 
 
-def failing(loaded: Loaded) -> bool:
-    return any(v.status in (Status.FAIL, Status.ERROR) for v in loaded.verdicts)
+def failing(port: ReviewedPort) -> bool:
+    return any(v.status in (Status.FAIL, Status.ERROR) for v in port.verdicts)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 from textual.screen import Screen
 from textual.widgets import Static
 
-from porter.review.port.loaded import Loaded
+from porter.review.port.reviewed_port import ReviewedPort
 from porter.review.screens.bindings import KEYS, Key, footer_key
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ class KeyLine(Static):
 
     def __init__(self, *where: str) -> None:
         rows = [k for k in KEYS if k.where in (*where, "app") and k.footer]
-        words = [f"[@click={scope(k)}.{k.action}][b $accent]{footer_key(k)}[/] {k.label}[/]" for k in rows]
-        super().__init__("  ".join(words), classes="keys")
+        labels = [f"[@click={scope(k)}.{k.action}][b $accent]{footer_key(k)}[/] {k.label}[/]" for k in rows]
+        super().__init__("  ".join(labels), classes="keys")
 
 
 def scope(key: Key) -> str:
@@ -56,5 +56,5 @@ class OnePortScreen(PortScreen):
         self.path = path
 
     @property
-    def loaded(self) -> Loaded:
+    def port(self) -> ReviewedPort:
         return self.review.ports[self.path]

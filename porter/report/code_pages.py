@@ -9,6 +9,7 @@ from functools import cache
 from importlib import resources
 from typing import TypeVar
 
+from porter import codes
 from porter.model import Diagnostic, PorterError
 
 T = TypeVar("T")
@@ -50,4 +51,4 @@ def named(name: str, table: Mapping[str, T], missing: str, listing: str) -> T:
         return table[name]
     near = difflib.get_close_matches(name, table, 3, 0.6)
     help_ = f"did you mean {' or '.join(near)}? " if near else ""
-    raise PorterError(Diagnostic("PRT956", f"{missing} `{name}`", help=f"{help_}`{listing}` lists them all"))
+    raise PorterError(Diagnostic(codes.UNKNOWN_NAME, f"{missing} `{name}`", help=f"{help_}`{listing}` lists them all"))
