@@ -31,7 +31,8 @@ def named(made: Evaluated) -> dict[str, str]:
         if key in names or key not in made.symbols:
             continue
         symbol = made.symbols[key]
-        candidates = symbol.names[1:] + symbol.names[:1] if symbol.kind == "dim" else symbol.names
+        made_up = key.replace(".", "_") if symbol.kind == "dim" else ""
+        candidates = [n for n in symbol.names if n != made_up] + [n for n in symbol.names if n == made_up]
         candidates = [_legal(c) for c in candidates]
         taken = parameters | set(names.values())
         name = next((c for c in candidates if c not in taken), "")

@@ -222,6 +222,12 @@ def settle_ranks(hints: Hints) -> bool:
         if hints.ranks.get(key) != n and n > hints.ranks.get(key, 0):
             hints.ranks[key] = n
             changed = True
+    for a, b in hints.same:
+        n = max(hints.ranks.get(a, 0), hints.ranks.get(b, 0))
+        for key in (a, b):
+            if n and hints.ranks.get(key, 0) < n:
+                hints.ranks[key] = n
+                changed = True
     return changed
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 MAX_STEPS = 60_000
 MAX_DEPTH = 40
+MAX_WEIGHT = 200
 
 
 class PathEnds(Exception):
@@ -111,6 +112,7 @@ class Hints:
     last: dict[str, int] = field(default_factory=dict)  # from the back
     counted: set[str] = field(default_factory=set)  # tensors asked for all their elements
     dimensioned: set[str] = field(default_factory=set)  # whose rank the host states
+    same: set[tuple[str, str]] = field(default_factory=set)  # tensors whose sizes the host compares
 
 
 @dataclass
@@ -195,6 +197,8 @@ class Run:
         if a is b:
             return a
         if isinstance(a, Term) and isinstance(b, Term):
+            if a.weight + b.weight + condition.weight > MAX_WEIGHT:
+                raise CannotMerge  # branches upon branches: ways instead of one expression
             return terms.choose(condition, a, b)
         try:
             same = bool(a == b)
@@ -249,6 +253,10 @@ class Run:
     def require(self, condition: Term, span: Span) -> None:
         """A condition that the host insists on. Ends the way where it cannot hold."""
         condition = terms.truth(condition)
+        if condition.op == "and":
+            for part in condition.parts:
+                self.require(part, span)
+            return
         for guard in reversed(self.guards):
             condition = terms.either(terms.negate(guard), condition)
         if condition.value is False:

@@ -96,6 +96,8 @@ def same_sizes(run: Run, op: str, a: ListValue, b: ListValue) -> Term:
     if a.of is not None and b.of is not None:
         x, y = a.of[0], b.of[0]
         n, m = rank(run, x), rank(run, y)
+        if x.dims is None and y.dims is None:
+            run.hints.same.add((x.key, y.key))
         if n is None and m is not None and y.dims is None:
             run.hints.ranks[x.key] = m
         elif m is None and n is not None:

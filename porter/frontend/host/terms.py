@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 
@@ -20,6 +20,10 @@ class Term:
     op: str
     args: tuple[object, ...] = ()
     real: bool = False  # a floating-point number
+    weight: int = field(default=1, init=False, compare=False, repr=False)  # how many operations it is written with
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weight", 1 + sum(a.weight for a in self.args if isinstance(a, Term)))
 
     def __str__(self) -> str:
         return text_of(self, {})
@@ -365,10 +369,6 @@ def symbols(t: Term) -> frozenset[str]:
     for p in t.parts:
         found |= symbols(p)
     return found
-
-
-def size_of(t: Term) -> int:
-    return 1 + sum(size_of(p) for p in t.parts)
 
 
 def rebuild(t: Term, f: Callable[[Term], Term | None]) -> Term:
