@@ -255,6 +255,8 @@ class _Assembly:
     def is_partly_written(self, name: str) -> bool:
         """Whether another buffer says which elements are written: the others may have to stay."""
         assert self.body is not None
+        if name in self.body.partly:
+            return True
         return any(u.buffer == name and u.scattered for uses in self.body.indexes.values() for u in uses)
 
     def vector_element(self, name: str, ctype: str) -> str | None:

@@ -36,6 +36,7 @@ class Body:
     types: dict[str, str] = field(default_factory=dict)
     lanes: dict[str, int] = field(default_factory=dict)  # elements of a vector type that a pointer leads to
     symbols: tuple[ir.Symbol, ...] = ()
+    partly: frozenset[str] = frozenset()  # written where what a buffer holds says so
     written_first: frozenset[str] = frozenset()  # read too, but what is accessed first, in the text, is a store
     members: dict[str, tuple[ir.FunctionParam, ...]] = field(default_factory=dict)  # of parameters that are structs
 
@@ -65,7 +66,7 @@ def body_of(unit: ParsedUnit, cursor: Any, info: KernelInfo, instance: Instance)
         kernel = lowered
     roles = pointer_roles(kernel)
     names = {p.name for p in kernel.params}
-    indexes, offsets = _indexes(kernel)
+    indexes, offsets, partly = _indexes(kernel)
     return Body(
         roles,
         frozenset(_null_checked(lowered) & names),
@@ -74,6 +75,7 @@ def body_of(unit: ParsedUnit, cursor: Any, info: KernelInfo, instance: Instance)
         _accessed(kernel),
         _lanes(kernel),
         lowered.symbols,
+        partly,
         _written_first(kernel),
     )
 
@@ -172,8 +174,9 @@ def _given(n: object) -> tuple[str, ir.Expr | None]:
     return "", None
 
 
-def _indexes(kernel: ir.Kernel) -> tuple[dict[str, tuple[Indexed, ...]], frozenset[str]]:
-    """For buffers of whole numbers: which buffers what they hold is an index of; and which are offsets of segments."""
+def _indexes(kernel: ir.Kernel) -> tuple[dict[str, tuple[Indexed, ...]], frozenset[str], frozenset[str]]:
+    """For buffers of whole numbers: which buffers what they hold is an index of, and which are offsets of segments; and
+    the buffers that are written where such a number says so."""
     aliases = _aliases(kernel)
     whole = {
         p.name
@@ -184,7 +187,7 @@ def _indexes(kernel: ir.Kernel) -> tuple[dict[str, tuple[Indexed, ...]], frozens
     }
     scalars = {p.name for p in kernel.params if isinstance(p.type, ir.Scalar)}
     if not whole:
-        return {}, frozenset()
+        return {}, frozenset(), frozenset()
     holds: dict[str, set[str]] = {}  # variable -> buffers whose elements it is made of
 
     def sources(e: ir.Expr) -> set[str]:
@@ -217,7 +220,13 @@ def _indexes(kernel: ir.Kernel) -> tuple[dict[str, tuple[Indexed, ...]], frozens
             for name in aliases.get(root(n.ptr) or "", set()) & whole:
                 reads.setdefault(name, []).append(n.ptr.index)
     offsets = {name for name, at in reads.items() if _consecutive(at)}
-    return {n: tuple(sorted(u, key=lambda i: i.buffer)) for n, u in uses.items()}, frozenset(offsets)
+    partly: set[str] = set()
+    for n in ir.walk(kernel.body):
+        if isinstance(n, ir.If | ir.While) and sources(n.cond):
+            for m in ir.walk((*n.then, *n.orelse) if isinstance(n, ir.If) else n.body):
+                if isinstance(m, ir.Assign | ir.Copy) and isinstance(m.target, ir.Deref):
+                    partly |= aliases.get(root(m.target.ptr) or "", set())
+    return {n: tuple(sorted(u, key=lambda i: i.buffer)) for n, u in uses.items()}, frozenset(offsets), frozenset(partly)
 
 
 def _factors(index: ir.Expr, name: str, sources: object, scalars: set[str]) -> frozenset[str]:
