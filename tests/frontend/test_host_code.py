@@ -65,8 +65,10 @@ WAYS = (
     "#include <algorithm>\n#include <cuda_runtime.h>\n"
     + "".join(
         KERNEL.format(n)
-        for n in "twice member updated doubled choice least by_ex by_array together lambda macro wrapped handed once "
-        "other".split()
+        for n in (
+            "twice", "member", "updated", "doubled", "choice", "least", "by_ex", "by_array", "together", "lambda",
+            "macro", "wrapped", "handed", "once", "other",
+        )  # fmt: skip
     )
     + """
 void go_twice(const float* in, float* out, int n, int rows) {
@@ -319,8 +321,6 @@ def test_instances_with_what_each_is_launched_with(cases, name, args, expected, 
     grid, block, smem = launch(case)
     assert (tuple(g.replace("E * B", "B * E") for g in grid), block, smem) == expected
     assert not when or any(when in i.when for i in case.instances)
-    points = [dict(zip([s.name for s in case.sizes], v, strict=False)) for v in ()] + list(case.shapes)
-    assert all(p for p in points)
 
 
 ROLES = """
