@@ -61,15 +61,13 @@ def test_every_spelling_of_a_rounded_up_quotient_is_one(cases, name):
     assert launch(cases(ROUNDED_UP, name)) == (("ceil_div(n, 256)",), ("256",), "0")
 
 
+NAMES = (
+    "twice", "member", "updated", "doubled", "choice", "least", "by_ex", "by_array", "together", "lambda", "macro",
+    "wrapped", "handed", "once", "other",
+)  # fmt: skip
 WAYS = (
     "#include <algorithm>\n#include <cuda_runtime.h>\n"
-    + "".join(
-        KERNEL.format(n)
-        for n in (
-            "twice", "member", "updated", "doubled", "choice", "least", "by_ex", "by_array", "together", "lambda",
-            "macro", "wrapped", "handed", "once", "other",
-        )  # fmt: skip
-    )
+    + "".join(map(KERNEL.format, NAMES))
     + """
 void go_twice(const float* in, float* out, int n, int rows) {
   int threads = 64;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from porter import ir
@@ -88,12 +88,20 @@ def _written_first(kernel: ir.Kernel) -> frozenset[str]:
     def access(e: object, kind: str) -> None:
         for n in ir.walk(e):
             if isinstance(n, ir.Deref):
-                for name in aliases.get(root(n.ptr) or "", ()):
+                names = aliases.get(root(n.ptr) or "", set())
+                for name in names if len(names) == 1 else ():  # of a pointer that leads to several, nothing is certain
                     first.setdefault(name, kind)
-            elif isinstance(n, ir.Intrinsic | ir.Call):
+            elif isinstance(n, ir.Intrinsic):
+                stores = n.name.startswith("__st")
                 for a in n.args:
                     for name in aliases.get(root(a) or "", ()) if isinstance(a.type, ir.Pointer) else ():
-                        first.setdefault(name, "read")
+                        first.setdefault(name, "written" if stores else "read")
+            elif isinstance(n, ir.Call):  # what the function does first with a pointer
+                for p, a in zip(kernel.functions[n.function].params, n.args, strict=False):
+                    names = aliases.get(root(a) or "", set()) if isinstance(a.type, ir.Pointer) else set()
+                    roles = pointer_roles(replace(kernel, params=(p,), body=kernel.functions[n.function].body))
+                    for name in names:
+                        first.setdefault(name, "written" if roles.get(p.name) == "out" else "read")
 
     for n in ir.walk(kernel.body):
         if isinstance(n, ir.Assign):
