@@ -16,7 +16,8 @@ from porter.case.instances import instance_values
 from porter.case.model import Case
 from porter.case.reader import parse_case
 from porter.case.toml_lines import parsed_toml
-from porter.frontend.case.derived import DerivedCase
+from porter.cxx.types import is_const_pointee
+from porter.frontend.case.derived import DerivedBuffer, DerivedCase
 from porter.frontend.case.text import TODO, case_text
 from porter.ir import SCALAR_BYTES
 from porter.model import KernelInfo, PorterError
@@ -72,36 +73,64 @@ def _completed(
         ways = guessed_launches(found, unit, info)
         assumptions.append("no launch was found: threads of a block and blocks of the grid are guesses")
     unknown = found.unknown_extents
-    runs: list[Measurement] = []
-    taken: list[Measurement] = []
+    tried: list[Measurement] = []
+    case, runs, way = None, [], found
     for way in ways:
-        probe = way
-        for name in unknown:
-            probe = probe.with_shape(name, (str(ELEMENTS),), "")
-        text = case_text(probe)[0]
-        if left := _left(parsed_toml(text)):
-            raise _Open(left)
-        case = _case(text, info, path)
-        runs = _runs(case, unit, info, unknown)
-        taken = [m for m in runs if not m.fault and not m.empty]
-        if any(e.written for m in taken for e in m.touched.values()):
-            found = way
+        case, runs, unknown = _long_enough(way, unknown, unit, info, path)
+        tried += runs
+        if any(e.written for m in runs if _is_clean(m) for e in m.touched.values()):
             break
-    if not taken:
-        raise _Open(next((f"the original: {m.fault}" for m in runs if m.fault), "the original launches no block"))
-    found, dropped = _narrowed(found, runs)
+    taken = [m for m in runs if _is_clean(m)]
+    if case is None or not taken:
+        raise _Open(next((f"the original: {m.fault}" for m in tried if m.fault), "the original launches no block"))
+    found, dropped = _narrowed(way, runs)
     assumptions += dropped
     for name in unknown:
         shape = _shape(name, case, info, taken)
         if shape is None:
             raise _Open(f"no size explains the length of {name}")
         found = found.with_shape(name, shape.shape, "measured" if shape.exact else "an upper bound, measured")
+        found = found.with_buffer(name, strides=None)
         assumptions.append(f"{name} is [{', '.join(shape.shape)}]" + ("" if shape.exact else " at most"))
+    return _with_measured_roles(found, taken), tuple(assumptions)
+
+
+def _is_clean(m: Measurement) -> bool:
+    return not m.fault and not m.empty
+
+
+def _long_enough(
+    way: DerivedCase, unknown: tuple[str, ...], unit: ParsedUnit, info: KernelInfo, path: Path
+) -> tuple[Case, list[Measurement], tuple[str, ...]]:
+    """Launches of the original, and the buffers whose length is to be measured in them: those `unknown`, and those that
+    the original accesses outside of the shape that the source seems to say, at most of its sizes."""
+    while True:
+        probe = way
+        for name in unknown:
+            probe = probe.with_shape(name, (str(ELEMENTS),), "").with_buffer(name, strides=None)
+        text = case_text(probe)[0]
+        if left := _left(parsed_toml(text)):
+            raise _Open(left)
+        case = _case(text, info, path)
+        runs = _runs(case, unit, info, unknown)
+        launched = [m for m in runs if not m.empty]
+        outside = {b.name for b in way.buffers} & {m.outside for m in launched} - set(unknown)
+        if not outside or 2 * sum(map(_is_clean, launched)) > len(launched):
+            return case, runs, unknown
+        unknown = (*unknown, *sorted(outside))
+
+
+def _with_measured_roles(found: DerivedCase, taken: Sequence[Measurement]) -> DerivedCase:
+    """The case with roles that the launches contradict replaced: what is written is no input, and what is read before
+    it is written no mere output."""
     for b in found.buffers:
         roles = {m.touched[b.name].role for m in taken if b.name in m.touched}
         if b.role == "out" and "inout" in roles:
             found = found.with_buffer(b.name, role="inout", role_from="read before it is written, measured")
-    return found, tuple(assumptions)
+        elif b.role == "in" and roles & {"out", "inout"} and not is_const_pointee(b.type):
+            role = "inout" if roles & {"in", "inout"} else "out"
+            found = found.with_buffer(b.name, role=role, role_from="written, measured")
+    return found
 
 
 def _bounded(found: DerivedCase) -> tuple[DerivedCase, list[str]]:
@@ -110,12 +139,23 @@ def _bounded(found: DerivedCase) -> tuple[DerivedCase, list[str]]:
     for b in found.buffers:
         if b.high == TODO:
             found = found.with_buffer(b.name, high=_HIGH)
-        elif b.role == "inout" and b.high is None and b.dtype in _NEED_BOUNDS:
+        elif b.role in ("in", "inout") and b.high is None and b.dist in ("", "randint") and _is_whole(found, b):
             found = found.with_buffer(b.name, low="0", high=_HIGH)
         else:
             continue
         assumptions.append(f"{b.name} holds numbers below {_HIGH}")
     return found, assumptions
+
+
+def _is_whole(found: DerivedCase, b: DerivedBuffer) -> bool:
+    """Whether the elements are whole numbers at some instance."""
+    if b.dtype in _NEED_BOUNDS:
+        return True
+    try:
+        kinds = [instance_values(found.info, i.instance).get(str(b.dtype)) for i in found.instances]
+    except PorterError:
+        return False
+    return any(k in _NEED_BOUNDS for k in kinds)
 
 
 def _case(text: str, info: KernelInfo, path: Path) -> Case:
@@ -146,7 +186,11 @@ def _runs(case: Case, unit: ParsedUnit, info: KernelInfo, unknown: Sequence[str]
     """Launches of the original at each instance; of several instances each is tried at fewer points."""
     from porter.verify.original.build import build_original
 
-    loose = [replace(b, role="inout", high=b.high or _HIGH) if b.role == "out" else b for b in case.buffers]
+    writable = {p.name for p in info.params if not is_const_pointee(p.type)}
+    loose = [
+        replace(b, role="inout", high=b.high or _HIGH) if b.role == "out" or b.name in writable else b
+        for b in case.buffers
+    ]
     case = replace(case, buffers=tuple(loose))
     instances = [i.instance for i in case.instances]
     try:

@@ -23,7 +23,7 @@ from porter.frontend.case.derived import (
 )
 from porter.frontend.case.from_host import Evaluated
 from porter.frontend.case.inputs import filled
-from porter.frontend.case.names import element_type, is_stride, named
+from porter.frontend.case.names import element_type, is_stride, named, pointee_of_void
 from porter.frontend.case.points import Wanted, by_name, choose_points, numbers_beside, value_of
 from porter.frontend.host import terms
 from porter.frontend.host.terms import Term
@@ -166,7 +166,7 @@ class _Assembly:
             if kind in ("f16", "bf16", "f32", "f64"):
                 return DerivedScalar(name, ctype, (float_by_name(name),), "a guess by its name", True)
             if kind in SCALARS:
-                return DerivedScalar(name, ctype, (), "what the launcher passes")
+                return self.free_scalar(name, ctype)
             return DerivedScalar(name, ctype, ())
         if t.op == "sym" and is_stride(str(t.args[0])):
             variant = self.stride(name, str(t.args[0]))
@@ -180,10 +180,14 @@ class _Assembly:
                 return DerivedScalar(name, ctype, (float_by_name(name),), "a guess by its name", True)
         text = self.text(t)
         if text is None:
-            return DerivedScalar(name, ctype, (), "what the launcher passes")
+            return self.free_scalar(name, ctype)
         if kind == "bool" and t.value is None and not terms.is_condition(t):
             text = f"{text} != 0" if re.fullmatch(r"\w+", text) else f"({text}) != 0"
         return DerivedScalar(name, ctype, (text,))
+
+    def free_scalar(self, name: str, ctype: str) -> DerivedScalar:
+        """A whole number that could not be seen through: a size of its own, called like the parameter."""
+        return DerivedScalar(name, ctype, (name,), is_guess=True)
 
     def is_used_elsewhere(self, t: Term) -> bool:
         key = str(t.args[0])
@@ -220,9 +224,14 @@ class _Assembly:
         lanes = body.lanes.get(name, 1) if body else 1
         if dtype is None:
             dtype = self.vector_element(name, ctype)
+        if dtype is None and body is not None and normalise(pointee(ctype) or "") != "void":
+            dtype = body.types.get(name) if name in body.lanes else None
         if dtype is None:
             scalar = scalar_name(made.elements.get(name, ""))
-            dtype = scalar if scalar not in (None, "void") else body.types.get(name) if body else None
+            dtype = scalar if scalar not in (None, "void") else None
+            if dtype is None:
+                said = body.types.get(name) if body else None
+                dtype = pointee_of_void(self.info, name, said, made.values[0], self.unit.source.text)
             lanes = 1
         found = made.shapes.get(name)
         shape: tuple[str, ...] | None = None
@@ -318,13 +327,14 @@ class _Assembly:
         """The case with its sizes and the values that they are verified at."""
         used = self.used_names(case)
         scalars = {s.name for s in case.scalars}
+        own = {s.name for s in case.scalars if s.values == (s.name,)}  # a size is called like them
         by_key = {name: key for key, name in self.names.items()}
         wanted: list[Wanted] = []
         sizes: list[DerivedSize] = []
         fixed = self.fixed_values()
         for name in used:
             symbol = self.made.symbols.get(by_key.get(name, ""))
-            if symbol is None and name in scalars:
+            if symbol is None and name in scalars and name not in own:
                 continue
             if symbol is None:
                 values = next((s.values for s in more if s.name == name), by_name(name))
@@ -339,7 +349,10 @@ class _Assembly:
             comment = f"a guess: {symbol.reason or 'the host code was not seen through'}" if free else ""
             sizes.append(DerivedSize(name, values, comment, free))
             wanted.append(Wanted(name, values, bool(symbol.enumerators) or symbol.boolean or name in fixed))
-        points = choose_points(wanted, lambda p: self.holds(case, p), self.covers(case), self.beside(), self.cost(case))
+        points = choose_points(
+            wanted, lambda p: self.holds(case, p), self.covers(case), self.beside(), self.cost(case),
+            lambda p: self.score(case, p),
+        )  # fmt: skip
         if points is None:
             grounds = (*case.grounds, Ground("no values were found for which everything above holds"))
             return replace(case, sizes=tuple(sizes), grounds=grounds)
@@ -366,7 +379,9 @@ class _Assembly:
                     found.setdefault(name)
         scalars = {s.name: s for s in case.scalars}
         sizes = set(self.names.values())
-        return [n for n in found if n not in scalars or (n in sizes and scalars[n].values not in (("false", "true"),))]
+        own = {n for n, s in scalars.items() if s.values == (n,)}
+        sized = {n for n in sizes if n in scalars and scalars[n].values != ("false", "true")}
+        return [n for n in found if n not in scalars or n in own | sized]
 
     def fixed_values(self) -> dict[str, int]:
         """Sizes that the host checks to be one number."""
@@ -403,21 +418,33 @@ class _Assembly:
             any_instance = True
         return any_instance
 
+    def score(self, case: DerivedCase, point: Mapping[str, int]) -> int:
+        """How much of what the host insists on holds at a point, at the instance where most does."""
+        names = self.values_at(case, point, 0)
+        shared = sum(value_of(c, names) is not False for c in case.constraints)
+        each = []
+        for i, instance in enumerate(case.instances or (None,)):
+            at = self.values_at(case, point, i)
+            chosen = instance is None or not instance.when or value_of(instance.when, at) is not False
+            each.append(sum(self.launch_parts(case, at)) + 2 * chosen)
+        return shared + max(each)
+
     def launches(self, case: DerivedCase, names: Mapping[str, Value]) -> bool:
-        threads = 1
+        return all(self.launch_parts(case, names))
+
+    def launch_parts(self, case: DerivedCase, names: Mapping[str, Value]) -> list[bool]:
+        """What has to hold for a launch to be one."""
+        found, threads = [], 1
         for text in case.launch.block or ():
             v = value_of(text, names)
-            if not isinstance(v, int) or v < 1:
-                return False
-            threads *= v
-        if threads > 1024:
-            return False
+            found.append(isinstance(v, int) and v >= 1)
+            threads *= int(v) if isinstance(v, int) else 1
+        found.append(threads <= 1024)
         for text in (*(case.launch.grid or ()), *(d for b in case.buffers for d in b.shape or ())):
             v = value_of(text, names)
-            if not isinstance(v, int) or v < 0:
-                return False
+            found.append(isinstance(v, int) and v >= 0)
         smem = value_of(case.launch.smem or "0", names)
-        return isinstance(smem, int | float) and 0 <= smem <= _MOST_SMEM
+        return [*found, isinstance(smem, int | float) and 0 <= smem <= _MOST_SMEM]
 
     def covers(self, case: DerivedCase) -> list:  # type: ignore[type-arg]
         def cover(i: int, when: str):  # type: ignore[no-untyped-def]

@@ -17,6 +17,7 @@ from porter.frontend.host.terms import Term
 from porter.frontend.host.values import Null, OptionalValue, PlacePointer, Pointer, StructValue, TensorValue, Value
 from porter.frontend.instances.reached import choose_few
 from porter.frontend.parse import clang_compat as cc
+from porter.frontend.parse.clang_compat import Cursor
 from porter.frontend.parse.declarations import template_of
 from porter.ir import SCALAR_BYTES
 from porter.model import Instance, KernelInfo, PorterError
@@ -75,12 +76,19 @@ def launches_of_kernel(unit: ParsedUnit, entry: Entry, info: KernelInfo) -> list
                 found.append(launch)
             continue
         template = template_of(launch.kernel)
-        declared = template if template is not None else launch.kernel
-        place = cc.span(declared.get_definition() or declared)
+        declared = launch.kernel.get_definition() or launch.kernel
+        if template is not None and not _is_explicit(declared, template.get_definition() or template):
+            declared = template.get_definition() or template
+        place = cc.span(declared)
         same_text = place.file == info.span.file and (place.line, place.col) == (info.span.line, info.span.col)
         if same_text and len(launch.args) == len(info.params):
             found.append(launch)
     return found
+
+
+def _is_explicit(specialisation: Cursor, template: Cursor) -> bool:
+    """Whether a specialisation is written in the source: an instance is named where its template is."""
+    return cc.place(specialisation.location) != cc.place(template.location)
 
 
 def evaluated(unit: ParsedUnit, found: Sequence[Entry], info: KernelInfo) -> Evaluated | None:
@@ -142,7 +150,7 @@ def _merged(entry: Entry, launches: list[HostLaunch], info: KernelInfo) -> Evalu
             continue
         nameless = any(word in a for a in launch.template_args for word in ("(lambda", "(anonymous", "(unnamed"))
         if not nameless:
-            by_instance.setdefault(launch.template_args, []).append(launch)
+            by_instance.setdefault(launch.template_args if info.is_template else (), []).append(launch)
     if not by_instance:
         return None
     chosen = choose_few(tuple(Instance(args) for args in by_instance)) if info.is_template else (Instance(()),)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import keyword
+import re
+from collections.abc import Mapping
 
+from porter.case.expressions import Value
 from porter.cxx.types import normalise, pointee, scalar_name
 from porter.frontend.case.from_host import Evaluated
 from porter.frontend.host import terms
@@ -83,6 +86,22 @@ def element_type(made: Evaluated | None, info: KernelInfo, name: str, written: s
         ):  # fmt: skip
             return p.name
     return None
+
+
+def pointee_of_void(
+    info: KernelInfo, name: str, scalar: str | None, values: Mapping[str, Value], text: str
+) -> str | None:
+    """The dtype of a `void*` that the body reads as `scalar` at an instance with these template values: the template
+    parameter that the body casts it to, or that is the only one with this type; else the scalar."""
+    types = [p.name for p in info.template_params if p.kind == "type"]
+    cast = rf"(?:_cast<\s*(?:const\s+)?(\w+)(?:\s+const)?\s*\*\s*>\s*\(\s*|\(\s*(?:const\s+)?(\w+)\s*\*\s*\)\s*\(?\s*){name}\b"
+    spelled = {a or b for a, b in re.findall(cast, text)} & set(types)
+    if len(spelled) == 1:
+        return spelled.pop()
+    if scalar in (None, "void", "pointer"):
+        return None
+    same = [t for t in types if values.get(t) == scalar]
+    return same[0] if len(same) == 1 else scalar
 
 
 def _chosen(made: Evaluated) -> list[tuple[str, ...]]:

@@ -3,6 +3,7 @@ sizes it does not take."""
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,6 +29,7 @@ OBSERVED = 2_000_000  # of a launch that is watched access by access, where othe
 MOST_POINTS = 12
 SECONDS = 3.0  # of CPU time for a kernel's first instance
 SEED = 1
+_BUFFER = re.compile(r"at offset -?\d+ of (\w+) \(")
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,7 @@ class Measurement:
     sizes: Mapping[str, int]
     numbers: Mapping[str, int]  # sizes, whole scalars and template values: what a shape may be made of
     fault: str = ""
+    outside: str = ""  # the buffer that was accessed beyond its end first
     empty: bool = False  # a launch without blocks
     touched: Mapping[str, Extent] = field(default_factory=dict)
 
@@ -112,7 +115,9 @@ def _measured(
     bad = [v for v in run.violations if not (v.kind == "uninitialised-read" and v.space in ("shared", "local"))]
     if bad:
         first = bad[0]
-        return replace(measurement, fault=f"{first.kind}: {first.message}")
+        beyond = next((x for v in bad if v.kind == "out-of-bounds" and (x := _BUFFER.search(v.message))), None)
+        outside = beyond.group(1) if beyond else ""
+        return replace(measurement, fault=f"{first.kind}: {first.message}", outside=outside)
     if run.instructions > most:
         return measurement
     given = given_to(subject, trial, before)
