@@ -86,6 +86,9 @@ def _completed(
     found, dropped = _narrowed(way, runs)
     assumptions += dropped
     for name in unknown:
+        if found.roles.get(name) is None and not any(name in m.touched for m in taken):
+            found = found.with_shape(name, ("1",), "it is not accessed").with_buffer(name, role="in", strides=None)
+            continue
         shape = _shape(name, case, info, taken)
         if shape is None:
             raise _Open(f"no size explains the length of {name}")
@@ -226,6 +229,17 @@ def _ordered(case: Case) -> list[str]:
 def _narrowed(found: DerivedCase, runs: Sequence[Measurement]) -> tuple[DerivedCase, list[str]]:
     """The case without the sizes at which the original was never clean, and words about each."""
     sizes, notes = [], []
+    if found.only_shapes:
+        refused = [m for m in runs if m.fault and not any(_is_clean(o) and o.sizes == m.sizes for o in runs)]
+        kept_shapes = tuple(s for s in found.shapes if not any(dict(m.sizes) == dict(s) for m in refused))
+        if not kept_shapes:
+            return found, notes
+        for m in refused[:3]:
+            notes.append(f"{', '.join(f'{n} = {v}' for n, v in m.sizes.items())} is left out: {m.fault}")
+        found = replace(found, shapes=kept_shapes)
+        values = {s.name: tuple(sorted({shape[s.name] for shape in kept_shapes})) for s in found.sizes
+                  if not isinstance(s.values, str) and all(s.name in shape for shape in kept_shapes)}  # fmt: skip
+        return replace(found, sizes=tuple(replace(s, values=values.get(s.name, s.values)) for s in found.sizes)), notes
     for size in found.sizes:
         listed = () if isinstance(size.values, str) else size.values
         bad = [v for v in listed if _refused(size.name, v, runs)]

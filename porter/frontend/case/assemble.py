@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 FLOATS: tuple[tuple[str, str], ...] = ((r"eps", "1e-6"), (r"theta|base", "10000.0"), (r"", "1.0"))
 _MOST_SMEM = 232448
+THREADS = (128, 256, 64, 512, 1024, 32)  # of a block dimension that is just a size, the first two where they will do
+_LONGEST = 4  # elements of a buffer of unknown length, to each of the product of all sizes
 
 
 def float_by_name(name: str) -> str:
@@ -255,8 +258,14 @@ class _Assembly:
             role, unsure = "out", True  # written before it is read
         if body is not None and role == "out" and self.is_partly_written(name):
             unsure = True
+        zeroed = made.zeroed.get(name)
+        if zeroed is not None and role == "out" and unsure:
+            role = "inout"  # what is not written stays zero
+        is_zero = zeroed is not None and role == "inout" and not const
+        said = f"set to zero by the launcher, line {zeroed.line}" if zeroed and zeroed.line else "made of zeros"
         return DerivedBuffer(
             name, ctype, dtype, shape, "in" if const else role, strides=strides,
+            dist="zeros" if is_zero else "", dist_from=said if is_zero else "",
             role_is_guess=unsure,
             optional=bool(body and name in body.optional) or name in made.null, shape_from=shape_from,
         )  # fmt: skip
@@ -348,7 +357,9 @@ class _Assembly:
             free = symbol.kind == "free"
             comment = f"a guess: {symbol.reason or 'the host code was not seen through'}" if free else ""
             sizes.append(DerivedSize(name, values, comment, free))
-            wanted.append(Wanted(name, values, bool(symbol.enumerators) or symbol.boolean or name in fixed))
+            is_fixed = bool(symbol.enumerators) or symbol.boolean or name in fixed
+            threads = THREADS if name in (case.launch.block or ()) and not is_fixed else ()
+            wanted.append(Wanted(name, threads[:2] or values, is_fixed, threads))
         points = choose_points(
             wanted, lambda p: self.holds(case, p), self.covers(case), self.beside(), self.cost(case),
             lambda p: self.score(case, p),
@@ -430,7 +441,10 @@ class _Assembly:
         return shared + max(each)
 
     def launches(self, case: DerivedCase, names: Mapping[str, Value]) -> bool:
-        return all(self.launch_parts(case, names))
+        if not all(self.launch_parts(case, names)):
+            return False
+        blocks = [value_of(text, names) for text in case.launch.grid or ()]
+        return 0 not in blocks or 0 in names.values()  # a launch without blocks is one of empty inputs
 
     def launch_parts(self, case: DerivedCase, names: Mapping[str, Value]) -> list[bool]:
         """What has to hold for a launch to be one."""
@@ -443,6 +457,8 @@ class _Assembly:
         for text in (*(case.launch.grid or ()), *(d for b in case.buffers for d in b.shape or ())):
             v = value_of(text, names)
             found.append(isinstance(v, int) and v >= 0)
+        if 0 not in names.values():
+            found += [value_of(text, names) != 0 for text in case.launch.grid or ()]
         smem = value_of(case.launch.smem or "0", names)
         return [*found, isinstance(smem, int | float) and 0 <= smem <= _MOST_SMEM]
 
@@ -464,6 +480,9 @@ class _Assembly:
         return found
 
     def cost(self, case: DerivedCase):  # type: ignore[no-untyped-def]
+        is_measured = any(b.shape is None for b in case.buffers)
+        counted = {n for s in case.scalars for v in s.values for n in expressions.names_in(v)}
+
         def elements(point: Mapping[str, int]) -> int:
             names = self.values_at(case, point, 0)
             total = 0
@@ -473,6 +492,8 @@ class _Assembly:
                     v = value_of(d, names)
                     count *= int(v) if isinstance(v, int) else 1
                 total += count
+            if is_measured:  # as long as all sizes together, at worst
+                total = max(total, _LONGEST * math.prod(v for n, v in point.items() if v > 0 and n in counted))
             return total
 
         return elements

@@ -49,6 +49,7 @@ class Evaluated:
     shape_from: dict[str, str] = field(default_factory=dict)
     strides: dict[str, dict[int, Term]] = field(default_factory=dict)  # buffer -> dimension -> symbol
     elements: dict[str, str] = field(default_factory=dict)  # buffer -> C++ type of what the host's pointer leads to
+    zeroed: dict[str, Span] = field(default_factory=dict)  # buffer -> where the host sets it to zero
     null: set[str] = field(default_factory=set)  # parameters that are null on some way
     whens: tuple[Term, ...] = ()  # of each instance
     required: tuple[Stated, ...] = ()
@@ -242,7 +243,7 @@ def _conditions(made: Evaluated, groups: list[list[HostLaunch]]) -> None:
     shared = [s for s in own[0] if all(any(o.condition == s.condition for o in other) for other in own)]
     used: set[str] = set()
     for launch in (x for g in groups for x in g):
-        for t in (*(launch.grid or ()), *(launch.block or ()), *launch.args):
+        for t in (*(launch.grid or ()), *(launch.block or ()), launch.smem, *launch.args):
             used |= terms.symbols(t) if isinstance(t, Term) else frozenset()
         for value in launch.args:
             if isinstance(value, Pointer) and value.region.tensor is not None:
@@ -255,7 +256,7 @@ def _conditions(made: Evaluated, groups: list[list[HostLaunch]]) -> None:
         whens.append(terms.both(*_without_implied(mine)))
     required = [s for s in groups[0][0].constraints if all(_states(x.constraints, s) for g in groups for x in g)]
     made.whens = tuple(whens)
-    made.required = (*required, *shared)
+    made.required = tuple(s for s in (*required, *shared) if terms.symbols(s.condition) & used)
 
 
 def _without_implied(conditions: list[Term]) -> list[Term]:
@@ -319,6 +320,9 @@ def _buffer(made: Evaluated, groups: list[list[HostLaunch]], i: int, name: str) 
             return
         if value.element:
             made.elements.setdefault(name, value.element)
+        tensor = value.region.tensor
+        if value.region.zeroed != NO_SPAN or (tensor is not None and tensor.init == "zeros"):
+            made.zeroed[name] = value.region.zeroed
         shapes.append(_shape(made, group[0], name, value))
     if any(s is None for s in shapes):
         return

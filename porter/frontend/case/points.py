@@ -33,11 +33,12 @@ _MOST_ELEMENTS = 1 << 20  # of all buffers at a point: what the emulator runs in
 
 @dataclass(frozen=True)
 class Wanted:
-    """A size to find values for. `fixed`: it can have no others."""
+    """A size to find values for. `fixed`: it can have no others; `within`: it can have these as well, and no others."""
 
     name: str
     values: tuple[int, ...] = ()
     fixed: bool = False
+    within: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -87,15 +88,16 @@ def choose_points(
         return Points(dict(first))
     wide: dict[str, tuple[int, ...]] = {}
     for s in sizes:
-        if s.fixed:
-            wide[s.name] = s.values
+        if s.fixed or s.within:
+            wide[s.name] = tuple(dict.fromkeys((*s.values, *s.within)))
             continue
-        near = {v for c in beside.get(s.name, ()) for v in (c, c - 1, c + 1, 2 * c, c // 2) if 0 <= v <= 1 << 20}
+        near = {v for c in beside.get(s.name, ()) for v in (c, c - 1, c + 1, 2 * c, c // 2) if 0 < v <= 1 << 20}
         wide[s.name] = tuple(dict.fromkeys((*first[s.name], *sorted(near), *_MORE)))
     good = _search(names, wide, holds, cost)
     if len(good) < _FEW:
         open_ = [s.name for s in sizes if not s.fixed]
-        good += _climbed(open_, wide, first, holds, cost, score)
+        free = frozenset(s.name for s in sizes if not s.fixed and not s.within)
+        good += _climbed(open_, free, wide, first, holds, cost, score)
     if not good:
         return None
     chosen: list[dict[str, int]] = []
@@ -162,6 +164,7 @@ def _search(
 
 def _climbed(
     open_: Sequence[str],
+    free: frozenset[str],
     wide: Mapping[str, tuple[int, ...]],
     first: Mapping[str, tuple[int, ...]],
     holds: Callable[[Mapping[str, int]], bool],
@@ -181,7 +184,9 @@ def _climbed(
         others = [point[n] for n in point if n != name and 1 < point[n] <= 4096]
         products = {a * b for a, b in itertools.combinations(others, 2)} | {k * a for a in others for k in (1, 2, 3)}
         products |= {a * b * c for a, b, c in itertools.combinations(others[:6], 3)}
-        values = dict.fromkeys((point[name], *wide[name], *sorted(p for p in products if p <= 1 << 16)))
+        values = dict.fromkeys((point[name], *wide[name]))
+        if name in free:
+            values |= dict.fromkeys(sorted(p for p in products if p <= 1 << 16))
         tried = [{**point, name: v} for v in values]
         left -= len(tried)
         return max(tried, key=lambda p: (score(p), -(cost(p) > _MOST_ELEMENTS)))
