@@ -17,11 +17,11 @@ from porter.case.model import Case
 from porter.case.reader import parse_case
 from porter.case.toml_lines import parsed_toml
 from porter.cxx.types import is_const_pointee
-from porter.frontend.case.derived import DerivedBuffer, DerivedCase
+from porter.frontend.case.derived import DerivedBuffer, DerivedCase, DerivedSize
 from porter.frontend.case.text import TODO, case_text
 from porter.ir import SCALAR_BYTES
 from porter.model import KernelInfo, PorterError
-from porter.pipeline.guessed_launches import guessed_launches
+from porter.pipeline.guessed_launches import BLOCKS, guessed_launches, with_launch
 from porter.verify.backends.interface import Build
 from porter.verify.measure.extents import Extent, Fit, Measured, fit
 from porter.verify.measure.launches import ELEMENTS, Measurement, measure, probes
@@ -59,6 +59,22 @@ def derive_case(unit: ParsedUnit, info: KernelInfo, path: Path) -> CaseText:
     return CaseText(text, "", assumptions)
 
 
+def is_measurable(unit: ParsedUnit, info: KernelInfo, path: Path) -> bool:
+    """Whether running the original could complete the draft. Nothing is run here."""
+    from porter.frontend.case import draft
+
+    found, _ = _bounded(draft.derive_case(unit, info))
+    for name in found.unknown_extents:
+        found = found.with_shape(name, (str(ELEMENTS),), "")
+    if found.launch.grid is None or found.launch.block is None:
+        found = with_launch(found, BLOCKS[0])
+    text = case_text(found)[0]
+    try:
+        return not _left(parsed_toml(text)) and bool(_case(text, info, path))
+    except _Open:
+        return False
+
+
 class _Open(Exception):
     """Something in the draft is for a person to decide."""
 
@@ -70,11 +86,13 @@ def _completed(
     found, assumptions = _bounded(found)
     ways = [found]
     if found.launch.grid is None or found.launch.block is None:
-        ways = guessed_launches(found, unit, info)
+        ways = guessed_launches(found, unit)
         assumptions.append("no launch was found: threads of a block and blocks of the grid are guesses")
     unknown = found.unknown_extents
     tried: list[Measurement] = []
-    case, runs, way = None, [], found
+    case: Case | None = None
+    runs: list[Measurement] = []
+    way = found
     for way in ways:
         case, runs, unknown = _long_enough(way, unknown, unit, info, path)
         tried += runs
@@ -228,7 +246,8 @@ def _ordered(case: Case) -> list[str]:
 
 def _narrowed(found: DerivedCase, runs: Sequence[Measurement]) -> tuple[DerivedCase, list[str]]:
     """The case without the sizes at which the original was never clean, and words about each."""
-    sizes, notes = [], []
+    sizes: list[DerivedSize] = []
+    notes: list[str] = []
     if found.only_shapes:
         refused = [m for m in runs if m.fault and not any(_is_clean(o) and o.sizes == m.sizes for o in runs)]
         kept_shapes = tuple(s for s in found.shapes if not any(dict(m.sizes) == dict(s) for m in refused))

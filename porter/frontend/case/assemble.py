@@ -24,7 +24,7 @@ from porter.frontend.case.derived import (
 )
 from porter.frontend.case.from_host import Evaluated
 from porter.frontend.case.inputs import filled
-from porter.frontend.case.names import element_type, is_stride, named, pointee_of_void
+from porter.frontend.case.names import element_type, is_stride, named, pointee_of_void, vector_element
 from porter.frontend.case.points import Wanted, by_name, choose_points, numbers_beside, value_of
 from porter.frontend.host import terms
 from porter.frontend.host.terms import Term
@@ -117,6 +117,7 @@ class _Assembly:
             info=self.info, buffers=buffers, sizes=(), scalars=scalars, launch=launch, instances=instances,
             constraints=tuple(text for text, _ in constraints),
             symbols=self.body.symbols if self.body else (), roles=self.body.roles if self.body else {},
+            lowered=self.body.lowered if self.body else None,
             grounds=tuple(dict.fromkeys(self.grounds)),
         )  # fmt: skip
         return self.with_sizes(case, filled_.sizes)
@@ -226,7 +227,7 @@ class _Assembly:
         dtype = element_type(made, self.info, name, ctype)
         lanes = body.lanes.get(name, 1) if body else 1
         if dtype is None:
-            dtype = self.vector_element(name, ctype)
+            dtype = vector_element(ctype)
         if dtype is None and body is not None and normalise(pointee(ctype) or "") != "void":
             dtype = body.types.get(name) if name in body.lanes else None
         if dtype is None:
@@ -276,16 +277,6 @@ class _Assembly:
         if name in self.body.partly:
             return True
         return any(u.buffer == name and u.scattered for uses in self.body.indexes.values() for u in uses)
-
-    def vector_element(self, name: str, ctype: str) -> str | None:
-        text = normalise(pointee(ctype) or "")
-        found = re.fullmatch(r"(u?(?:char|short|int|long|longlong)|float|double|__half|half|__nv_bfloat16|nv_bfloat16)"
-                             r"([1-4])", text)  # fmt: skip
-        if not found:
-            return None
-        spelled = found.group(1)
-        table = {"uchar": "u8", "ushort": "u16", "uint": "u32", "ulong": "u64", "longlong": "i64", "ulonglong": "u64"}
-        return table.get(spelled) or scalar_name(spelled)
 
     def from_comment(self, name: str, beside: Mapping[str, str]) -> tuple[str, ...] | None:
         shape = commented_shape(beside.get(name, ""))

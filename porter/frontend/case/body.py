@@ -39,6 +39,7 @@ class Body:
     partly: frozenset[str] = frozenset()  # written where what a buffer holds says so
     written_first: frozenset[str] = frozenset()  # read too, but what is accessed first, in the text, is a store
     members: dict[str, tuple[ir.FunctionParam, ...]] = field(default_factory=dict)  # of parameters that are structs
+    lowered: ir.Kernel | None = None
 
 
 def read_body(unit: ParsedUnit, info: KernelInfo, instance: Instance) -> Body | None:
@@ -77,6 +78,7 @@ def body_of(unit: ParsedUnit, cursor: Any, info: KernelInfo, instance: Instance)
         lowered.symbols,
         partly,
         _written_first(kernel),
+        lowered=lowered,
     )
 
 

@@ -75,6 +75,7 @@ class _Text:
             info, found.buffers, tuple(self.sizes.values()), scalars, launch,
             tuple(DerivedInstance(i.args) for i in self.instances),
             symbols=body.symbols if body else (), roles=body.roles if body else {},
+            lowered=body.lowered if body else None,
         )  # fmt: skip
 
     def size(self, name: str) -> None:

@@ -48,9 +48,11 @@ def call(run: Run, frame: Frame, node: Node) -> Value:
     if not children:
         return blank(run, node.cursor.type) if node.type_kind == TypeKind.RECORD else unknown(run, node, node.spelling)
     name = node.spelling
-    named = children[0].kind == CursorKind.MEMBER_REF_EXPR and children[0].spelling == name == "operator()"
-    if name.startswith("operator") and not named and (len(children) < 2 or children[0].kind != CursorKind.MEMBER_REF_EXPR
-                                        or _names(children[1], name)):  # fmt: skip
+    is_member = children[0].kind == CursorKind.MEMBER_REF_EXPR
+    named = is_member and children[0].spelling == name == "operator()"  # f.template operator()<8>()
+    if name.startswith("operator") and not named and (
+        len(children) < 2 or not is_member or _names(children[1], name)
+    ):  # fmt: skip
         return _operator(run, frame, node, name)
     callee = children[0]
     while callee.kind in (CursorKind.UNEXPOSED_EXPR, CursorKind.PAREN_EXPR) and len(callee.children) == 1:

@@ -117,12 +117,14 @@ def run_entry(program: Program, function: Cursor, deadline: float) -> Entry:
     return entry
 
 
-_COMMENTED = re.compile(r"\s*,?\s*\)?\s*\{?\s*(?://|/\*)\s*[^\n\[]{0,40}?\[([^\[\]\n]*)\]")
+_COMMENT_BEHIND = re.compile(r"\s*,?\s*\)?\s*\{?\s*((?://[^\n]*\n\s*)+|/\*.*?\*/)", re.S)
 
 
 def _commented_ranks(program: Program, function: Cursor) -> dict[str, int]:
-    """Dimensions of tensor parameters by the comment behind each, as in `Tensor x,  // [tokens, hidden]`."""
+    """Dimensions of tensor parameters by the comment behind each, as in `Tensor x,  // [tokens, hidden]`: of several
+    shapes the first."""
     source = program.unit.source
+    lines = source.text.split("\n")
     found = {}
     for p in function.get_children():
         if p.kind != CursorKind.PARM_DECL or not re.search(r"\bTensor\b", p.type.spelling):
@@ -130,9 +132,11 @@ def _commented_ranks(program: Program, function: Cursor) -> dict[str, int]:
         end = cc.extent(p)[1]
         if end.file != str(source.path):
             continue
-        stated = _COMMENTED.match("\n".join(source.text.split("\n")[end.line - 1 : end.line + 1])[end.col - 1 :])
-        if stated and stated.group(1).strip() and "..." not in stated.group(1) and "*" not in stated.group(1)[:1]:
-            found[p.spelling] = len(stated.group(1).split(","))
+        comment = _COMMENT_BEHIND.match("\n".join(lines[end.line - 1 : end.line + 7])[end.col - 1 :])
+        stated = re.search(r"\[([^\[\]]*)\]", comment.group(1)) if comment else None
+        dims = stated.group(1).replace("...", "*").split(",") if stated else []
+        if dims and all(re.match(r"\s*\w", d) for d in dims):
+            found[p.spelling] = len(dims)
     return found
 
 
