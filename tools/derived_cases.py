@@ -97,24 +97,25 @@ def main() -> int:
     parser.add_argument("sources", type=Path)
     parser.add_argument("--output", type=Path, default=RESULT)
     parser.add_argument("--files", default="", help="only files whose path matches this expression")
+    parser.add_argument("--part", default="1/1", help="K/N: only every N-th file, from the K-th on")
     parser.add_argument("--derive-only", action="store_true")
     args = parser.parse_args()
     kept = KeptRows(args.output.with_suffix(".lines"))
     os.environ.setdefault("PYTHONPATH", str(ROOT))
-    for project, names in FILES.items():
-        for name in names:
-            key = f"{project}/{name}"
-            if key in kept.rows or (args.files and not re.search(args.files, key)):
-                continue
-            work = derived_only if args.derive_only else ported
-            try:
-                with contextlib.redirect_stderr(io.StringIO()):
-                    rows = work(args.sources / key, DEFINES.get(project, ()))
-            except Exception as error:
-                rows = [{"kernel": "", "state": "not-ported", "message": f"{type(error).__name__}: {error}"[:300]}]
-            kept.add({"key": key, "rows": rows})
-            states = Counter(r.get("state") or r.get("open") or r.get("error") or "derived" for r in rows)
-            print(key, dict(states), flush=True)
+    first, step = map(int, args.part.split("/"))
+    every = [(project, f"{project}/{name}") for project, names in FILES.items() for name in names]
+    for project, key in every[first - 1 :: step]:
+        if key in kept.rows or (args.files and not re.search(args.files, key)):
+            continue
+        work = derived_only if args.derive_only else ported
+        try:
+            with contextlib.redirect_stderr(io.StringIO()):
+                rows = work(args.sources / key, DEFINES.get(project, ()))
+        except Exception as error:
+            rows = [{"kernel": "", "state": "not-ported", "message": f"{type(error).__name__}: {error}"[:300]}]
+        kept.add({"key": key, "rows": rows})
+        states = Counter(r.get("state") or r.get("open") or r.get("error") or "derived" for r in rows)
+        print(key, dict(states), flush=True)
     rows = [{"file": f, **r} for f, found in kept.rows.items() for r in found["rows"]]
     made = {"date": datetime.date.today().isoformat(), "commit": commit(), **summary(rows), "rows": rows}
     write_atomic(args.output, json.dumps(made, indent=1) + "\n")

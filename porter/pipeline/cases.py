@@ -13,7 +13,7 @@ from porter.case.reader import load_case
 from porter.config import PortConfig
 from porter.files.atomic import write_atomic, writing_failed
 from porter.model import Diagnostic, KernelInfo, Severity
-from porter.pipeline.derived_cases import CaseText, derive_case
+from porter.pipeline.derived_cases import CaseText, derive_case, is_measurable
 from porter.pipeline.inputs import case_if_any, instances_asked, other_kernels_case, with_instances
 from porter.pipeline.outputs import drafted_case_path
 from porter.source import Span
@@ -47,6 +47,8 @@ def case_to_port(unit: ParsedUnit, info: KernelInfo, config: PortConfig) -> Foun
     path = drafted_case_path(unit, info, config)
     if path.exists():
         return FoundCase(None, _to_complete(info, path, "a draft is in"))
+    if not config.verify and is_measurable(unit, info, path):
+        return FoundCase(None, _not_derived(info))
     made = derive_case(unit, info, path)
     _write(path, made.text)
     if made.open:
@@ -77,6 +79,12 @@ def _unconfirmed(case: Case, info: KernelInfo, made: CaseText | None = None) -> 
     help_ = f"read {case.path}; when it is right, port again with --confirm-cases"
     notes = tuple(f"assumed: {a}" for a in made.assumptions) if made else ()
     return Diagnostic(codes.DERIVED_CASE, message, Span(str(case.path), 1), Severity.WARNING, help_, notes)
+
+
+def _not_derived(info: KernelInfo) -> Diagnostic:
+    message = f"`{info.name}` has no case; none is derived where nothing is verified"
+    help_ = "port again without --no-verify: the original is then run, and the port is compared with it"
+    return Diagnostic(NONE, message, info.span, Severity.WARNING, help_)
 
 
 def _to_complete(info: KernelInfo, path: Path, where: str, made: CaseText | None = None) -> Diagnostic:

@@ -16,11 +16,12 @@ from porter.case.instances import instance_values
 from porter.case.model import Case
 from porter.case.reader import parse_case
 from porter.case.toml_lines import parsed_toml
-from porter.frontend.case.derived import DerivedCase
+from porter.cxx.types import is_const_pointee
+from porter.frontend.case.derived import DerivedBuffer, DerivedCase, DerivedSize
 from porter.frontend.case.text import TODO, case_text
 from porter.ir import SCALAR_BYTES
 from porter.model import KernelInfo, PorterError
-from porter.pipeline.guessed_launches import guessed_launches
+from porter.pipeline.guessed_launches import BLOCKS, guessed_launches, with_launch
 from porter.verify.backends.interface import Build
 from porter.verify.measure.extents import Extent, Fit, Measured, fit
 from porter.verify.measure.launches import ELEMENTS, Measurement, measure, probes
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from porter.frontend.parse.source import ParsedUnit
 
 _HIGH = "4"
+SECONDS_OF_OTHERS = 0.5  # of CPU time for each instance after the first
 _NEED_BOUNDS = ("i16", "u16", "i32", "u32", "i64", "u64")  # whole numbers that are no codes
 
 
@@ -57,6 +59,22 @@ def derive_case(unit: ParsedUnit, info: KernelInfo, path: Path) -> CaseText:
     return CaseText(text, "", assumptions)
 
 
+def is_measurable(unit: ParsedUnit, info: KernelInfo, path: Path) -> bool:
+    """Whether running the original could complete the draft. Nothing is run here."""
+    from porter.frontend.case import draft
+
+    found, _ = _bounded(draft.derive_case(unit, info))
+    for name in found.unknown_extents:
+        found = found.with_shape(name, (str(ELEMENTS),), "")
+    if found.launch.grid is None or found.launch.block is None:
+        found = with_launch(found, BLOCKS[0])
+    text = case_text(found)[0]
+    try:
+        return not _left(parsed_toml(text)) and bool(_case(text, info, path))
+    except _Open:
+        return False
+
+
 class _Open(Exception):
     """Something in the draft is for a person to decide."""
 
@@ -68,39 +86,72 @@ def _completed(
     found, assumptions = _bounded(found)
     ways = [found]
     if found.launch.grid is None or found.launch.block is None:
-        ways = guessed_launches(found, unit, info)
+        ways = guessed_launches(found, unit)
         assumptions.append("no launch was found: threads of a block and blocks of the grid are guesses")
     unknown = found.unknown_extents
+    tried: list[Measurement] = []
+    case: Case | None = None
     runs: list[Measurement] = []
-    taken: list[Measurement] = []
+    way = found
     for way in ways:
-        probe = way
-        for name in unknown:
-            probe = probe.with_shape(name, (str(ELEMENTS),), "")
-        text = case_text(probe)[0]
-        if left := _left(parsed_toml(text)):
-            raise _Open(left)
-        case = _case(text, info, path)
-        runs = _runs(case, unit, info)
-        taken = [m for m in runs if not m.fault and not m.empty]
-        if any(e.written for m in taken for e in m.touched.values()):
-            found = way
+        case, runs, unknown = _long_enough(way, unknown, unit, info, path)
+        tried += runs
+        if any(e.written for m in runs if _is_clean(m) for e in m.touched.values()):
             break
-    if not taken:
-        raise _Open(next((f"the original: {m.fault}" for m in runs if m.fault), "the original launches no block"))
-    found, dropped = _narrowed(found, runs)
+    taken = [m for m in runs if _is_clean(m)]
+    if case is None or not taken:
+        raise _Open(next((f"the original: {m.fault}" for m in tried if m.fault), "the original launches no block"))
+    found, dropped = _narrowed(way, runs)
     assumptions += dropped
     for name in unknown:
+        if found.roles.get(name) is None and not any(name in m.touched for m in taken):
+            found = found.with_shape(name, ("1",), "it is not accessed").with_buffer(name, role="in", strides=None)
+            continue
         shape = _shape(name, case, info, taken)
         if shape is None:
             raise _Open(f"no size explains the length of {name}")
         found = found.with_shape(name, shape.shape, "measured" if shape.exact else "an upper bound, measured")
+        found = found.with_buffer(name, strides=None)
         assumptions.append(f"{name} is [{', '.join(shape.shape)}]" + ("" if shape.exact else " at most"))
+    return _with_measured_roles(found, taken), tuple(assumptions)
+
+
+def _is_clean(m: Measurement) -> bool:
+    return not m.fault and not m.empty
+
+
+def _long_enough(
+    way: DerivedCase, unknown: tuple[str, ...], unit: ParsedUnit, info: KernelInfo, path: Path
+) -> tuple[Case, list[Measurement], tuple[str, ...]]:
+    """Launches of the original, and the buffers whose length is to be measured in them: those `unknown`, and those that
+    the original accesses outside of the shape that the source seems to say, at most of its sizes."""
+    while True:
+        probe = way
+        for name in unknown:
+            probe = probe.with_shape(name, (str(ELEMENTS),), "").with_buffer(name, strides=None)
+        text = case_text(probe)[0]
+        if left := _left(parsed_toml(text)):
+            raise _Open(left)
+        case = _case(text, info, path)
+        runs = _runs(case, unit, info, unknown)
+        launched = [m for m in runs if not m.empty]
+        outside = {b.name for b in way.buffers} & {m.outside for m in launched} - set(unknown)
+        if not outside or 2 * sum(map(_is_clean, launched)) > len(launched):
+            return case, runs, unknown
+        unknown = (*unknown, *sorted(outside))
+
+
+def _with_measured_roles(found: DerivedCase, taken: Sequence[Measurement]) -> DerivedCase:
+    """The case with roles that the launches contradict replaced: what is written is no input, and what is read before
+    it is written no mere output."""
     for b in found.buffers:
         roles = {m.touched[b.name].role for m in taken if b.name in m.touched}
         if b.role == "out" and "inout" in roles:
             found = found.with_buffer(b.name, role="inout", role_from="read before it is written, measured")
-    return found, tuple(assumptions)
+        elif b.role == "in" and roles & {"out", "inout"} and not is_const_pointee(b.type):
+            role = "inout" if roles & {"in", "inout"} else "out"
+            found = found.with_buffer(b.name, role=role, role_from="written, measured")
+    return found
 
 
 def _bounded(found: DerivedCase) -> tuple[DerivedCase, list[str]]:
@@ -109,12 +160,23 @@ def _bounded(found: DerivedCase) -> tuple[DerivedCase, list[str]]:
     for b in found.buffers:
         if b.high == TODO:
             found = found.with_buffer(b.name, high=_HIGH)
-        elif b.role == "inout" and b.high is None and b.dtype in _NEED_BOUNDS:
+        elif b.role in ("in", "inout") and b.high is None and b.dist in ("", "randint") and _is_whole(found, b):
             found = found.with_buffer(b.name, low="0", high=_HIGH)
         else:
             continue
         assumptions.append(f"{b.name} holds numbers below {_HIGH}")
     return found, assumptions
+
+
+def _is_whole(found: DerivedCase, b: DerivedBuffer) -> bool:
+    """Whether the elements are whole numbers at some instance."""
+    if b.dtype in _NEED_BOUNDS:
+        return True
+    try:
+        kinds = [instance_values(found.info, i.instance).get(str(b.dtype)) for i in found.instances]
+    except PorterError:
+        return False
+    return any(k in _NEED_BOUNDS for k in kinds)
 
 
 def _case(text: str, info: KernelInfo, path: Path) -> Case:
@@ -141,11 +203,15 @@ def _left(value: Any, where: str = "") -> str:
     return next((f for f in found if f), "")
 
 
-def _runs(case: Case, unit: ParsedUnit, info: KernelInfo) -> list[Measurement]:
+def _runs(case: Case, unit: ParsedUnit, info: KernelInfo, unknown: Sequence[str]) -> list[Measurement]:
     """Launches of the original at each instance; of several instances each is tried at fewer points."""
     from porter.verify.original.build import build_original
 
-    loose = [replace(b, role="inout", high=b.high or _HIGH) if b.role == "out" else b for b in case.buffers]
+    writable = {p.name for p in info.params if not is_const_pointee(p.type)}
+    loose = [
+        replace(b, role="inout", high=b.high or _HIGH) if b.role == "out" or b.name in writable else b
+        for b in case.buffers
+    ]
     case = replace(case, buffers=tuple(loose))
     instances = [i.instance for i in case.instances]
     try:
@@ -157,7 +223,10 @@ def _runs(case: Case, unit: ParsedUnit, info: KernelInfo) -> list[Measurement]:
     for number, (instance, build) in enumerate(zip(instances, builds, strict=True)):
         values: dict[str, Value] = dict(instance_values(info, instance))
         made = Build("original", build.ptx, build.entry, unit.options.arch)
-        found += measure(case, info, values, made, wanted if number == 0 else wanted[:3])
+        if number == 0:
+            found += measure(case, info, values, made, wanted, unknown)
+        else:
+            found += measure(case, info, values, made, wanted[:3], unknown, SECONDS_OF_OTHERS)
     return found
 
 
@@ -177,7 +246,19 @@ def _ordered(case: Case) -> list[str]:
 
 def _narrowed(found: DerivedCase, runs: Sequence[Measurement]) -> tuple[DerivedCase, list[str]]:
     """The case without the sizes at which the original was never clean, and words about each."""
-    sizes, notes = [], []
+    sizes: list[DerivedSize] = []
+    notes: list[str] = []
+    if found.only_shapes:
+        refused = [m for m in runs if m.fault and not any(_is_clean(o) and o.sizes == m.sizes for o in runs)]
+        kept_shapes = tuple(s for s in found.shapes if not any(dict(m.sizes) == dict(s) for m in refused))
+        if not kept_shapes:
+            return found, notes
+        for m in refused[:3]:
+            notes.append(f"{', '.join(f'{n} = {v}' for n, v in m.sizes.items())} is left out: {m.fault}")
+        found = replace(found, shapes=kept_shapes)
+        values = {s.name: tuple(sorted({shape[s.name] for shape in kept_shapes})) for s in found.sizes
+                  if not isinstance(s.values, str) and all(s.name in shape for shape in kept_shapes)}  # fmt: skip
+        return replace(found, sizes=tuple(replace(s, values=values.get(s.name, s.values)) for s in found.sizes)), notes
     for size in found.sizes:
         listed = () if isinstance(size.values, str) else size.values
         bad = [v for v in listed if _refused(size.name, v, runs)]

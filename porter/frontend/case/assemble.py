@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -23,7 +24,7 @@ from porter.frontend.case.derived import (
 )
 from porter.frontend.case.from_host import Evaluated
 from porter.frontend.case.inputs import filled
-from porter.frontend.case.names import element_type, is_stride, named
+from porter.frontend.case.names import element_type, is_stride, named, pointee_of_void, vector_element
 from porter.frontend.case.points import Wanted, by_name, choose_points, numbers_beside, value_of
 from porter.frontend.host import terms
 from porter.frontend.host.terms import Term
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 FLOATS: tuple[tuple[str, str], ...] = ((r"eps", "1e-6"), (r"theta|base", "10000.0"), (r"", "1.0"))
 _MOST_SMEM = 232448
+THREADS = (128, 256, 64, 512, 1024, 32)  # of a block dimension that is just a size, the first two where they will do
+_LONGEST = 4  # elements of a buffer of unknown length, to each of the product of all sizes
 
 
 def float_by_name(name: str) -> str:
@@ -114,6 +117,7 @@ class _Assembly:
             info=self.info, buffers=buffers, sizes=(), scalars=scalars, launch=launch, instances=instances,
             constraints=tuple(text for text, _ in constraints),
             symbols=self.body.symbols if self.body else (), roles=self.body.roles if self.body else {},
+            lowered=self.body.lowered if self.body else None,
             grounds=tuple(dict.fromkeys(self.grounds)),
         )  # fmt: skip
         return self.with_sizes(case, filled_.sizes)
@@ -166,7 +170,7 @@ class _Assembly:
             if kind in ("f16", "bf16", "f32", "f64"):
                 return DerivedScalar(name, ctype, (float_by_name(name),), "a guess by its name", True)
             if kind in SCALARS:
-                return DerivedScalar(name, ctype, (), "what the launcher passes")
+                return self.free_scalar(name, ctype)
             return DerivedScalar(name, ctype, ())
         if t.op == "sym" and is_stride(str(t.args[0])):
             variant = self.stride(name, str(t.args[0]))
@@ -180,10 +184,14 @@ class _Assembly:
                 return DerivedScalar(name, ctype, (float_by_name(name),), "a guess by its name", True)
         text = self.text(t)
         if text is None:
-            return DerivedScalar(name, ctype, (), "what the launcher passes")
+            return self.free_scalar(name, ctype)
         if kind == "bool" and t.value is None and not terms.is_condition(t):
             text = f"{text} != 0" if re.fullmatch(r"\w+", text) else f"({text}) != 0"
         return DerivedScalar(name, ctype, (text,))
+
+    def free_scalar(self, name: str, ctype: str) -> DerivedScalar:
+        """A whole number that could not be seen through: a size of its own, called like the parameter."""
+        return DerivedScalar(name, ctype, (name,), is_guess=True)
 
     def is_used_elsewhere(self, t: Term) -> bool:
         key = str(t.args[0])
@@ -219,10 +227,15 @@ class _Assembly:
         dtype = element_type(made, self.info, name, ctype)
         lanes = body.lanes.get(name, 1) if body else 1
         if dtype is None:
-            dtype = self.vector_element(name, ctype)
+            dtype = vector_element(ctype)
+        if dtype is None and body is not None and normalise(pointee(ctype) or "") != "void":
+            dtype = body.types.get(name) if name in body.lanes else None
         if dtype is None:
             scalar = scalar_name(made.elements.get(name, ""))
-            dtype = scalar if scalar not in (None, "void") else body.types.get(name) if body else None
+            dtype = scalar if scalar not in (None, "void") else None
+            if dtype is None:
+                said = body.types.get(name) if body else None
+                dtype = pointee_of_void(self.info, name, said, made.values[0], self.unit.source.text)
             lanes = 1
         found = made.shapes.get(name)
         shape: tuple[str, ...] | None = None
@@ -246,8 +259,14 @@ class _Assembly:
             role, unsure = "out", True  # written before it is read
         if body is not None and role == "out" and self.is_partly_written(name):
             unsure = True
+        zeroed = made.zeroed.get(name)
+        if zeroed is not None and role == "out" and unsure:
+            role = "inout"  # what is not written stays zero
+        is_zero = zeroed is not None and role == "inout" and not const
+        said = f"set to zero by the launcher, line {zeroed.line}" if zeroed and zeroed.line else "made of zeros"
         return DerivedBuffer(
             name, ctype, dtype, shape, "in" if const else role, strides=strides,
+            dist="zeros" if is_zero else "", dist_from=said if is_zero else "",
             role_is_guess=unsure,
             optional=bool(body and name in body.optional) or name in made.null, shape_from=shape_from,
         )  # fmt: skip
@@ -258,16 +277,6 @@ class _Assembly:
         if name in self.body.partly:
             return True
         return any(u.buffer == name and u.scattered for uses in self.body.indexes.values() for u in uses)
-
-    def vector_element(self, name: str, ctype: str) -> str | None:
-        text = normalise(pointee(ctype) or "")
-        found = re.fullmatch(r"(u?(?:char|short|int|long|longlong)|float|double|__half|half|__nv_bfloat16|nv_bfloat16)"
-                             r"([1-4])", text)  # fmt: skip
-        if not found:
-            return None
-        spelled = found.group(1)
-        table = {"uchar": "u8", "ushort": "u16", "uint": "u32", "ulong": "u64", "longlong": "i64", "ulonglong": "u64"}
-        return table.get(spelled) or scalar_name(spelled)
 
     def from_comment(self, name: str, beside: Mapping[str, str]) -> tuple[str, ...] | None:
         shape = commented_shape(beside.get(name, ""))
@@ -318,13 +327,14 @@ class _Assembly:
         """The case with its sizes and the values that they are verified at."""
         used = self.used_names(case)
         scalars = {s.name for s in case.scalars}
+        own = {s.name for s in case.scalars if s.values == (s.name,)}  # a size is called like them
         by_key = {name: key for key, name in self.names.items()}
         wanted: list[Wanted] = []
         sizes: list[DerivedSize] = []
         fixed = self.fixed_values()
         for name in used:
             symbol = self.made.symbols.get(by_key.get(name, ""))
-            if symbol is None and name in scalars:
+            if symbol is None and name in scalars and name not in own:
                 continue
             if symbol is None:
                 values = next((s.values for s in more if s.name == name), by_name(name))
@@ -338,8 +348,13 @@ class _Assembly:
             free = symbol.kind == "free"
             comment = f"a guess: {symbol.reason or 'the host code was not seen through'}" if free else ""
             sizes.append(DerivedSize(name, values, comment, free))
-            wanted.append(Wanted(name, values, bool(symbol.enumerators) or symbol.boolean or name in fixed))
-        points = choose_points(wanted, lambda p: self.holds(case, p), self.covers(case), self.beside(), self.cost(case))
+            is_fixed = bool(symbol.enumerators) or symbol.boolean or name in fixed
+            threads = THREADS if name in (case.launch.block or ()) and not is_fixed else ()
+            wanted.append(Wanted(name, threads[:2] or values, is_fixed, threads))
+        points = choose_points(
+            wanted, lambda p: self.holds(case, p), self.covers(case), self.beside(), self.cost(case),
+            lambda p: self.score(case, p),
+        )  # fmt: skip
         if points is None:
             grounds = (*case.grounds, Ground("no values were found for which everything above holds"))
             return replace(case, sizes=tuple(sizes), grounds=grounds)
@@ -366,7 +381,9 @@ class _Assembly:
                     found.setdefault(name)
         scalars = {s.name: s for s in case.scalars}
         sizes = set(self.names.values())
-        return [n for n in found if n not in scalars or (n in sizes and scalars[n].values not in (("false", "true"),))]
+        own = {n for n, s in scalars.items() if s.values == (n,)}
+        sized = {n for n in sizes if n in scalars and scalars[n].values != ("false", "true")}
+        return [n for n in found if n not in scalars or n in own | sized]
 
     def fixed_values(self) -> dict[str, int]:
         """Sizes that the host checks to be one number."""
@@ -403,21 +420,38 @@ class _Assembly:
             any_instance = True
         return any_instance
 
+    def score(self, case: DerivedCase, point: Mapping[str, int]) -> int:
+        """How much of what the host insists on holds at a point, at the instance where most does."""
+        names = self.values_at(case, point, 0)
+        shared = sum(value_of(c, names) is not False for c in case.constraints)
+        each = []
+        for i, instance in enumerate(case.instances or (None,)):
+            at = self.values_at(case, point, i)
+            chosen = instance is None or not instance.when or value_of(instance.when, at) is not False
+            each.append(sum(self.launch_parts(case, at)) + 2 * chosen)
+        return shared + max(each)
+
     def launches(self, case: DerivedCase, names: Mapping[str, Value]) -> bool:
-        threads = 1
+        if not all(self.launch_parts(case, names)):
+            return False
+        blocks = [value_of(text, names) for text in case.launch.grid or ()]
+        return 0 not in blocks or 0 in names.values()  # a launch without blocks is one of empty inputs
+
+    def launch_parts(self, case: DerivedCase, names: Mapping[str, Value]) -> list[bool]:
+        """What has to hold for a launch to be one."""
+        found, threads = [], 1
         for text in case.launch.block or ():
             v = value_of(text, names)
-            if not isinstance(v, int) or v < 1:
-                return False
-            threads *= v
-        if threads > 1024:
-            return False
+            found.append(isinstance(v, int) and v >= 1)
+            threads *= int(v) if isinstance(v, int) else 1
+        found.append(threads <= 1024)
         for text in (*(case.launch.grid or ()), *(d for b in case.buffers for d in b.shape or ())):
             v = value_of(text, names)
-            if not isinstance(v, int) or v < 0:
-                return False
+            found.append(isinstance(v, int) and v >= 0)
+        if 0 not in names.values():
+            found += [value_of(text, names) != 0 for text in case.launch.grid or ()]
         smem = value_of(case.launch.smem or "0", names)
-        return isinstance(smem, int | float) and 0 <= smem <= _MOST_SMEM
+        return [*found, isinstance(smem, int | float) and 0 <= smem <= _MOST_SMEM]
 
     def covers(self, case: DerivedCase) -> list:  # type: ignore[type-arg]
         def cover(i: int, when: str):  # type: ignore[no-untyped-def]
@@ -437,6 +471,9 @@ class _Assembly:
         return found
 
     def cost(self, case: DerivedCase):  # type: ignore[no-untyped-def]
+        is_measured = any(b.shape is None for b in case.buffers)
+        counted = {n for s in case.scalars for v in s.values for n in expressions.names_in(v)}
+
         def elements(point: Mapping[str, int]) -> int:
             names = self.values_at(case, point, 0)
             total = 0
@@ -446,6 +483,8 @@ class _Assembly:
                     v = value_of(d, names)
                     count *= int(v) if isinstance(v, int) else 1
                 total += count
+            if is_measured:  # as long as all sizes together, at worst
+                total = max(total, _LONGEST * math.prod(v for n, v in point.items() if v > 0 and n in counted))
             return total
 
         return elements

@@ -39,6 +39,7 @@ class Body:
     partly: frozenset[str] = frozenset()  # written where what a buffer holds says so
     written_first: frozenset[str] = frozenset()  # read too, but what is accessed first, in the text, is a store
     members: dict[str, tuple[ir.FunctionParam, ...]] = field(default_factory=dict)  # of parameters that are structs
+    lowered: ir.Kernel | None = None
 
 
 def read_body(unit: ParsedUnit, info: KernelInfo, instance: Instance) -> Body | None:
@@ -72,11 +73,12 @@ def body_of(unit: ParsedUnit, cursor: Any, info: KernelInfo, instance: Instance)
         frozenset(_null_checked(lowered) & names),
         indexes,
         offsets,
-        _accessed(kernel),
+        _cast_to(lowered) | _of_vectors(lowered) | _accessed(kernel),
         _lanes(kernel),
         lowered.symbols,
         partly,
         _written_first(kernel),
+        lowered=lowered,
     )
 
 
@@ -150,13 +152,47 @@ def _accessed(kernel: ir.Kernel) -> dict[str, str]:
     return {n: next(iter(t)) for n, t in found.items() if len(t) == 1}
 
 
+def _cast_to(kernel: ir.Kernel) -> dict[str, str]:
+    """`void*` parameter -> the scalar that the body says it leads to, where all its casts say the same."""
+    aliases = _aliases(kernel)
+    found: dict[str, set[str]] = {}
+    for n in ir.walk(kernel.body):
+        if not (isinstance(n, ir.Cast) and isinstance(n.type, ir.Pointer) and isinstance(n.x.type, ir.Pointer)):
+            continue
+        if n.x.type.elem != ir.VOID or n.type.elem == ir.VOID:
+            continue
+        for name in aliases.get(root(n.x) or "", ()):
+            found.setdefault(name, set()).update(_scalars(n.type.elem))
+    return {n: next(iter(t)) for n, t in found.items() if len(t) == 1}
+
+
+def _of_vectors(kernel: ir.Kernel) -> dict[str, str]:
+    """Pointer parameter -> the scalar that its elements, which are structs, are made of, where there is just one."""
+    found = {}
+    for p in kernel.params:
+        if isinstance(p.type, ir.Pointer) and isinstance(p.type.elem, ir.Struct):
+            kinds = _scalars(p.type.elem) - {"pointer"}
+            if len(kinds) == 1:
+                found[p.name] = kinds.pop()
+    return found
+
+
+def _scalars(t: ir.Type) -> set[str]:
+    """The scalars that an object is made of."""
+    if isinstance(t, ir.Scalar):
+        return {t.name}
+    if isinstance(t, ir.Array):
+        return _scalars(t.elem)
+    return {s for f in t.fields for s in _scalars(f.type)} if isinstance(t, ir.Struct) else {"pointer"}
+
+
 def _lanes(kernel: ir.Kernel) -> dict[str, int]:
     found = {}
     for p in kernel.params:
         if isinstance(p.type, ir.Pointer) and isinstance(p.type.elem, ir.Struct):
-            kinds = {f.type for f in p.type.elem.fields}
-            if len(kinds) == 1 and isinstance(next(iter(kinds)), ir.Scalar):
-                found[p.name] = len(p.type.elem.fields)
+            kinds = _scalars(p.type.elem)
+            if len(kinds) == 1 and "pointer" not in kinds:
+                found[p.name] = ir.sizeof(p.type.elem) // ir.SCALAR_BYTES[kinds.pop()]
     return found
 
 

@@ -114,6 +114,7 @@ class DerivedCase:
     constraints: tuple[str, ...] = ()  # case expressions that hold at every point
     symbols: tuple[ir.Symbol, ...] = ()
     roles: dict[str, str] = field(default_factory=dict)  # of pointers and symbols, from the kernel's body
+    lowered: ir.Kernel | None = None  # at the first instance, where its body could be read
     grounds: tuple[Ground, ...] = ()
 
     @property

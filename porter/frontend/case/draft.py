@@ -18,6 +18,7 @@ from porter.frontend.case.from_host import Evaluated, evaluated, launches_of_ker
 from porter.frontend.case.from_text import case_from_text
 from porter.frontend.case.text import case_text
 from porter.frontend.host.explore import entries, entries_through_templates
+from porter.frontend.instances.reached import choose_few
 from porter.model import Instance, KernelInfo, Launch, PorterError
 from porter.source import Source
 
@@ -97,6 +98,7 @@ def _without_launch(unit: ParsedUnit, info: KernelInfo) -> DerivedCase:
 
     instances: tuple[Instance, ...] = ()
     if info.is_template:
-        instances = tuple(instances_from_launches(unit, info)) or tuple(default_instances(info))
+        launched = tuple(instances_from_launches(unit, info))
+        instances = choose_few(launched) if launched else tuple(default_instances(info))
     body = read_body(unit, info, instances[0] if instances else Instance())
     return case_from_text(info, unit.launches, instances, unit.source, body)

@@ -17,6 +17,7 @@ from porter.frontend.host.terms import Term
 from porter.frontend.host.values import Null, OptionalValue, PlacePointer, Pointer, StructValue, TensorValue, Value
 from porter.frontend.instances.reached import choose_few
 from porter.frontend.parse import clang_compat as cc
+from porter.frontend.parse.clang_compat import Cursor
 from porter.frontend.parse.declarations import template_of
 from porter.ir import SCALAR_BYTES
 from porter.model import Instance, KernelInfo, PorterError
@@ -48,6 +49,7 @@ class Evaluated:
     shape_from: dict[str, str] = field(default_factory=dict)
     strides: dict[str, dict[int, Term]] = field(default_factory=dict)  # buffer -> dimension -> symbol
     elements: dict[str, str] = field(default_factory=dict)  # buffer -> C++ type of what the host's pointer leads to
+    zeroed: dict[str, Span] = field(default_factory=dict)  # buffer -> where the host sets it to zero
     null: set[str] = field(default_factory=set)  # parameters that are null on some way
     whens: tuple[Term, ...] = ()  # of each instance
     required: tuple[Stated, ...] = ()
@@ -75,12 +77,19 @@ def launches_of_kernel(unit: ParsedUnit, entry: Entry, info: KernelInfo) -> list
                 found.append(launch)
             continue
         template = template_of(launch.kernel)
-        declared = template if template is not None else launch.kernel
-        place = cc.span(declared.get_definition() or declared)
+        declared = launch.kernel.get_definition() or launch.kernel
+        if template is not None and not _is_explicit(declared, template.get_definition() or template):
+            declared = template.get_definition() or template
+        place = cc.span(declared)
         same_text = place.file == info.span.file and (place.line, place.col) == (info.span.line, info.span.col)
         if same_text and len(launch.args) == len(info.params):
             found.append(launch)
     return found
+
+
+def _is_explicit(specialisation: Cursor, template: Cursor) -> bool:
+    """Whether a specialisation is written in the source: an instance is named where its template is."""
+    return cc.place(specialisation.location) != cc.place(template.location)
 
 
 def evaluated(unit: ParsedUnit, found: Sequence[Entry], info: KernelInfo) -> Evaluated | None:
@@ -142,7 +151,7 @@ def _merged(entry: Entry, launches: list[HostLaunch], info: KernelInfo) -> Evalu
             continue
         nameless = any(word in a for a in launch.template_args for word in ("(lambda", "(anonymous", "(unnamed"))
         if not nameless:
-            by_instance.setdefault(launch.template_args, []).append(launch)
+            by_instance.setdefault(launch.template_args if info.is_template else (), []).append(launch)
     if not by_instance:
         return None
     chosen = choose_few(tuple(Instance(args) for args in by_instance)) if info.is_template else (Instance(()),)
@@ -234,7 +243,7 @@ def _conditions(made: Evaluated, groups: list[list[HostLaunch]]) -> None:
     shared = [s for s in own[0] if all(any(o.condition == s.condition for o in other) for other in own)]
     used: set[str] = set()
     for launch in (x for g in groups for x in g):
-        for t in (*(launch.grid or ()), *(launch.block or ()), *launch.args):
+        for t in (*(launch.grid or ()), *(launch.block or ()), launch.smem, *launch.args):
             used |= terms.symbols(t) if isinstance(t, Term) else frozenset()
         for value in launch.args:
             if isinstance(value, Pointer) and value.region.tensor is not None:
@@ -247,7 +256,7 @@ def _conditions(made: Evaluated, groups: list[list[HostLaunch]]) -> None:
         whens.append(terms.both(*_without_implied(mine)))
     required = [s for s in groups[0][0].constraints if all(_states(x.constraints, s) for g in groups for x in g)]
     made.whens = tuple(whens)
-    made.required = (*required, *shared)
+    made.required = tuple(s for s in (*required, *shared) if terms.symbols(s.condition) & used)
 
 
 def _without_implied(conditions: list[Term]) -> list[Term]:
@@ -311,6 +320,9 @@ def _buffer(made: Evaluated, groups: list[list[HostLaunch]], i: int, name: str) 
             return
         if value.element:
             made.elements.setdefault(name, value.element)
+        tensor = value.region.tensor
+        if value.region.zeroed != NO_SPAN or (tensor is not None and tensor.init == "zeros"):
+            made.zeroed[name] = value.region.zeroed
         shapes.append(_shape(made, group[0], name, value))
     if any(s is None for s in shapes):
         return

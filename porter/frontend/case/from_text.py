@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from porter.case import expressions
+from porter.case.instances import instance_values
 from porter.cxx.types import is_const_pointee, normalise, pointee, scalar_name
 from porter.frontend.case.assemble import float_by_name, stem
 from porter.frontend.case.body import Body
@@ -18,9 +19,10 @@ from porter.frontend.case.derived import (
     DerivedSize,
 )
 from porter.frontend.case.inputs import filled
+from porter.frontend.case.names import pointee_of_void
 from porter.frontend.case.points import by_name
 from porter.frontend.instances.argument_text import split_arguments
-from porter.model import Instance, KernelInfo, Launch
+from porter.model import Instance, KernelInfo, Launch, PorterError
 from porter.source import Source
 
 
@@ -48,6 +50,11 @@ class _Text:
         self.info, self.instances, self.body = info, instances, body
         self.launch = min(mine, key=_opaque, default=None)
         self.comments = comments_of(info, source) if source else {}
+        self.text = source.text if source else ""
+        try:
+            self.values = dict(instance_values(info, instances[0])) if instances else {}
+        except PorterError:
+            self.values = {}
         self.sizes: dict[str, DerivedSize] = {}
         self.strides: dict[str, str] = {}  # parameter -> elements of a row
 
@@ -68,6 +75,7 @@ class _Text:
             info, found.buffers, tuple(self.sizes.values()), scalars, launch,
             tuple(DerivedInstance(i.args) for i in self.instances),
             symbols=body.symbols if body else (), roles=body.roles if body else {},
+            lowered=body.lowered if body else None,
         )  # fmt: skip
 
     def size(self, name: str) -> None:
@@ -92,8 +100,11 @@ class _Text:
         target = normalise(pointee(ctype) or "")
         templates = {p.name for p in self.info.template_params if p.kind == "type"}
         dtype = target if target in templates else scalar_name(target)
+        if dtype is None and target != "void" and self.body is not None:
+            dtype = self.body.types.get(name)  # a vector type
         if dtype in (None, "void"):
-            dtype = self.body.types.get(name) if self.body else None
+            said = self.body.types.get(name) if self.body else None
+            dtype = pointee_of_void(self.info, name, said, self.values, self.text)
         shape = commented_shape(self.comments.get(name, ""))
         strides: tuple[str, ...] | None = None
         if shape is not None:
@@ -136,7 +147,6 @@ class _Text:
             if text is not None:
                 self.sizes_of(text)
                 return DerivedScalar(name, ctype, (text,))
-            return DerivedScalar(name, ctype, (), f"the launcher passes {self.launch.args[number]}")
         self.size(name)
         return DerivedScalar(name, ctype, (name,))
 

@@ -33,7 +33,7 @@ def filled(buffers: tuple[DerivedBuffer, ...], body: Body | None, names: frozens
     known = {b.name: b for b in buffers}
     sizes: dict[str, DerivedSize] = {}
     for b in buffers:
-        if b.role not in ("in", "inout"):
+        if b.role not in ("in", "inout") or b.dist:
             continue
         if b.dtype in _WIDE:
             known[b.name] = _whole(known, b, body, names, sizes)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import keyword
+import re
+from collections.abc import Mapping
 
+from porter.case.expressions import Value
 from porter.cxx.types import normalise, pointee, scalar_name
 from porter.frontend.case.from_host import Evaluated
 from porter.frontend.host import terms
@@ -83,6 +86,35 @@ def element_type(made: Evaluated | None, info: KernelInfo, name: str, written: s
         ):  # fmt: skip
             return p.name
     return None
+
+
+def vector_element(written: str) -> str | None:
+    """The scalar of a pointer to one of CUDA's vector types, None for any other."""
+    text = normalise(pointee(written) or "")
+    found = re.fullmatch(r"(u?(?:char|short|int|long|longlong)|float|double|__half|half|__nv_bfloat16|nv_bfloat16)"
+                         r"([1-4])", text)  # fmt: skip
+    if not found:
+        return None
+    spelled = found.group(1)
+    table = {"uchar": "u8", "ushort": "u16", "uint": "u32", "ulong": "u64", "longlong": "i64", "ulonglong": "u64"}
+    return table.get(spelled) or scalar_name(spelled)
+
+
+def pointee_of_void(
+    info: KernelInfo, name: str, scalar: str | None, values: Mapping[str, Value], text: str
+) -> str | None:
+    """The dtype of a `void*` that the body reads as `scalar` at an instance with these template values: the template
+    parameter that the body casts it to, or that is the only one with this type; else the scalar."""
+    types = [p.name for p in info.template_params if p.kind == "type"]
+    cast = r"_cast<\s*(?:const\s+)?(\w+)(?:\s+const)?\s*\*\s*>\s*\(\s*"  # static_cast<T*>(
+    c_cast = r"\(\s*(?:const\s+)?(\w+)\s*\*\s*\)\s*\(?\s*"  # (T*)
+    spelled = {a or b for a, b in re.findall(rf"(?:{cast}|{c_cast}){name}\b", text)} & set(types)
+    if len(spelled) == 1:
+        return spelled.pop()
+    if scalar in (None, "void", "pointer"):
+        return None
+    same = [t for t in types if values.get(t) == scalar]
+    return same[0] if len(same) == 1 else scalar
 
 
 def _chosen(made: Evaluated) -> list[tuple[str, ...]]:

@@ -27,16 +27,18 @@ SIZES: tuple[tuple[str, tuple[int, ...]], ...] = (
 _MORE = (1, 2, 3, 4, 8, 16, 32, 64, 96, 128, 256, 512, 768, 1024, 2048, 4096, 8192)
 _MOST_VALUES = 4
 _MOST_TRIED = 1500
+_FEW = 4  # points that a search by chance has to find, else sizes are changed one by one
 _MOST_ELEMENTS = 1 << 20  # of all buffers at a point: what the emulator runs in seconds
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """A size to find values for. `fixed`: it can have no others."""
+    """A size to find values for. `fixed`: it can have no others; `within`: it can have these as well, and no others."""
 
     name: str
     values: tuple[int, ...] = ()
     fixed: bool = False
+    within: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -72,11 +74,12 @@ def choose_points(
     covers: Sequence[Callable[[Mapping[str, int]], bool]],
     beside: Mapping[str, set[int]],
     cost: Callable[[Mapping[str, int]], int] = lambda _: 0,
+    score: Callable[[Mapping[str, int]], int] = lambda _: 0,
 ) -> Points | None:
     """Values of every size such that `holds` is true and each of `covers` holds at some point; None: none were found.
 
     `beside` are the constants that each size meets in the launcher: limits of its branches and divisors. `cost` is the
-    number of elements at a point.
+    number of elements at a point, `score` how much of what has to hold there does.
     """
     names = [s.name for s in sizes]
     first = {s.name: s.values or by_name(s.name) for s in sizes}
@@ -85,12 +88,16 @@ def choose_points(
         return Points(dict(first))
     wide: dict[str, tuple[int, ...]] = {}
     for s in sizes:
-        if s.fixed:
-            wide[s.name] = s.values
+        if s.fixed or s.within:
+            wide[s.name] = tuple(dict.fromkeys((*s.values, *s.within)))
             continue
-        near = {v for c in beside.get(s.name, ()) for v in (c, c - 1, c + 1, 2 * c, c // 2) if 0 <= v <= 1 << 20}
+        near = {v for c in beside.get(s.name, ()) for v in (c, c - 1, c + 1, 2 * c, c // 2) if 0 < v <= 1 << 20}
         wide[s.name] = tuple(dict.fromkeys((*first[s.name], *sorted(near), *_MORE)))
     good = _search(names, wide, holds, cost)
+    if len(good) < _FEW:
+        open_ = [s.name for s in sizes if not s.fixed]
+        free = frozenset(s.name for s in sizes if not s.fixed and not s.within)
+        good += _climbed(open_, free, wide, first, holds, cost, score)
     if not good:
         return None
     chosen: list[dict[str, int]] = []
@@ -153,6 +160,54 @@ def _search(
     else:
         tried = [{n: draw.choice(values[n]) for n in names} for _ in range(_MOST_TRIED)]
     return [p for p in tried if holds(p) and cost(p) <= _MOST_ELEMENTS]
+
+
+def _climbed(
+    open_: Sequence[str],
+    free: frozenset[str],
+    wide: Mapping[str, tuple[int, ...]],
+    first: Mapping[str, tuple[int, ...]],
+    holds: Callable[[Mapping[str, int]], bool],
+    cost: Callable[[Mapping[str, int]], int],
+    score: Callable[[Mapping[str, int]], int],
+) -> list[dict[str, int]]:
+    """Points found by changing one size at a time for the better: sizes that are multiples of others are seldom drawn.
+
+    A size may become a product of others, as the width of a row is of heads and their width.
+    """
+    draw = random.Random(1)
+    good: list[dict[str, int]] = []
+    left = _MOST_TRIED
+
+    def better(point: dict[str, int], name: str) -> dict[str, int]:
+        nonlocal left
+        others = [point[n] for n in point if n != name and 1 < point[n] <= 4096]
+        products = {a * b for a, b in itertools.combinations(others, 2)} | {k * a for a in others for k in (1, 2, 3)}
+        products |= {a * b * c for a, b, c in itertools.combinations(others[:6], 3)}
+        values = dict.fromkeys((point[name], *wide[name]))
+        if name in free:
+            values |= dict.fromkeys(sorted(p for p in products if p <= 1 << 16))
+        tried = [{**point, name: v} for v in values]
+        left -= len(tried)
+        return max(tried, key=lambda p: (score(p), -(cost(p) > _MOST_ELEMENTS)))
+
+    while left > 0 and len(good) < _FEW:
+        point = {n: draw.choice(first[n] or wide[n]) for n in wide}
+        before = -1
+        while before < (now := score(point)) and left > 0:
+            if holds(point) and cost(point) <= _MOST_ELEMENTS:
+                good.append(dict(point))
+                break
+            before = now
+            for name in draw.sample(list(open_), len(open_)):
+                point = better(point, name)
+                if left <= 0:
+                    break
+        else:
+            if holds(point) and cost(point) <= _MOST_ELEMENTS:
+                good.append(dict(point))
+    near = [{**p, n: v} for p in good for n in open_ for v in (*first[n], 2 * p[n]) if v != p[n]][:_MOST_TRIED]
+    return [*good, *(p for p in near if holds(p) and cost(p) <= _MOST_ELEMENTS)]
 
 
 def _spread(

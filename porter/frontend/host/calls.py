@@ -36,7 +36,7 @@ from porter.frontend.host.values import (
 )
 from porter.frontend.launches.sites import is_launch
 from porter.frontend.parse.clang_compat import Cursor, CursorKind, TypeKind
-from porter.frontend.parse.declarations import has_body, is_kernel, is_prelude, template_arguments
+from porter.frontend.parse.declarations import has_body, is_kernel, is_prelude, template_arguments, template_of
 
 _REFERENCES = (TypeKind.LVALUEREFERENCE, TypeKind.RVALUEREFERENCE)
 
@@ -52,8 +52,11 @@ def call(run: Run, frame: Frame, node: Node) -> Value:
     if not children:
         return blank(run, node.cursor.type) if node.type_kind == TypeKind.RECORD else unknown(run, node, node.spelling)
     name = node.spelling
-    if name.startswith("operator") and (len(children) < 2 or children[0].kind != CursorKind.MEMBER_REF_EXPR
-                                        or _names(children[1], name)):  # fmt: skip
+    is_member = children[0].kind == CursorKind.MEMBER_REF_EXPR
+    named = is_member and children[0].spelling == name == "operator()"  # f.template operator()<8>()
+    if name.startswith("operator") and not named and (
+        len(children) < 2 or not is_member or _names(children[1], name)
+    ):  # fmt: skip
         return _operator(run, frame, node, name)
     callee = children[0]
     while callee.kind in (CursorKind.UNEXPOSED_EXPR, CursorKind.PAREN_EXPR) and len(callee.children) == 1:
@@ -74,18 +77,23 @@ def _names(node: Node, name: str) -> bool:
     return node.kind == CursorKind.DECL_REF_EXPR and node.spelling == name
 
 
-def apply(run: Run, frame: Frame, node: Node, function: Value, arguments: list[Node]) -> Value:
-    """A call of a value: a lambda, a function pointer."""
+def apply(
+    run: Run, frame: Frame, node: Node, function: Value, arguments: list[Node], target: Cursor | None = None
+) -> Value:
+    """A call of a value: a lambda, a function pointer. `target` is the call operator that overload resolution chose: of
+    a lambda with template parameters it is an instance with a body of its own."""
     if isinstance(function, PlacePointer):
         function = function.place.value
     if isinstance(function, LambdaValue):
-        body = function.node.children[-1] if function.node.children else None
+        called = function.node
+        if target is not None and template_of(target) is not None and has_body(target.get_definition() or target):
+            called = run.program.nodes.of(target.get_definition() or target)
+        body = called.children[-1] if called.children else None
         if body is None or body.kind != CursorKind.COMPOUND_STMT:
             return unknown(run, node, "result")
-        params = [c for c in function.node.children if c.kind == CursorKind.PARM_DECL]
-        inner = Frame(function.node, {}, function.frame, None, None, frame.depth + 1, frame.launching, frame.templates)
+        inner = Frame(called, {}, function.frame, None, None, frame.depth + 1, frame.launching, frame.templates)
         inner.launching = launches_within(run.program, body)
-        _bind(run, frame, inner, params, arguments)
+        _bind(run, frame, inner, _parameters(called), arguments)
         return _run_body(run, inner, body)
     cursor = function.cursor if isinstance(function, FunctionValue) else None
     if cursor is not None and cursor.kind in (CursorKind.FUNCTION_DECL, CursorKind.CXX_METHOD):
@@ -202,7 +210,7 @@ def _operator(run: Run, frame: Frame, node: Node, name: str) -> Value:
     first = evaluate(run, frame, operands[0])
     if name == "operator()":
         if isinstance(first, (LambdaValue, FunctionValue, PlacePointer)):
-            return apply(run, frame, node, first, operands[1:])
+            return apply(run, frame, node, first, operands[1:], node.target)
         target = node.target
         if isinstance(first, StructValue) and target is not None:
             return invoke(run, frame, node, target, operands[1:], first)
@@ -232,7 +240,7 @@ def _operator(run: Run, frame: Frame, node: Node, name: str) -> Value:
     if len(rest) == 1 and symbol in ("+", "-", "*", "/", "%", "==", "!=", "<", ">", "<=", ">=", "|", "&"):
         if isinstance(first, TensorValue) or isinstance(rest[0], TensorValue):
             return first if isinstance(first, TensorValue) else rest[0]
-        kinds = (Term, TypeOf, Text, ListValue, Addresses)
+        kinds: tuple[type, ...] = (Term, TypeOf, Text, ListValue, Addresses)
         if isinstance(first, kinds) or isinstance(rest[0], kinds):
             return binary(run, symbol, first, rest[0], node)
     if name.startswith("operator ") and isinstance(first, (Term, Unknown, TypeOf, Text)):
@@ -254,6 +262,8 @@ def _method(run: Run, frame: Frame, node: Node, callee: Node, arguments: list[No
     if isinstance(base, OptionalValue) and name not in ("has_value", "value", "value_or", "operator bool", "defined"):
         base = base.value
     target = node.target
+    if isinstance(base, LambdaValue) and name == "operator()":
+        return apply(run, frame, node, base, arguments, target)
     if isinstance(base, StructValue) and target is not None:
         definition = target.get_definition() or target
         if has_body(definition) and not is_prelude(definition):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass, field
 
@@ -22,6 +23,7 @@ from porter.frontend.host.run import (
 from porter.frontend.host.statements import execute
 from porter.frontend.instances.guess import host_template_seeds
 from porter.frontend.instances.reached import explicit_in, reached_functions, with_seeds
+from porter.frontend.parse import clang_compat as cc
 from porter.frontend.parse.clang_compat import Cursor, CursorKind
 from porter.frontend.parse.declarations import qualified_name, template_arguments
 from porter.frontend.parse.source import ParsedUnit
@@ -100,13 +102,42 @@ def run_entry(program: Program, function: Cursor, deadline: float) -> Entry:
     entry = Entry(function, qualified_name(function))
     program.deadline = deadline
     hints = Hints()
-    for _ in range(_RANK_ROUNDS):
-        runs, entry.complete = _ways(program, function, hints)
+    for name, count in _commented_ranks(program, function).items():
+        hints.ranks[name] = count
+        hints.dimensioned.add(name)
+    runs, entry.complete = _ways(program, function, hints)
+    for _ in range(_RANK_ROUNDS - 1):
         if not settle_ranks(hints):
             break
+        again, complete = _ways(program, function, hints)
+        if any(r.launches for r in again) or not any(r.launches for r in runs):
+            runs, entry.complete = again, complete
     for run in runs:
         entry.launches += run.launches
     return entry
+
+
+_COMMENT_BEHIND = re.compile(r"\s*,?\s*\)?\s*\{?\s*((?://[^\n]*\n\s*)+|/\*.*?\*/)", re.S)
+
+
+def _commented_ranks(program: Program, function: Cursor) -> dict[str, int]:
+    """Dimensions of tensor parameters by the comment behind each, as in `Tensor x,  // [tokens, hidden]`: of several
+    shapes the first."""
+    source = program.unit.source
+    lines = source.text.split("\n")
+    found = {}
+    for p in function.get_children():
+        if p.kind != CursorKind.PARM_DECL or not re.search(r"\bTensor\b", p.type.spelling):
+            continue
+        end = cc.extent(p)[1]
+        if end.file != str(source.path):
+            continue
+        comment = _COMMENT_BEHIND.match("\n".join(lines[end.line - 1 : end.line + 7])[end.col - 1 :])
+        stated = re.search(r"\[([^\[\]]*)\]", comment.group(1)) if comment else None
+        dims = stated.group(1).replace("...", "*").split(",") if stated else []
+        if dims and all(re.match(r"\s*\w", d) for d in dims):
+            found[p.spelling] = len(dims)
+    return found
 
 
 def _ways(program: Program, function: Cursor, hints: Hints) -> tuple[list[Run], bool]:

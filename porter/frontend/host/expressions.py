@@ -7,6 +7,7 @@ from typing import Any
 from porter.frontend.host import terms
 from porter.frontend.host.conversions import condition_of, converted, copied, number, unknown, whole_number
 from porter.frontend.host.demand import demand, list_items, member, null_of, present, size, stride
+from porter.frontend.host.global_variables import assigned
 from porter.frontend.host.nodes import Node, is_float, is_integer
 from porter.frontend.host.operators import binary, pointers
 from porter.frontend.host.run import CannotMerge, Frame, Run
@@ -178,7 +179,9 @@ def variable(run: Run, frame: Frame, node: Node) -> Place | None:
     if key not in run.program.globals:
         declaration = run.program.nodes.of(target)
         value: Value = None
-        if declaration.constant is not None and target.kind == CursorKind.VAR_DECL:
+        if target.kind == CursorKind.VAR_DECL and (set_by := assigned(run, target)):
+            value = _property_of_device(set_by)  # what it is initialised with is not what the launcher reads
+        elif declaration.constant is not None and target.kind == CursorKind.VAR_DECL:
             value = terms.const(declaration.constant)
         elif target.kind == CursorKind.VAR_DECL and target.type.is_const_qualified() and declaration.expressions:
             value = evaluate(run, Frame(declaration), declaration.expressions[-1])
@@ -189,6 +192,12 @@ def variable(run: Run, frame: Frame, node: Node) -> Place | None:
             return frame.places[key]
         run.program.globals[key] = Place(value, node.spelling)
     return run.program.globals[key]
+
+
+def _property_of_device(text: str) -> Term | None:
+    """`properties.multiProcessorCount` as its value."""
+    known = _PROPERTIES.get(text.rsplit(".", 1)[-1]) if "." in text else None
+    return known if isinstance(known, Term) else terms.const(known) if known is not None else None
 
 
 def place_of(run: Run, frame: Frame, node: Node) -> Place | None:

@@ -65,6 +65,8 @@ def fill(run: Run, frame: Frame, node: Node, arguments: list[Node]) -> Value:
     values = [evaluate(run, frame, a) for a in arguments[:3]]
     if len(values) == 3 and isinstance(values[0], Pointer) and isinstance(values[2], Term):
         _is_long(values[0].region, values[2], node)
+        if isinstance(values[1], Term) and values[1].value == 0 and values[0].offset == terms.ZERO:
+            values[0].region.zeroed = node.span
     return terms.ZERO
 
 

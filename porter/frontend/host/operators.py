@@ -14,6 +14,7 @@ from porter.frontend.host.values import (
     Null,
     PlacePointer,
     Pointer,
+    StructValue,
     Text,
     TypeOf,
     Unknown,
@@ -103,6 +104,9 @@ def types_equal(run: Run, op: str, a: Value, b: Value, node: Node) -> Value:
     if not isinstance(a, TypeOf) or op not in ("==", "!="):
         if isinstance(a, Text) and isinstance(b, Text) and op in ("==", "!="):
             return terms.const((a.value == b.value) == (op == "=="))
+        text, other = (a, b) if isinstance(a, Text) else (b, a)
+        if isinstance(text, Text) and isinstance(other, (Unknown, StructValue)) and op in ("==", "!="):
+            return text_is(run, other.name, text.value, op, node)
         return terms.truth(run.symbol("flag", "free", node.span, boolean=True))
     known = run.dtypes.get(a.key)
     if isinstance(b, TypeOf):
@@ -120,6 +124,16 @@ def types_equal(run: Run, op: str, a: Value, b: Value, node: Node) -> Value:
     if wanted in run.not_dtypes.get(a.key, ()):
         return terms.const(op == "!=")
     return terms.const(decide_dtype(run, a.key, wanted, node) == (op == "=="))
+
+
+def text_is(run: Run, name: str, wanted: str, op: str, node: Node) -> Term:
+    """`mode == "max"`: a text of which nothing is known is one thing on each way, and then no other."""
+    key = f"text {name}"
+    if key in run.dtypes:
+        return terms.const((run.dtypes[key] == wanted) == (op == "=="))
+    if wanted in run.not_dtypes.get(key, ()):
+        return terms.const(op == "!=")
+    return terms.const(decide_dtype(run, key, wanted, node) == (op == "=="))
 
 
 def decide_dtype(run: Run, key: str, wanted: str, node: Node) -> bool:

@@ -149,12 +149,10 @@ def failing(run: Run, node: Node | None) -> bool:
 
 
 def _failing(run: Run, node: Node) -> bool:
+    if _throws(node):
+        return True
     leaves = False
     for x in node.walk():
-        if x.kind == CursorKind.CXX_THROW_EXPR:
-            return True
-        if x.kind == CursorKind.CALL_EXPR and x.spelling in _FAILS:
-            return True
         if x.kind == CursorKind.RETURN_STMT:
             leaves = True
         if x.kind == CursorKind.DECL_REF_EXPR and x.spelling in ("cerr", "stderr") and not _matters_node(run, node):
@@ -207,11 +205,20 @@ def _if(run: Run, frame: Frame, node: Node) -> str:
     return execute(run, frame, chosen) if chosen is not None else ""
 
 
+_OFTEN = (CursorKind.FOR_STMT, CursorKind.WHILE_STMT, CursorKind.SWITCH_STMT, CursorKind.CXX_FOR_RANGE_STMT,
+          CursorKind.CONDITIONAL_OPERATOR, CursorKind.LAMBDA_EXPR)  # fmt: skip
+
+
 def _throws(node: Node) -> bool:
-    return any(
-        x.kind == CursorKind.CXX_THROW_EXPR or (x.kind == CursorKind.CALL_EXPR and x.spelling in _FAILS)
-        for x in node.walk()
-    )
+    """Whether a statement fails whenever it is reached; a check inside it that may hold is no failure."""
+    if node.kind == CursorKind.CXX_THROW_EXPR or (node.kind == CursorKind.CALL_EXPR and node.spelling in _FAILS):
+        return True
+    if node.kind == CursorKind.IF_STMT:
+        arms = [c for c in node.children if c.kind not in (CursorKind.DECL_STMT, CursorKind.VAR_DECL)][1:]
+        return len(arms) == 2 and all(_throws(a) for a in arms)
+    if node.kind in _OFTEN or (node.kind == CursorKind.BINARY_OPERATOR and node.operator in ("&&", "||")):
+        return False
+    return any(_throws(c) for c in node.children)
 
 
 def _checked(run: Run, frame: Frame, node: Node, test: Node, fails_if_true: bool, arm: Node | None) -> str:

@@ -29,6 +29,7 @@ class Region:
     bytes: Term | None = None
     tensor: TensorValue | None = None
     said_by: str = ""  # what gave the length, for a person
+    zeroed: Span = NO_SPAN  # where the host sets all of it to zero
 
 
 @dataclass(frozen=True)

@@ -111,13 +111,36 @@ class EmulatorBackend:
         variables: Mapping[str, HostBuffer] | None = None,
     ) -> tuple[ptx.Taps, ptx.Module]:
         """One launch with a record of what its threads did. Raises PtxError."""
-        module, taps = module_of(build.ptx), ptx.Taps()
+        taps = ptx.Taps()
+        return taps, self._watched(build, shape, arguments, variables, taps)
+
+    def touched(
+        self,
+        build: Build,
+        shape: LaunchShape,
+        arguments: Sequence[Argument],
+        variables: Mapping[str, HostBuffer] | None = None,
+    ) -> dict[str, ptx.Reached]:
+        """One launch: how far into each buffer its threads got, by name. Raises PtxError."""
+        watch = ptx.Touched()
+        self._watched(build, shape, arguments, variables, watch)
+        return watch.buffers
+
+    def _watched(
+        self,
+        build: Build,
+        shape: LaunchShape,
+        arguments: Sequence[Argument],
+        variables: Mapping[str, HostBuffer] | None,
+        taps: ptx.Taps,
+    ) -> ptx.Module:
+        module = module_of(build.ptx)
         ptx.launch(
             module, build.entry, shape.grid, shape.block, [as_argument(a) for a in arguments], smem_bytes=shape.smem,
             cooperative=shape.cooperative, cluster=shape.cluster, checks=ptx.Checks(uninitialised=False),
             budget=BUDGET, taps=taps, variables=as_variables(variables),
         )  # fmt: skip
-        return taps, module
+        return module
 
 
 def _summed(buffer: HostBuffer, sums: ptx.Sums) -> Summed:

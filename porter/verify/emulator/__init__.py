@@ -5,6 +5,7 @@ Usable alone; needs numpy only (llvmlite for the fast backend).
 
 from porter.verify.emulator.checks.sums import Sums
 from porter.verify.emulator.checks.taps import Event, Taps
+from porter.verify.emulator.checks.touched import Reached, Touched
 from porter.verify.emulator.checks.violations import Checks, Violation
 from porter.verify.emulator.decode.ir import Module
 from porter.verify.emulator.decode.parse import load
@@ -27,9 +28,11 @@ __all__ = [
     "PointerTable",
     "PtxError",
     "PtxSyntaxError",
+    "Reached",
     "Result",
     "Sums",
     "Taps",
+    "Touched",
     "UnsupportedPtx",
     "Violation",
     "adds_floats",

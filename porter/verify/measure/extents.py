@@ -9,18 +9,12 @@ from __future__ import annotations
 
 import itertools
 import math
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-
-import numpy as np
-
-from porter.verify.emulator.checks.taps import Taps
 
 CONSTANTS = (1, 2, 3, 4, 8, 16, 32, 64, 128, 256)
 BLOCKS = (4, 8, 16, 32, 64, 128, 256)  # a size is rounded up to whole groups of so many
 MOST_FACTORS = 4
-_OFFSET_BITS = 40
 
 
 @dataclass(frozen=True)
@@ -42,38 +36,6 @@ class Extent:
         if self.written:
             return "inout" if self.read_first else "out"
         return "in" if self.read else ""
-
-
-def extents(taps: Taps, names: Sequence[str], most: int) -> dict[str, Extent]:
-    """What a recorded launch touched of the buffers called `names`, each of at most `most` bytes."""
-    places = {zlib.crc32(name.encode()) & 0x3FFFFF: name for name in names}
-    found = {name: Extent() for name in names}
-    written = {name: np.zeros(most, bool) for name in names}
-    for event in taps.events:
-        kind, _, space = event.kind.partition(".")
-        if space != "global" or event.places is None or not event.places.size:
-            continue
-        width = event.bits // 8
-        at = event.places.reshape(-1)
-        keys = at >> _OFFSET_BITS
-        for key in np.unique(keys):
-            name = places.get(int(key))
-            if name is None:
-                continue
-            starts = at[keys == key] & ((1 << _OFFSET_BITS) - 1)
-            end = int(starts.max()) + width
-            if end > most:
-                continue  # it is no byte of the buffer, and the emulator has said so
-            every = (starts[:, None] + np.arange(width)).reshape(-1)
-            old = found[name]
-            if kind != "store":
-                fresh = not written[name][every].all()
-                old = Extent(max(old.read, end), old.written, old.read_first or fresh)
-            if kind != "load":
-                written[name][every] = True
-                old = Extent(old.read, max(old.written, end), old.read_first)
-            found[name] = old
-    return found
 
 
 # ---------------------------------------------------------------- shapes

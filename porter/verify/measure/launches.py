@@ -3,9 +3,12 @@ sizes it does not take."""
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from porter.case.expressions import Value
 from porter.case.model import Case, Point
@@ -14,15 +17,19 @@ from porter.verify import emulator as ptx
 from porter.verify.backends.emulator import EmulatorBackend
 from porter.verify.backends.interface import Build
 from porter.verify.execute import InstanceUnderTest, copies, given_to
+from porter.verify.launches.buffers import Buffers, host_buffer
 from porter.verify.launches.inputs import make_inputs
 from porter.verify.launches.trials import Trial
-from porter.verify.measure.extents import Extent, extents
+from porter.verify.measure.extents import Extent
 
 ELEMENTS = 1 << 20  # of a buffer whose length nobody says
+PERIOD = 10_007  # of these, after which what they hold is repeated
 BUDGET = 20_000_000  # thread-instructions of a launch, about
+OBSERVED = 2_000_000  # of a launch that is watched access by access, where others have been
 MOST_POINTS = 12
-SECONDS = 8.0  # of CPU time for an instance
+SECONDS = 3.0  # of CPU time for a kernel's first instance
 SEED = 1
+_BUFFER = re.compile(r"at offset -?\d+ of (\w+) \(")
 
 
 @dataclass(frozen=True)
@@ -32,6 +39,7 @@ class Measurement:
     sizes: Mapping[str, int]
     numbers: Mapping[str, int]  # sizes, whole scalars and template values: what a shape may be made of
     fault: str = ""
+    outside: str = ""  # the buffer that was accessed beyond its end first
     empty: bool = False  # a launch without blocks
     touched: Mapping[str, Extent] = field(default_factory=dict)
 
@@ -53,26 +61,45 @@ def probes(case: Case) -> list[dict[str, int]]:
 
 
 def measure(
-    case: Case, info: KernelInfo, values: Mapping[str, Value], original: Build, sizes: Sequence[Mapping[str, int]]
+    case: Case,
+    info: KernelInfo,
+    values: Mapping[str, Value],
+    original: Build,
+    sizes: Sequence[Mapping[str, int]],
+    unknown: Sequence[str] = (),
+    seconds: float = SECONDS,
 ) -> list[Measurement]:
-    """Launches of the original at these sizes. Never raises for what the kernel does or the case cannot give."""
+    """Launches of the original at these sizes, with buffers of ELEMENTS elements in the place of those whose length is
+    `unknown`. At most `seconds` of CPU time, but for the first. Never raises for what the kernel does or the case
+    cannot give."""
     subject = InstanceUnderTest(case, info, dict(values), original, original)
     found: list[Measurement] = []
+    watched = 0
     began = time.process_time()
     for given in sizes:
-        if found and time.process_time() - began > SECONDS:
+        if found and time.process_time() - began > seconds:
             break
+        most = OBSERVED if watched else BUDGET
+        if not unknown and watched >= _ENOUGH:
+            most = 0
         try:
             point = case.point_at(dict(given), dict(values))
-            found.append(_measured(subject, given, point))
+            made = _measured(subject, given, point, unknown, most)
         except PorterError as error:
-            found.append(Measurement(given, given, error.diagnostics[0].message))
+            made = Measurement(given, given, error.diagnostics[0].message)
         except (ptx.PtxError, MemoryError, OverflowError) as error:
-            found.append(Measurement(given, given, str(error)))
+            made = Measurement(given, given, str(error))
+        watched += bool(made.touched)
+        found.append(made)
     return found
 
 
-def _measured(subject: InstanceUnderTest, sizes: Mapping[str, int], point: Point) -> Measurement:
+_ENOUGH = 2  # launches that are watched where only the roles are asked for
+
+
+def _measured(
+    subject: InstanceUnderTest, sizes: Mapping[str, int], point: Point, unknown: Sequence[str], most: int
+) -> Measurement:
     case, backend = subject.case, EmulatorBackend(BUDGET)
     whole = {n: v for n, v in point.names(subject.values).items() if isinstance(v, int) and not isinstance(v, bool)}
     measurement = Measurement(sizes, whole)
@@ -80,7 +107,7 @@ def _measured(subject: InstanceUnderTest, sizes: Mapping[str, int], point: Point
     if shape.is_empty:
         return replace(measurement, empty=True)
     trial = Trial(point, "normal", SEED)
-    before = make_inputs(case, point, subject.values, "normal", SEED)
+    before = _inputs(case, sizes, subject.values, unknown)
     run = subject.launch(backend, trial, shape, copies(before))
     if run.error:
         return replace(measurement, fault=run.error)
@@ -88,8 +115,23 @@ def _measured(subject: InstanceUnderTest, sizes: Mapping[str, int], point: Point
     bad = [v for v in run.violations if not (v.kind == "uninitialised-read" and v.space in ("shared", "local"))]
     if bad:
         first = bad[0]
-        return replace(measurement, fault=f"{first.kind}: {first.message}")
+        beyond = next((x for v in bad if v.kind == "out-of-bounds" and (x := _BUFFER.search(v.message))), None)
+        outside = beyond.group(1) if beyond else ""
+        return replace(measurement, fault=f"{first.kind}: {first.message}", outside=outside)
+    if run.instructions > most:
+        return measurement
     given = given_to(subject, trial, before)
-    taps, _ = backend.tapped(subject.original, shape, given.arguments, given.variables)
-    most = max((b.raw.nbytes for b in before.values()), default=0)
-    return replace(measurement, touched=extents(taps, list(before), most))
+    reached = backend.touched(subject.original, shape, given.arguments, given.variables)
+    seen = {n: reached[n] for n in before if n in reached}
+    return replace(measurement, touched={n: Extent(r.read, r.written, r.read_first) for n, r in seen.items()})
+
+
+def _inputs(case: Case, sizes: Mapping[str, int], values: Mapping[str, Value], unknown: Sequence[str]) -> Buffers:
+    """Filled buffers; what those of unknown length hold repeats itself."""
+    short = tuple(replace(b, shape=(str(PERIOD),), strides=None) if b.name in unknown else b for b in case.buffers)
+    case = replace(case, buffers=short)
+    made = make_inputs(case, case.point_at(dict(sizes), dict(values)), values, "normal", SEED)
+    for name in unknown:
+        part = made[name]
+        made[name] = host_buffer(part.spec, part.dtype, np.resize(part.raw, ELEMENTS))
+    return made
