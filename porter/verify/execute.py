@@ -197,7 +197,7 @@ def _compared(result: TrialResult) -> list[Finding]:
 
 
 #: inputs at which float32 overflows, cancels or ties where float64 does not: there the original alone is right
-EXTREME = ("rows", "shifted", "half_way")
+EXTREME = ("rows", "shifted", "half_way", "steps")
 WINDOW_WORK = 200_000_000  # of the emulator's budget: a few blocks do their share with a small part of it
 #: a launch that does one of these does not come to its end
 STOPS = ("assert", "trap", "deadlock", "budget")

@@ -27,6 +27,16 @@ def targets_of(case: Case, values: Mapping[str, Value]) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*found, *(d for d in written if wide and d in ("bf16", "f16"))]))
 
 
+def quantised(targets: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of the types that are codes."""
+    return tuple(t for t in targets if t in LARGEST)
+
+
+def has_scales(case: Case, values: Mapping[str, Value]) -> bool:
+    """Does a kernel write codes and, beside them, something else: scales that it makes of what it reads?"""
+    return len([b for b in case.buffers if b.is_compared]) > 1 and bool(quantised(targets_of(case, values)))
+
+
 def exponents(point: Point, drawn: int) -> tuple[int, ...]:
     """Exponents of the scales in use: that of scale buffers, and of scalars that are powers of two."""
     found = [drawn]

@@ -6,7 +6,7 @@ one launch, each in the way that makes sense for its distribution.
 | dist | values | scenarios beside `normal` |
 |---|---|---|
 | normal | N(0, 1) | small (1e-4), large (1e4), outlier (a channel x1000), shifted, wide, denormal, zeros, rows,
-  half_way, nonfinite |
+  half_way, steps, nonfinite |
 | positive | abs of normal | as normal |
 | uniform | [low, high) | zeros, nonfinite |
 | logits | 3 N(0, 1), as routers give | ties, equal, neg_inf, nan_rows, rows, small, large, shifted |
@@ -24,7 +24,7 @@ one launch, each in the way that makes sense for its distribution.
 `shifted` moves whole rows to a mean of -300 or 300: maxima that start at zero and variances by subtraction show there.
 Of 32-bit numbers another order of sums then costs as much times what the derived bound allows (`conditioning`). `rows`:
 one value throughout, one huge value, -inf throughout, in turns. `half_way`: where what the kernel rounds to ties
-(half_way.py).
+(half_way.py). `steps`: where a scale that is a power of two changes (steps.py).
 """
 
 from __future__ import annotations
@@ -43,11 +43,12 @@ from porter.ir import SCALAR_BYTES
 from porter.model import Diagnostic, PorterError
 from porter.source import Span
 from porter.verify.launches.buffers import Buffers, HostBuffer, allocate, generator, is_integer, storage, words_to_int
-from porter.verify.launches.half_way import exponents, half_way, targets_of
+from porter.verify.launches.half_way import exponents, half_way, has_scales, quantised, targets_of
+from porter.verify.launches.steps import steps
 from porter.verify.launches.symbol_values import fill_fixed
 from porter.verify.numerics.formats import decode, encode
 
-_REAL = ("small", "large", "outlier", "shifted", "wide", "denormal", "zeros", "rows", "half_way")
+_REAL = ("small", "large", "outlier", "shifted", "wide", "denormal", "zeros", "rows", "half_way", "steps")
 HUGE = 1e30  # its square is beyond float32
 SHIFT = 300.0  # where `shifted` puts the mean of a row: far from zero, and exp of minus that underflows
 CONDITION = {"shifted": SHIFT, "rows": 1e3}
@@ -91,6 +92,8 @@ def scenarios(case: Case, values: Mapping[str, Value]) -> list[str]:
             if name in ("nonfinite", "nan_rows") and not spec.nonfinite:
                 continue
             if name == "half_way" and not targets_of(case, values):
+                continue
+            if name == "steps" and not has_scales(case, values):
                 continue
             if name not in found:
                 found.append(name)
@@ -153,6 +156,7 @@ def make_inputs(
     real = [b for b in reads if dists[b.name] in ("normal", "positive", "logits")]
     main = {b.name for b in real if len(b.shape) >= 2} or {b.name for b in real}
     targets, drawn = targets_of(case, values), generator(seed, "half_way")
+    targets = quantised(targets) if scenario == "steps" else targets
     target = targets[int(drawn.integers(len(targets)))] if targets else ""
     scales = exponents(point, int(drawn.integers(-3, 4))) if targets else ()
     for buffer in reads:
@@ -210,6 +214,8 @@ def _real(r: _Request, x: np.ndarray) -> np.ndarray:
         x = _rows(r, x)
     elif scenario == "half_way":
         x = half_way(r.shape, r.target, r.scales, r.rng)
+    elif scenario == "steps":
+        x = steps(r.shape, r.target, r.dtype, r.rng)
     elif scenario == "outlier":
         x = x.copy()
         x[..., r.rng.integers(r.shape[-1])] *= 1000.0

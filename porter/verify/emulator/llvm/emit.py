@@ -275,9 +275,12 @@ class Emitter:
             named = w.op(f"icmp ne <32 x i32> {w.op(f'and <32 x i32> {values}, {own}')}, zeroinitializer")
             named_bits = w.op(f"bitcast <32 x i1> {named} to i32")
             outside = w.op(f"and i32 {mask}, {w.op(f'xor i32 {named_bits}, -1')}")
+            self.use("masks_agree", runtime.MASKS_AGREE)
+            agreed = w.op(f"call i32 @masks_agree(<32 x i32> {values}, i32 {mask})")
+            outside = w.op(f"or i32 {outside}, {agreed}")
         else:
             raise Refused(step.source.opcode)
-        if outside:  # a lane that its own mask does not name is reported
+        if outside:  # a lane that its own mask does not name, or that another one names with another mask, is reported
             inside = w.new_label("named")
             w.branch(w.op(f"icmp eq i32 {outside}, 0"), inside, "bail")
             w.start(inside)
@@ -433,7 +436,6 @@ class Emitter:
         """A 32-bit register's value, which all lanes in `mask` must share."""
         w = self.w
         values = w.op(f"load <32 x i32>, ptr {self.slot(source.index)}, align 64")
-        w.declare("declare i32 @llvm.cttz.i32(i32, i1)")
         lane = w.op(f"call i32 @llvm.cttz.i32(i32 {mask}, i1 true)")
         value = w.op(f"extractelement <32 x i32> {values}, i32 {lane}")
         one = w.op(f"insertelement <32 x i32> poison, i32 {value}, i64 0")

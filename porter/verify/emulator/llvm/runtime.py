@@ -393,3 +393,33 @@ stored:
         race=_race("write", width, mark, ", i1 false"),
     )  # fmt: skip
     return name, text
+
+
+# 0 where lanes that are here and name each other have the same mask, else 1
+MASKS_AGREE = """
+define internal i32 @masks_agree(<32 x i32> %masks, i32 %here) {
+entry:
+  br label %next
+next:
+  %left = phi i32 [ %here, %entry ], [ %rest, %one ]
+  %none = icmp eq i32 %left, 0
+  br i1 %none, label %agree, label %one
+one:
+  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)
+  %mask = extractelement <32 x i32> %masks, i32 %lane
+  %named = and i32 %mask, %here
+  %first = insertelement <32 x i32> poison, i32 %mask, i32 0
+  %all = shufflevector <32 x i32> %first, <32 x i32> poison, <32 x i32> zeroinitializer
+  %equal = icmp eq <32 x i32> %masks, %all
+  %bits = bitcast <32 x i1> %equal to i32
+  %same = and i32 %bits, %here
+  %other = xor i32 %same, -1
+  %rest = and i32 %left, %other
+  %fine = icmp eq i32 %same, %named
+  br i1 %fine, label %next, label %part
+agree:
+  ret i32 0
+part:
+  ret i32 1
+}
+"""
