@@ -219,6 +219,8 @@ def _judge_floats(
         closer &= np.isfinite(reference) & np.isfinite(a) & np.isfinite(b) & ~unwritten
         result.excused += int(np.count_nonzero(bad & closer))
         bad &= ~closer
+    if pair.buffer.spec.compare == "exact":  # zeros of either sign are the same number, and other bits
+        bad |= different & (a == 0.0) & (b == 0.0)
     if bad.any():
         if (bad & nan).any():
             flat = int(np.flatnonzero(bad & nan)[0])
