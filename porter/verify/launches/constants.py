@@ -62,21 +62,33 @@ def compared_constants(text: str) -> tuple[frozenset[int], frozenset[int]]:
 
 
 def own_constants(original: str, port: str) -> tuple[list[int], list[int]]:
-    """(what only the port compares with, the rest that is worth a cheap launch) of two functions' PTX."""
+    """(what only the port compares with, the rest that is worth a cheap launch) of two functions' PTX.
+
+    Of the rest are neighbours of the original's numbers, mostly the same comparison (< 128 or <= 127), and the ends of
+    a run of RUN or more neighbours: a loop that was unrolled, a table of branches.
+    """
     theirs, mine = compared_constants(original), compared_constants(port)
-    first = mine[0] - theirs[0]
-    return _ends(sorted(first)), _ends(sorted(((mine[1] - theirs[1]) | (theirs[0] - mine[0])) - first))
+    alone, ends = _alone(mine[0]), _ends(mine[0])
+    first = {n for n in alone if not theirs[0] & {n - 1, n, n + 1}}
+    rest = (alone | ends) - theirs[0] | (mine[1] - theirs[1]) | ((_alone(theirs[0]) | _ends(theirs[0])) - mine[0])
+    return sorted(first), sorted(rest - first)
 
 
-def _ends(numbers: list[int]) -> list[int]:
-    """Ascending numbers, of each run of RUN or more neighbours its ends: a table of branches compares with them all."""
-    known, kept = set(numbers), []
-    for n in numbers:
-        below = next(k for k in range(1, RUN) if n - k not in known or k == RUN - 1)
-        above = next(k for k in range(1, RUN) if n + k not in known or k == RUN - 1)
-        if below + above - 1 < RUN or n - 1 not in known or n + 1 not in known:
-            kept.append(n)
-    return kept
+def _run(numbers: frozenset[int], n: int) -> tuple[int, int]:
+    """How many neighbours without a gap a number has below and above it, itself included; at most RUN each."""
+    below = next(k for k in range(1, RUN + 1) if n - k not in numbers or k == RUN)
+    above = next(k for k in range(1, RUN + 1) if n + k not in numbers or k == RUN)
+    return below, above
+
+
+def _alone(numbers: frozenset[int]) -> frozenset[int]:
+    """Those that are in no run of RUN or more."""
+    return frozenset(n for n in numbers if sum(_run(numbers, n)) - 1 < RUN)
+
+
+def _ends(numbers: frozenset[int]) -> frozenset[int]:
+    """First and last numbers of such runs."""
+    return frozenset(n for n in numbers - _alone(numbers) if 1 in _run(numbers, n))
 
 
 def constant_trials(
