@@ -57,7 +57,11 @@ def arrays(tokens: int, hidden: int) -> tuple[np.ndarray, np.ndarray, np.ndarray
 
 def launch(module: ptx.Module, data: tuple[np.ndarray, ...], checks: ptx.Checks, backend: str = "auto") -> ptx.Result:
     out, x, w = data
-    buffers = [ptx.Buffer(out, "out", initialised=False), ptx.Buffer(x, "x", writable=False), ptx.Buffer(w, "w")]
+    buffers = [
+        ptx.Buffer(out, "out", initialised=False),
+        ptx.Buffer(x, "x", writable=False),
+        ptx.Buffer(w, "w", writable=False),
+    ]
     return ptx.launch(module, KERNEL, x.shape[0], 512, [*buffers, x.shape[1], 1e-6], checks=checks, backend=backend)
 
 

@@ -110,15 +110,14 @@ def _type(text: str) -> str:
 def status(found: list[Function]) -> list[str]:
     """What porter makes of each: "" translated, else the code and reason of the first hole or error."""
     from porter.config import PortConfig
-    from porter.emit.module import emit_module
-    from porter.emit.plan import PlanOptions, make_plan
     from porter.model import Instance, PorterError
     from porter.pipeline.inputs import parse
-    from porter.pipeline.stages import lower
+    from porter.pipeline.stages import Run, translate
 
     head = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n"
     text = head + "\n".join(f.kernel(n) for n, f in enumerate(found)) + "\n"
-    unit = parse(Path("device_functions.cu"), PortConfig(cpu_limit=0), text)
+    config = PortConfig(cpu_limit=0)
+    unit = parse(Path("device_functions.cu"), config, text)
     answers = []
     infos = {k.name: k for k in unit.kernels}
     for n in range(len(found)):
@@ -127,8 +126,7 @@ def status(found: list[Function]) -> list[str]:
             answers.append("not parsed")
             continue
         try:
-            kernels = lower(unit, info, (Instance(),))
-            module = emit_module(make_plan(list(kernels), info, None, PlanOptions(False, unit.source, (Instance(),))))
+            module = translate(unit, info, None, config, Run(info.name), (Instance(),)).module
         except PorterError as error:
             answers.append(f"{error.diagnostics[0].code} {error.diagnostics[0].message}")
             continue

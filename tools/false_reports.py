@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from typing import Any
 from porter.case.reader import LaunchShape, load_case
 from porter.files.atomic import write_atomic
 from porter.verify.backends.emulator import EmulatorBackend
-from porter.verify.backends.interface import Argument, Build, RunResult
+from porter.verify.backends.interface import ORDINARY, Argument, Build, RunOptions, RunResult
 from porter.verify.launches.buffers import HostBuffer
 from porter.verify.run import VerifyRequest, verify_port
 from tests.emit.test_ports import ALL as NAMES
@@ -49,22 +49,15 @@ class ManySchedules(EmulatorBackend):
         self.launches = self.instructions = 0
 
     def run(
-        self,
-        build: Build,
-        shape: LaunchShape,
-        arguments: Sequence[Argument],
-        schedule: int = 0,
-        checks: bool = True,
-        fill: int = 0,
-        variables: Mapping[str, HostBuffer] | None = None,
+        self, build: Build, shape: LaunchShape, arguments: Sequence[Argument], options: RunOptions = ORDINARY
     ) -> RunResult:
         several = max(shape.grid) > 1
         key = build.label, build.entry, several
         shows = several or math.prod(shape.block) > 32
-        wanted = checks and shows and self.many > 0 and self.repeated[key] < self.most
+        wanted = options.checks and shows and self.many > 0 and self.repeated[key] < self.most
         before = [a.copy() if isinstance(a, HostBuffer) else a for a in arguments] if wanted else []
-        held = {n: b.copy() for n, b in (variables or {}).items()} if wanted else {}
-        result = super().run(build, shape, arguments, schedule, checks, fill, variables)
+        held = {n: b.copy() for n, b in options.variables.items()} if wanted else {}
+        result = super().run(build, shape, arguments, options)
         self.instructions += result.instructions
         if not wanted or result.instructions > self.small or result.error:
             return result
@@ -73,7 +66,8 @@ class ManySchedules(EmulatorBackend):
         for seed in range(1, self.many + 1):
             copies = [a.copy() if isinstance(a, HostBuffer) else a for a in before]
             others = {n: b.copy() for n, b in held.items()}
-            again = super().run(build, shape, copies, self.seed * 1000 + seed, True, fill, others)
+            shuffled = replace(options, schedule=self.seed * 1000 + seed, variables=others)
+            again = super().run(build, shape, copies, shuffled)
             found |= {(v.kind, v.ptx_line): v for v in again.violations}
             self.launches += 1
             self.instructions += again.instructions

@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import json
 import os
-import queue
 import selectors
-import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from porter.batch.pool import ChildPool, ChildProcess
 from porter.config import PortConfig, worker_count
 from porter.files.folders import files_below
 from porter.model import Diagnostic, PorterError
@@ -86,6 +84,9 @@ class Analysis:
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
+FileAnalysis = tuple[list[KernelAnalysis], list[Diagnostic]]  # the kernels of a file, and what is wrong with the file
+
+
 def find_sources(paths: Sequence[Path]) -> list[Path]:
     """The files named, and those below folders whose text has a __global__; in order. Raises PorterError PRT010."""
     found: dict[Path, None] = {}
@@ -116,49 +117,48 @@ def analyze_paths(
     compile_too = compile_too or run_too
     extra = (COMPILE_SECONDS if compile_too else 0) + (RUN_SECONDS if run_too else 0)
     files = find_sources(paths)
-    todo: queue.SimpleQueue[Path] = queue.SimpleQueue()
-    for file in files:
-        todo.put(file)
-    results: dict[Path, list[KernelAnalysis]] = {}
-    problems: list[Diagnostic] = []
-    stop = threading.Event()
-    children: list[AnalysisChild] = []
+    run = _Run(files, config, time_limit + extra, say, compile_too, run_too)
+    results = run.run()
+    kernels = tuple(k for found, _ in results for k in found)
+    return Analysis(kernels, len(files), tuple(m for _, messages in results for m in messages))
 
-    def work() -> None:
-        child = AnalysisChild(config, compile_too, run_too=run_too)
-        children.append(child)
-        try:
-            while not stop.is_set():
-                try:
-                    file = todo.get_nowait()
-                except queue.Empty:
-                    return
-                kernels, messages = analyze_file(child, file, time_limit + extra, say if run_too else None)
-                results[file] = kernels
-                problems.extend(messages)
-                clean = sum(k.clean for k in kernels)
-                told = f", {sum(k.outcome == EQUAL for k in kernels)} equal to their original" if run_too else ""
-                say(f"{file}: {plural(len(kernels), 'kernel')}, {clean} without a hole{told}")
-        finally:
-            child.close()
 
-    threads = [threading.Thread(target=work) for _ in range(max(1, min(worker_count(config), len(files))))]
-    for thread in threads:
-        thread.start()
-    try:
-        for thread in threads:
-            thread.join()
-    except KeyboardInterrupt:
-        stop.set()
-        for child in children:
-            child.kill()
-        raise
-    return Analysis(tuple(k for f in files for k in results.get(f, ())), len(files), tuple(problems))
+class _Run(ChildPool["AnalysisChild", "FileAnalysis"]):
+    """Files in children, each a kernel at a time."""
+
+    doing = "analyzing"
+
+    def __init__(
+        self,
+        files: list[Path],
+        config: PortConfig,
+        time_limit: float,
+        say: Callable[[str], None],
+        compile_too: bool,
+        run_too: bool,
+    ):
+        super().__init__(files, worker_count(config))
+        self.config, self.time_limit, self.say = config, time_limit, say
+        self.compile_too, self.run_too = compile_too, run_too
+
+    def start(self) -> AnalysisChild:
+        return AnalysisChild(self.config, self.compile_too, run_too=self.run_too)
+
+    def result(self, child: AnalysisChild, number: int) -> FileAnalysis:
+        file = self.tasks[number]
+        kernels, messages = analyze_file(child, file, self.time_limit, self.say if self.run_too else None)
+        clean = sum(k.clean for k in kernels)
+        told = f", {sum(k.outcome == EQUAL for k in kernels)} equal to their original" if self.run_too else ""
+        self.say(f"{file}: {plural(len(kernels), 'kernel')}, {clean} without a hole{told}")
+        return kernels, messages
+
+    def failed(self, message: Diagnostic) -> FileAnalysis:
+        return [], [message]
 
 
 def analyze_file(
     child: AnalysisChild, file: Path, time_limit: float, say: Callable[[str], None] | None = None
-) -> tuple[list[KernelAnalysis], list[Diagnostic]]:
+) -> FileAnalysis:
     """The kernels of one file. A kernel that takes the child down or too long is reported, and the rest done anew."""
     done: dict[str, KernelAnalysis] = {}
     current: dict[str, Any] | None = None
@@ -222,31 +222,31 @@ class AnalysisChild:
             "compile": compile_too,
             "run": run_too,
         }
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: ChildProcess | None = None
+        self.stopped = False
+
+    @property
+    def alive(self) -> bool:
+        return not self.stopped
 
     def ask(self, request: dict[str, Any], time_limit: float) -> Iterator[dict[str, Any]]:
         """The child's events about one file; the last one is `done`, or says how the child ended."""
-        if self.process is None or self.process.poll() is not None:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", self.module],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env=os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])},
-                start_new_session=True,
-            )
-        process = self.process
-        assert process.stdin and process.stdout
+        if self.stopped:
+            yield {"event": "was stopped"}
+            return
+        if self.process is None or not self.process.alive:
+            self.process = ChildProcess(self.module, sys.path, quiet=True)
+        requests, answers = self.process.requests, self.process.answers
         try:
-            process.stdin.write(json.dumps(self.settings | request).encode() + b"\n")
-            process.stdin.flush()
+            requests.write(json.dumps(self.settings | request).encode() + b"\n")
+            requests.flush()
         except BrokenPipeError:
             yield {"event": self.ending()}
             return
         rest = b""
         limit = time.monotonic() + PARSE_SECONDS
         with selectors.DefaultSelector() as selector:
-            selector.register(process.stdout, selectors.EVENT_READ)
+            selector.register(answers, selectors.EVENT_READ)
             while True:
                 line, newline, rest = rest.partition(b"\n")
                 if newline:
@@ -261,7 +261,7 @@ class AnalysisChild:
                     self.close()
                     yield {"event": f"did not finish within {time_limit:g} s"}
                     return
-                data = os.read(process.stdout.fileno(), 1 << 16)
+                data = os.read(answers.fileno(), 1 << 16)
                 if not data:
                     yield {"event": self.ending()}
                     return
@@ -269,27 +269,26 @@ class AnalysisChild:
 
     def ending(self) -> str:
         assert self.process
-        code = self.process.wait()
+        code = self.process.process.wait()
         self.close()
         return f"ended the process (signal {-code})" if code < 0 else f"ended the process (exit code {code})"
 
-    def kill(self) -> None:
-        """End the process now; the thread that reads from it sees it end."""
-        if self.process is not None and self.process.poll() is None:
-            self.process.kill()
+    def stop(self) -> None:
+        """End the process now, for good; the thread that reads from it sees it end."""
+        self.stopped = True
+        self._kill()
 
     def close(self) -> None:
-        if self.process is None:
-            return
-        self.kill()
-        self.process.wait()
-        for pipe in (self.process.stdin, self.process.stdout):
-            if pipe:
-                try:
-                    pipe.close()
-                except BrokenPipeError:
-                    continue
-        self.process = None
+        """End the process; the next question starts another."""
+        if self.process is not None:
+            self._kill()
+            self.process.close()
+            self.process = None
+
+    def _kill(self) -> None:
+        child = self.process
+        if child is not None and child.alive:
+            child.process.kill()
 
 
 # ---------------------------------------------------------------- printing

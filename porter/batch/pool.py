@@ -9,14 +9,13 @@ import contextlib
 import os
 import pickle
 import queue
-import signal
 import subprocess
 import sys
 import threading
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 from porter.model import Diagnostic, Report
 from porter.report.internal_errors import ended_by, internal_error
@@ -26,29 +25,51 @@ MOST = 8  # children at once unless --jobs says more: each may take half a gigab
 STOP_SECONDS = 3.0  # for a child to end its own children before it is killed
 
 
-class ChildPool:
-    """The state that the threads share. `reports` are those of the tasks, by number; known ones are not worked on."""
+class Child(Protocol):
+    """What the pool asks of a child."""
+
+    @property
+    def alive(self) -> bool:
+        """Whether it takes another task."""
+
+    def stop(self) -> None:
+        """End it now."""
+
+    def close(self) -> None:
+        """There is nothing more to do."""
+
+
+C = TypeVar("C", bound=Child)
+Result = TypeVar("Result")
+
+
+class ChildPool(Generic[C, Result]):
+    """The state that the threads share. `results` are those of the tasks, by number; known ones are not worked on."""
 
     doing = "working on"  # a task, for messages
 
-    def __init__(self, tasks: Sequence[Path], workers: int, known: dict[int, Report] | None = None):
+    def __init__(self, tasks: Sequence[Path], workers: int, known: dict[int, Result] | None = None):
         self.tasks = tasks
-        self.reports = dict(known or {})
+        self.results = dict(known or {})
         self.todo: queue.SimpleQueue[int] = queue.SimpleQueue()
         for number in range(len(tasks)):
-            if number not in self.reports:
+            if number not in self.results:
                 self.todo.put(number)
         self.workers = min(workers, self.todo.qsize())
-        self.children: list[PoolChild] = []
+        self.children: list[C] = []
         self.lock = threading.Lock()
         self.stopped = False
 
-    def start(self) -> PoolChild:
+    def start(self) -> C:
         """A new child."""
         raise NotImplementedError
 
-    def report(self, child: PoolChild, number: int) -> Report:
-        """The report of a task that `child` works on. What is raised is reported as a defect, and ends the child."""
+    def result(self, child: C, number: int) -> Result:
+        """The result of a task that `child` works on. What is raised is reported as a defect, and ends the child."""
+        raise NotImplementedError
+
+    def failed(self, message: Diagnostic) -> Result:
+        """The result of a task of which there is only a message."""
         raise NotImplementedError
 
     def settled(self, number: int) -> None:
@@ -57,8 +78,8 @@ class ChildPool:
     def given_up(self) -> None:
         """The run is being ended; the children are about to be."""
 
-    def run(self) -> tuple[Report, ...]:
-        """The reports in the order of the tasks. On Ctrl-C the children are ended first."""
+    def run(self) -> tuple[Result, ...]:
+        """The results in the order of the tasks. On Ctrl-C the children are ended first."""
         threads = [threading.Thread(target=self._work, name=f"porter-{n}") for n in range(self.workers)]
         for thread in threads:
             thread.start()
@@ -70,10 +91,10 @@ class ChildPool:
             for thread in threads:
                 thread.join()
             raise
-        return tuple(self.reports[number] for number in range(len(self.tasks)))
+        return tuple(self.results[number] for number in range(len(self.tasks)))
 
     def _work(self) -> None:
-        child: PoolChild | None = None
+        child: C | None = None
         try:
             while True:
                 with self.lock:
@@ -84,11 +105,11 @@ class ChildPool:
                         child = self.start()
                         self.children.append(child)
                 try:
-                    self.reports[number] = self.report(child, number)
+                    self.results[number] = self.result(child, number)
                 except Exception as error:
                     child.stop()
                     text = f"{self.doing} {self.tasks[number]}"
-                    self.reports[number] = Report((), (internal_error(error, traceback.format_exc(), text),))
+                    self.results[number] = self.failed(internal_error(error, traceback.format_exc(), text))
                 finally:
                     self.settled(number)
         finally:
@@ -103,48 +124,58 @@ class ChildPool:
             child.stop()
 
 
-class PoolChild:
-    """A child process (`python -m module`) and the pipes to it: pickles both ways. `first` is sent at once."""
+class ReportPool(ChildPool["PoolChild", Report]):
+    """Children that answer with reports."""
 
-    def __init__(self, first: Any, module: str):
+    def failed(self, message: Diagnostic) -> Report:
+        return Report((), (message,))
+
+    def ask(self, child: PoolChild, number: int, heard: Callable[[str, Any], None]) -> Report:
+        """The report of a task in a child; all else that the child says goes to `heard`. Raises ChildDied."""
+        task = self.tasks[number]
+        beginning = f"{self.doing} {task}", Span(str(task), 0)
+        doing = beginning
+        try:
+            child.send(task)
+            while True:
+                kind, value = child.receive()
+                if kind == "report":
+                    return value
+                if kind == "doing":
+                    doing = value if value[0] else beginning
+                else:
+                    heard(kind, value)
+        except (EOFError, BrokenPipeError, pickle.UnpicklingError):
+            raise ChildDied(*doing) from None
+
+
+class ChildDied(Exception):
+    """A child ended while it was `doing` something with what is at `span`."""
+
+    def __init__(self, doing: str, span: Span):
+        super().__init__(doing)
+        self.doing, self.span = doing, span
+
+
+class ChildProcess:
+    """`python -m module` and the pipes to it. `path`: where it finds modules, beside porter's own."""
+
+    def __init__(self, module: str, path: Sequence[str], quiet: bool = False):
         root = str(Path(__file__).resolve().parents[2])
-        path = os.pathsep.join(p for p in (root, os.environ.get("PYTHONPATH", "")) if p)
         self.process = subprocess.Popen(
             [sys.executable, "-m", module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env=os.environ | {"PYTHONPATH": path},
+            stderr=subprocess.DEVNULL if quiet else None,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join([root, *path])},
             start_new_session=True,  # Ctrl-C is for the parent, which then ends its children
         )
-        with contextlib.suppress(BrokenPipeError):  # whoever asks it next learns that it is gone
-            self.send(first)
+        assert self.process.stdin and self.process.stdout
+        self.requests, self.answers = self.process.stdin, self.process.stdout
 
     @property
     def alive(self) -> bool:
         return self.process.poll() is None
-
-    def send(self, value: Any) -> None:
-        """Raises BrokenPipeError when the child is gone."""
-        assert self.process.stdin
-        pickle.dump(value, self.process.stdin)
-        self.process.stdin.flush()
-
-    def receive(self) -> tuple[str, Any]:
-        """What the child says next. Raises EOFError or UnpicklingError when it has died."""
-        assert self.process.stdout
-        return pickle.load(self.process.stdout)
-
-    def ending(self) -> str:
-        """How the child ended, for a message."""
-        code = self.process.wait()
-        return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-
-    def obituary(self, doing: str, span: Span) -> Diagnostic:
-        """The message about a task in which the child died."""
-        code = self.process.wait()
-        if code < 0:
-            return ended_by(-code, doing, span)
-        return Diagnostic("PRT968", f"the process ended with exit code {code} while {doing}", span)
 
     def stop(self) -> None:
         """End the child now. It first ends its own children, which a kill would leave to notice by themselves."""
@@ -158,13 +189,35 @@ class PoolChild:
 
     def close(self) -> None:
         """Nothing more to do: the child ends when it reads the end of its input."""
-        for pipe in (self.process.stdin, self.process.stdout):
-            if pipe:
-                try:
-                    pipe.close()
-                except BrokenPipeError:
-                    continue
+        for pipe in (self.requests, self.answers):
+            with contextlib.suppress(BrokenPipeError):
+                pipe.close()
         try:
             self.process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
             self.stop()
+
+
+class PoolChild(ChildProcess):
+    """A child that serves (porter.batch.child): pickles both ways. `first` is sent at once."""
+
+    def __init__(self, first: Any, module: str):
+        super().__init__(module, [p for p in (os.environ.get("PYTHONPATH", ""),) if p])
+        with contextlib.suppress(BrokenPipeError):  # whoever asks it next learns that it is gone
+            self.send(first)
+
+    def send(self, value: Any) -> None:
+        """Raises BrokenPipeError when the child is gone."""
+        pickle.dump(value, self.requests)
+        self.requests.flush()
+
+    def receive(self) -> tuple[str, Any]:
+        """What the child says next. Raises EOFError or UnpicklingError when it has died."""
+        return pickle.load(self.answers)
+
+    def obituary(self, doing: str, span: Span) -> Diagnostic:
+        """The message about a task in which the child died."""
+        code = self.process.wait()
+        if code < 0:
+            return ended_by(-code, doing, span)
+        return Diagnostic("PRT968", f"the process ended with exit code {code} while {doing}", span)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import pickle
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from porter.batch.pool import MOST, ChildPool, PoolChild
+from porter.batch.pool import MOST, ChildDied, PoolChild, ReportPool
 from porter.config import PortConfig, worker_count
 from porter.model import Report
 from porter.pipeline.inputs import unused_instantiations
@@ -17,7 +17,6 @@ from porter.pipeline.stages import port_files
 from porter.pipeline.unchanged import known_reports
 from porter.report.console import Progress, silent
 from porter.report.file_count import FileCount
-from porter.source import Span
 
 
 def port_all(paths: Sequence[Path], config: PortConfig, progress: Progress = silent) -> Report:
@@ -41,7 +40,7 @@ def port_all(paths: Sequence[Path], config: PortConfig, progress: Progress = sil
     return Report(kernels, messages)
 
 
-class _Run(ChildPool):
+class _Run(ReportPool):
     """Files in children, with what they may claim."""
 
     doing = "porting"
@@ -57,25 +56,20 @@ class _Run(ChildPool):
     def start(self) -> PoolChild:
         return PoolChild(self.child_config, "porter.batch.port_child")
 
-    def report(self, child: PoolChild, number: int) -> Report:
+    def result(self, child: PoolChild, number: int) -> Report:
         """One file in a child. Its claims are answered, its events passed on."""
-        path = self.tasks[number]
-        doing, span = f"porting {path}", Span(str(path), 0)
+
+        def heard(kind: str, value: Any) -> None:
+            if kind == "claim":
+                child.send(self.claims.claim(number, *value))
+            else:
+                with self.lock:
+                    self.progress(value)
+
         try:
-            child.send(path)
-            while True:
-                kind, value = child.receive()
-                if kind == "report":
-                    return value
-                if kind == "claim":
-                    child.send(self.claims.claim(number, *value))
-                elif kind == "doing":
-                    doing, span = value if value[0] else (f"porting {path}", Span(str(path), 0))
-                else:
-                    with self.lock:
-                        self.progress(value)
-        except (EOFError, BrokenPipeError, pickle.UnpicklingError):
-            return Report((), (child.obituary(doing, span),))
+            return self.ask(child, number, heard)
+        except ChildDied as death:
+            return self.failed(child.obituary(death.doing, death.span))
 
     def settled(self, number: int) -> None:
         self.claims.settle(number)

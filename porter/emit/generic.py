@@ -183,25 +183,15 @@ class Params:
     def _pick(self, per_instance: list[tuple[Any, Any]]) -> str:
         """Like `_chain`, as a choice by index: CuTeDSL takes no conditional expression inside a subscript it stores
         to."""
-        groups: dict[str, list[int]] = {}
-        for i, (v, text) in enumerate(per_instance):
-            if v is not None:
-                groups.setdefault(text, []).append(i)
-        items = sorted(groups.items(), key=lambda kv: len(kv[1]))
-        out = items[-1][0]
-        for text, where in reversed(items[:-1]):
-            out = f"({out}, {text})[{self.condition(tuple(where))}]"
+        out, others = _by_text(per_instance)
+        for text, where in others:
+            out = f"({out}, {text})[{self.condition(where)}]"
         return out
 
     def _chain(self, per_instance: list[tuple[Any, Any]]) -> str:
-        groups: dict[str, list[int]] = {}
-        for i, (v, text) in enumerate(per_instance):
-            if v is not None:
-                groups.setdefault(text, []).append(i)
-        items = sorted(groups.items(), key=lambda kv: len(kv[1]))
-        out = items[-1][0]
-        for text, where in reversed(items[:-1]):
-            out = f"{text} if {self.condition(tuple(where))} else {out}"
+        out, others = _by_text(per_instance)
+        for text, where in others:
+            out = f"{text} if {self.condition(where)} else {out}"
         return f"({out})"
 
     # ---- which instance
@@ -234,6 +224,16 @@ class Params:
 
     def _matches(self, values: tuple[Any, ...], column: tuple[Any, ...]) -> bool:
         return all(v is None or _key(v) == _key(c) for v, c in zip(values, column, strict=False))
+
+
+def _by_text(per_instance: list[tuple[Any, Any]]) -> tuple[str, list[tuple[str, tuple[int, ...]]]]:
+    """The text of most instances, and the others, most frequent first, with their instances."""
+    groups: dict[str, list[int]] = {}
+    for i, (v, text) in enumerate(per_instance):
+        if v is not None:
+            groups.setdefault(text, []).append(i)
+    *others, (usual, _) = sorted(groups.items(), key=lambda kv: len(kv[1]))
+    return usual, [(text, tuple(where)) for text, where in reversed(others)]
 
 
 def _key(v: Any) -> Any:

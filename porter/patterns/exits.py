@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from porter import ir
+from porter.ir.control_flow import always_leaves
 from porter.ir.if_chains import Link, chain
 from porter.patterns.names import Names, assigned_names
 
@@ -111,10 +112,10 @@ class _Exits:
         return out
 
     def _if(self, s: ir.If, rest: tuple[ir.Stmt, ...], loop: _Loop | None) -> list[ir.Stmt]:
-        then_always, else_always = _always(s.then), _always(s.orelse)
+        then_always, else_always = always_leaves(s.then), always_leaves(s.orelse)
         if s.is_constexpr:
             taken = s.then if s.taken else s.orelse
-            new_taken = tuple(self.run((*taken, *(() if _always(taken) else rest)), loop))
+            new_taken = tuple(self.run((*taken, *(() if always_leaves(taken) else rest)), loop))
             pair = (new_taken, ()) if s.taken else ((), new_taken)
             return [replace(s, then=pair[0], orelse=pair[1])]
         if then_always and not _exits(s.orelse):
@@ -360,14 +361,14 @@ def _needs_skip(body: tuple[ir.Stmt, ...]) -> bool:
                 return visit((*s.body, *stmts[i + 1 :]), tail)
             if isinstance(s, ir.If):
                 arms = [a for a in (s.then, s.orelse) if _exits(a)]
-                if all(_always(a) for a in arms):
+                if all(always_leaves(a) for a in arms):
                     return any(visit(a, True) for a in arms) or visit(stmts[i + 1 :], tail)
                 if last:
                     return any(visit(a, True) for a in arms)
                 if s.is_constexpr:
                     return visit((s.then if s.taken else s.orelse) + stmts[i + 1 :], tail)
-                if len(arms) == 1 or any(_always(a) for a in arms):
-                    others = [a for a in arms if not _always(a)]
+                if len(arms) == 1 or any(always_leaves(a) for a in arms):
+                    others = [a for a in arms if not always_leaves(a)]
                     if not others:
                         return visit(stmts[i + 1 :], tail)
                 return True
@@ -375,22 +376,6 @@ def _needs_skip(body: tuple[ir.Stmt, ...]) -> bool:
         return False
 
     return visit(body, True)
-
-
-def _always(stmts: tuple[ir.Stmt, ...]) -> bool:
-    """True when control never reaches the end of the list."""
-    for s in stmts:
-        if isinstance(s, ir.Return | ir.Break | ir.Continue):
-            return True
-        if isinstance(s, ir.Scope) and _always(s.body):
-            return True
-        if isinstance(s, ir.If):
-            if s.is_constexpr:
-                if _always(s.then if s.taken else s.orelse):
-                    return True
-            elif s.orelse and _always(s.then) and _always(s.orelse):
-                return True
-    return False
 
 
 def _is_true(e: ir.Expr) -> bool:

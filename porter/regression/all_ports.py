@@ -5,14 +5,13 @@ What a run has finished is noted beside the ports; the next run with the same pa
 
 from __future__ import annotations
 
-import pickle
 import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from porter.batch.pool import MOST, ChildPool, PoolChild
+from porter.batch.pool import MOST, ChildDied, PoolChild, ReportPool
 from porter.config import PortConfig, worker_count
 from porter.model import Diagnostic, KernelReport, PorterError, Report, Severity, Status, Verdict
 from porter.pipeline.open_ports import find_ports
@@ -71,7 +70,7 @@ def resumed_note(resumed: int, ports: int) -> Diagnostic:
     return Diagnostic("PRT874", message, severity=Severity.NOTE, help="`--fresh` verifies all of them again")
 
 
-class _Run(ChildPool):
+class _Run(ReportPool):
     """Ports in children; those that an interrupted run has finished are taken from its record."""
 
     doing = "verifying"
@@ -94,7 +93,7 @@ class _Run(ChildPool):
     def start(self) -> PoolChild:
         return PoolChild((self.child_config, self.settings), "porter.regression.child")
 
-    def report(self, child: PoolChild, number: int) -> Report:
+    def result(self, child: PoolChild, number: int) -> Report:
         """One port in a child, which is ended when the port takes too long. Events are passed on."""
         port = self.tasks[number]
         late = threading.Event()
@@ -106,29 +105,26 @@ class _Run(ChildPool):
         timer = threading.Timer(self.settings.timeout, end)
         timer.daemon = True
         timer.start()
-        doing, span = f"verifying {port}", Span(str(port), 0)
         start, stage, name = time.perf_counter(), "parse", port.stem
+
+        def heard(_: str, event: StageEvent) -> None:
+            nonlocal name, stage
+            name, stage = event.kernel, event.stage
+            with self.lock:
+                self.progress(event)
+
         try:
-            child.send(port)
-            while True:
-                kind, value = child.receive()
-                if kind == "report":
-                    for kernel in value.kernels:
-                        self.record.add(port, kernel)
-                    return value
-                if kind == "doing":
-                    doing, span = value if value[0] else (f"verifying {port}", Span(str(port), 0))
-                    continue
-                name, stage = value.kernel, value.stage
-                with self.lock:
-                    self.progress(value)
-        except (EOFError, BrokenPipeError, pickle.UnpicklingError):
+            report = self.ask(child, number, heard)
+        except ChildDied as death:
             if late.is_set():
                 return Report((late_report(port, stage, self.settings.timeout),))
             where = f" ({stage} of {name}, {time.perf_counter() - start:.1f} s after it began)"
-            return Report((), (child.obituary(doing + where, span),))
+            return self.failed(child.obituary(death.doing + where, death.span))
         finally:
             timer.cancel()
+        for kernel in report.kernels:
+            self.record.add(port, kernel)
+        return report
 
 
 def late_report(port: Path, stage: str, limit: float) -> KernelReport:

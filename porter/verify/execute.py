@@ -13,7 +13,7 @@ from porter.case.expressions import Value
 from porter.case.reader import FLOAT_NAMES, Case, LaunchShape
 from porter.cxx.types import pointee
 from porter.model import KernelInfo
-from porter.verify.backends.interface import Argument, Backend, Build, RunResult
+from porter.verify.backends.interface import Argument, Backend, Build, RunOptions, RunResult
 from porter.verify.emulator.checks.sums import ROUNDING
 from porter.verify.emulator.decode import contraction
 from porter.verify.launches.buffers import Buffers, HostBuffer, is_integer
@@ -69,9 +69,7 @@ class InstanceUnderTest:
         given = given_to(self, trial, buffers, port)
         build = self.port if port else self.original
         build = replace(build, fused=fused) if fused else build
-        if not given.variables:
-            return backend.run(build, shape, given.arguments, schedule, checks, fill)
-        return backend.run(build, shape, given.arguments, schedule, checks, fill, given.variables)
+        return backend.run(build, shape, given.arguments, RunOptions(schedule, checks, fill, given.variables))
 
 
 @dataclass

@@ -15,7 +15,7 @@ from porter import ir
 from porter.case.reader import FLOAT_NAMES, LaunchShape
 from porter.verify import emulator as ptx
 from porter.verify.backends.emulator import EmulatorBackend, module_of
-from porter.verify.backends.interface import Build, RunResult, Violation
+from porter.verify.backends.interface import Build, RunOptions, RunResult, Violation
 from porter.verify.emulator.decode.lower import lower
 from porter.verify.execute import FILLS
 from porter.verify.launches.buffers import HostBuffer
@@ -212,7 +212,7 @@ def _run(
     arguments = memory.of_port() if is_port else memory.of_original()
     variables = {names[n]: b for n, b in memory.variables.items() if n in names}
     try:
-        told, result = backend.emulate(build, shape, arguments, 0, checks, fill, variables)
+        told, result = backend.emulate(build, shape, arguments, RunOptions(0, checks, fill, variables))
     except ptx.PtxError as error:
         return _Ran(error=str(error), unsupported=isinstance(error, ptx.UnsupportedPtx))
     reached = result.counts.get("instructions_reached", 0) / max(1, result.counts.get("instructions", 1))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from porter.batch import analysis
 from porter.batch.analysis import AnalysisChild, KernelAnalysis, analyze_file, analyze_paths, count_codes, find_sources
 from porter.config import PortConfig
 from porter.verify.compile.toolkit import find_nvrtc
@@ -113,6 +114,24 @@ def test_files_that_cannot_be_read_are_messages(tmp_path: Path) -> None:
     assert [k.kernel for k in found.kernels] == ["good"] and found.kernels[0].parsed
     assert [d.code for d in found.diagnostics] == ["PRT010"]
     assert len(said) == 2
+
+
+def test_a_defect_in_one_file_is_a_message_and_the_others_are_done(tmp_path: Path, monkeypatch) -> None:
+    for name in ("a", "b", "c"):
+        (tmp_path / f"{name}.cu").write_text(KERNEL.format(name))
+    whole = analysis.analyze_file
+
+    def broken(child: AnalysisChild, file: Path, *rest) -> analysis.FileAnalysis:
+        if file.stem == "b":
+            raise ZeroDivisionError("planted")
+        return whole(child, file, *rest)
+
+    monkeypatch.setattr(analysis, "analyze_file", broken)
+    monkeypatch.setenv("PORTER_CACHE", str(tmp_path / "cache"))
+    found = analyze_paths([tmp_path], PortConfig(jobs=2), 20.0, lambda text: None)
+    assert [k.kernel for k in found.kernels] == ["a", "c"] and found.files == 3
+    (message,) = found.diagnostics
+    assert message.code == "PRT950" and "planted" in message.message and f"{tmp_path}/b.cu" in message.message
 
 
 def test_effort_and_codes() -> None:

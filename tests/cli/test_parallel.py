@@ -94,7 +94,8 @@ def test_a_process_that_dies_costs_one_file(files: list[Path], monkeypatch: pyte
     assert killed[0] not in [k.kernel for k in report.kernels]
 
 
-def test_ctrl_c_ends_every_process(files: list[Path], tmp_path: Path) -> None:
+@pytest.mark.parametrize(("how", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
+def test_every_process_ends_with_the_command(files: list[Path], tmp_path: Path, how: signal.Signals, code: int) -> None:
     command = [sys.executable, "-m", "porter.cli", "port", *map(str, files), "-o", "out", "--jobs", "2"]
     # porter's children carry this in their environment, which tells them from those of other tests
     mark = f"CUDA_PORTER_TEST={tmp_path}"
@@ -108,8 +109,8 @@ def test_ctrl_c_ends_every_process(files: list[Path], tmp_path: Path) -> None:
                 if re.match(r"\w+_kernel: emit ok", line):
                     break
             assert len(marked(mark)) > 1
-            run.send_signal(signal.SIGINT)
-            assert run.wait(60) == 130
+            run.send_signal(how)
+            assert run.wait(60) == code
         finally:
             run.kill()
     limit = time.monotonic() + 60

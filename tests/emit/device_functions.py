@@ -10,11 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from porter.config import PortConfig
-from porter.emit.module import emit_module
-from porter.emit.plan import PlanOptions, make_plan
 from porter.model import Instance
 from porter.pipeline.inputs import parse
-from porter.pipeline.stages import lower
+from porter.pipeline.stages import Run, translate
 from porter.verify import emulator as ptx
 from porter.verify.compile.worker import CompileRequest, compile_port
 from porter.verify.original.build import build_original
@@ -100,10 +98,10 @@ def values(name: str, size: int, seed: int) -> np.ndarray:
 def differing(found: Sequence[Function], arch: str = "sm_90a", seed: int = 1) -> list[str]:
     """The functions whose results differ in a bit (NaN is NaN), with the first operands; or what stopped them."""
     text, names, sizes = kernel_of(found)
-    unit = parse(Path("k.cu"), PortConfig(arch=(arch,), cpu_limit=0), text)
+    config = PortConfig(arch=(arch,), cpu_limit=0)
+    unit = parse(Path("k.cu"), config, text)
     (info,) = unit.kernels
-    kernels = lower(unit, info, (Instance(),))
-    module = emit_module(make_plan(list(kernels), info, None, PlanOptions(False, unit.source, (Instance(),))))
+    module = translate(unit, info, None, config, Run(info.name), (Instance(),)).module
     assert not module.holes, [(h.code, h.cuda) for h in module.holes]
     with tempfile.TemporaryDirectory() as folder:
         port = Path(folder) / "k.py"

@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from porter.emit.module import emit_module
-from porter.emit.plan import PlanOptions, make_plan
-from porter.frontend.instances.choice import specialise
-from porter.frontend.lower.kernel import lower_kernel
+from porter.config import PortConfig
 from porter.frontend.parse.source import ParseOptions, parse_source
 from porter.model import Instance, PorterError
+from porter.pipeline.stages import Run, translate
 from porter.source import Source
 from porter.verify import emulator as ptx
 from porter.verify.compile.worker import CompileRequest, compile_port
@@ -48,10 +46,8 @@ def test_clusters(tmp_path):
     path.write_text(TEXT)
     source = Source.read(path)
     unit = parse_source(source, ParseOptions())
-    info, one = unit.kernels[0], Instance()
-    whole, cursors = specialise(source, ParseOptions(), [(info, one)])
-    kernel = lower_kernel(whole, cursors[info.qualified_name, one], info, one)
-    module = emit_module(make_plan([kernel], info, None, PlanOptions(source=source)))
+    (info,) = unit.kernels
+    module = translate(unit, info, None, PortConfig(), Run(info.name), (Instance(),)).module
     assert not module.holes
     assert "cluster=(4, 1, 1)" in module.text
     port = tmp_path / "rotate.py"

@@ -10,12 +10,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from porter.emit.module import emit_module
-from porter.emit.plan import PlanOptions, make_plan
-from porter.frontend.instances.choice import specialise
-from porter.frontend.lower.kernel import lower_kernel
+from porter.config import PortConfig
 from porter.frontend.parse.source import ParseOptions, parse_source
 from porter.model import Instance, PorterError
+from porter.pipeline.stages import Run, translate
 from porter.source import Source
 from porter.verify import emulator as ptx
 from porter.verify.compile.worker import CompileRequest, compile_port
@@ -47,10 +45,8 @@ def ported(tmp_path_factory):
     for path in sorted(HERE.glob("*.cu")):
         source = Source.read(path)
         unit = parse_source(source, ParseOptions())
-        whole, cursors = specialise(source, ParseOptions(), [(k, ONE) for k in unit.kernels])
         for info in unit.kernels:
-            ir_kernel = lower_kernel(whole, cursors[info.qualified_name, ONE], info, ONE)
-            module = emit_module(make_plan([ir_kernel], info, None, PlanOptions(source=source)))
+            module = translate(unit, info, None, PortConfig(), Run(info.name), (ONE,)).module
             port = folder / f"{path.stem}_{info.name}.py"
             port.write_text(module.text)
             out[path.stem, info.name] = (source, port, module)

@@ -11,10 +11,8 @@ import time
 import pytest
 
 from porter.config import PortConfig
-from porter.emit.module import emit_module
-from porter.emit.plan import PlanOptions, make_plan
 from porter.pipeline.inputs import choose_instances, parse
-from porter.pipeline.stages import lower
+from porter.pipeline.stages import Run, translate
 from porter.syntax import module_tree
 
 HEAD = """__global__ void k(float* out, const float* x, const int* m, int n) {
@@ -76,7 +74,7 @@ def translated(path, text: str):
     unit = parse(path, config)
     (info,) = unit.kernels
     instances = choose_instances(unit, info, None, config)
-    module = emit_module(make_plan(list(lower(unit, info, instances)), info, None, PlanOptions(False, unit.source)))
+    module = translate(unit, info, None, config, Run(info.name), instances).module
     return module, time.process_time() - start
 
 
@@ -117,7 +115,7 @@ def test_time_is_linear_in_the_kernels_of_a_file(tmp_path):
         after_parse = time.process_time()
         for info in chosen:
             instances = choose_instances(unit, info, None, config)
-            emit_module(make_plan(list(lower(unit, info, instances)), info, None, PlanOptions(False, unit.source)))
+            translate(unit, info, None, config, Run(info.name), instances)
         return (after_parse - start) / count + (time.process_time() - after_parse) / len(chosen)
 
     assert a_kernel(400) < 2 * a_kernel(10) + 0.02

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import fields, replace
-from pathlib import Path
 
 import pytest
 
 from porter import ir
-from porter.case.reader import load_case
 from porter.emit.generic import ConstVariants, HelperCall, Params, Variants
 from porter.emit.merge import merge, specialise
 from porter.emit.plan import PlanOptions, make_plan
-from porter.frontend.instances.choice import specialise as specialise_source
-from porter.frontend.lower.kernel import lower_kernel
-from porter.frontend.parse.source import ParseOptions, parse_source
-from porter.source import Source
+from tests.emit.test_ports import lowered
 
-ROOT = Path(__file__).parents[2] / "reference_kernels"
 TEMPLATES = [
     "norm/rms_norm",
     "norm/qk_norm",
@@ -63,14 +57,7 @@ def base_names(body):
 
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_specialising_the_merged_body_gives_back_every_instance(name):
-    path = ROOT / f"{name}.cu"
-    source = Source.read(path)
-    case = load_case(path.with_suffix(".case.toml"))
-    unit = parse_source(source, ParseOptions())
-    info = next(k for k in unit.kernels if k.name == case.kernel)
-    instances = tuple(i.instance for i in case.instances)
-    whole, cursors = specialise_source(source, ParseOptions(), [(info, i) for i in instances])
-    kernels = [lower_kernel(whole, cursors[info.qualified_name, i], info, i) for i in instances]
+    source, case, info, instances, kernels = lowered(name)
     plan = make_plan(kernels, info, case, PlanOptions(source=source, instances=instances))
     for i, concrete in enumerate(plan.concrete):
         found, wanted = (plain(base_names(b)) for b in (specialise(plan.body, i), concrete.body))

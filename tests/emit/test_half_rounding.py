@@ -12,12 +12,10 @@ import numpy as np
 import pytest
 
 from porter.case.instances import instance_values
-from porter.emit.module import emit_module
-from porter.emit.plan import PlanOptions, make_plan
-from porter.frontend.instances.choice import specialise
-from porter.frontend.lower.kernel import lower_kernel
+from porter.config import PortConfig
 from porter.frontend.parse.source import ParseOptions, parse_source
 from porter.model import Instance, PorterError
+from porter.pipeline.stages import Run, translate
 from porter.source import Source
 from porter.verify import emulator as ptx
 from porter.verify.compile.worker import CompileRequest, compile_port
@@ -110,13 +108,11 @@ def ported(tmp_path_factory):
     """The parsed source, and {kernel: port's path}."""
     folder = tmp_path_factory.mktemp("halves")
     unit = parse_source(source(), ParseOptions())
-    whole, cursors = specialise(unit.source, ParseOptions(), [(k, Instance()) for k in unit.kernels])
-    return unit, {k.name: port(folder, unit.source, k, [Instance()], whole, cursors) for k in unit.kernels}
+    return unit, {k.name: port(folder, unit, k, (Instance(),)) for k in unit.kernels}
 
 
-def port(folder, text, info, instances, whole, cursors):
-    kernels = [lower_kernel(whole, cursors[info.qualified_name, i], info, i) for i in instances]
-    module = emit_module(make_plan(kernels, info, None, PlanOptions(source=text, instances=tuple(instances))))
+def port(folder, unit, info, instances):
+    module = translate(unit, info, None, PortConfig(), Run(info.name), instances).module
     assert not module.holes, module.holes
     path = folder / f"{info.name}.py"
     path.write_text(module.text)
@@ -168,8 +164,8 @@ def test_instances_keep_what_each_has(tmp_path):
     text = Source(Path("turn.cu"), COMMON + TEMPLATE)
     unit = parse_source(text, ParseOptions())
     info = unit.kernels[0]
-    instances = [Instance((t,)) for t in ("float", "c10::Half", "c10::BFloat16")]
-    path = port(tmp_path, text, info, instances, *specialise(text, ParseOptions(), [(info, i) for i in instances]))
+    instances = tuple(Instance((t,)) for t in ("float", "c10::Half", "c10::BFloat16"))
+    path = port(tmp_path, unit, info, instances)
     assert path.read_text().count("lib.rounded") == 1
     values = [dict(instance_values(info, i)) for i in instances]
     made = compile_port(path, [CompileRequest(v, "sm_90a") for v in values])

@@ -14,12 +14,11 @@ import numpy as np
 import pytest
 
 from porter.case.instances import instance_values
-from porter.emit.module import emit_module
-from porter.emit.plan import PlanOptions, make_plan
-from porter.frontend.instances.choice import parse_instantiation, specialise
-from porter.frontend.lower.kernel import lower_kernel
+from porter.config import PortConfig
+from porter.frontend.instances.choice import parse_instantiation
 from porter.frontend.parse.source import ParseOptions, parse_source
 from porter.model import Instance, PorterError
+from porter.pipeline.stages import Run, translate
 from porter.source import Source
 from porter.verify import emulator as ptx
 from porter.verify.compile.worker import CompileRequest, compile_port
@@ -108,9 +107,7 @@ def test_a_port_is_right_at_other_arguments(originals, tmp_path: Path, name: str
     unit = parse_source(source, ParseOptions())
     info = next(k for k in unit.kernels if k.name == name)
     made_for = tuple(Instance(parse_instantiation(text)[1].args) for text in MADE[name])
-    whole, cursors = specialise(source, ParseOptions(), [(info, i) for i in made_for])
-    kernels = [lower_kernel(whole, cursors[info.qualified_name, i], info, i) for i in made_for]
-    port = emit_module(make_plan(kernels, info, None, PlanOptions(source=source, instances=made_for)))
+    port = translate(unit, info, None, PortConfig(), Run(name), made_for).module
     assert not port.holes
     path = tmp_path / f"{name}.py"
     path.write_text(port.text)

@@ -12,9 +12,8 @@ from porter.case.instances import instance_values
 from porter.case.reader import load_case
 from porter.emit.module import emit_module
 from porter.emit.plan import PlanOptions, make_plan
-from porter.frontend.instances.choice import specialise
-from porter.frontend.lower.kernel import lower_kernel
 from porter.frontend.parse.source import ParseOptions, parse_source
+from porter.pipeline.stages import lower
 from porter.source import Source
 
 ROOT = Path(__file__).parents[2] / "reference_kernels"
@@ -29,9 +28,7 @@ def lowered(name):
     unit = parse_source(source, ParseOptions())
     info = next(k for k in unit.kernels if k.name == case.kernel)
     instances = tuple(i.instance for i in case.instances)
-    whole, cursors = specialise(source, ParseOptions(), [(info, i) for i in instances])
-    kernels = [lower_kernel(whole, cursors[info.qualified_name, i], info, i) for i in instances]
-    return source, case, info, instances, kernels
+    return source, case, info, instances, list(lower(unit, info, instances, case))
 
 
 def port(name, *, standalone=False):

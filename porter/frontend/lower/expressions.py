@@ -442,7 +442,3 @@ def braces(fx: FunctionLowering, c: Cursor) -> ir.Expr:
 @expression(CursorKind.CXX_NEW_EXPR, CursorKind.CXX_DELETE_EXPR)
 def heap(fx: FunctionLowering, c: Cursor) -> ir.Expr:
     raise Untranslatable("PRT212", "memory from the heap inside a kernel")
-
-
-def with_type(x: ir.Expr, t: ir.Type) -> ir.Expr:
-    return replace(x, type=t)

@@ -7,6 +7,7 @@ from porter.frontend.lower.body import FunctionLowering, Untranslatable, stateme
 from porter.frontend.lower.convert import typed_value
 from porter.frontend.parse import ast_facts as ast
 from porter.frontend.parse.clang_compat import Cursor, CursorKind
+from porter.ir.control_flow import always_leaves
 
 
 @statement(CursorKind.SWITCH_STMT)
@@ -27,7 +28,7 @@ def switch_statement(fx: FunctionLowering, c: Cursor) -> None:
         joined: list[ir.Stmt] = []
         for later in bodies[i:]:
             joined += later
-            if _always_leaves(joined):
+            if always_leaves(joined):
                 break
         body = tuple(_without_break(joined))
         numbers = tuple(v for v in labels if v is not None)
@@ -69,22 +70,6 @@ def _sections(fx: FunctionLowering, body: Cursor) -> list[tuple[list[int | None]
     return out
 
 
-def _always_leaves(body: list[ir.Stmt] | tuple[ir.Stmt, ...]) -> bool:
-    """Whether control never runs off the end of these statements."""
-    for s in body:
-        if isinstance(s, (ir.Break, ir.Return, ir.Continue)):
-            return True
-        if isinstance(s, ir.Scope) and _always_leaves(s.body):
-            return True
-        if isinstance(s, ir.If):
-            if s.is_constexpr:
-                if _always_leaves(s.then if s.taken else s.orelse):
-                    return True
-            elif s.orelse and _always_leaves(s.then) and _always_leaves(s.orelse):
-                return True
-    return False
-
-
 def _has_break(s: ir.Stmt) -> bool:
     """Whether a break of the enclosing switch stands in the statement."""
     if isinstance(s, ir.Break):
@@ -104,12 +89,12 @@ def _without_break(body: list[ir.Stmt] | tuple[ir.Stmt, ...]) -> list[ir.Stmt]:
             return out
         if not _has_break(s):
             out.append(s)
-            if _always_leaves([s]):
+            if always_leaves([s]):
                 return out
             continue
         rest = list(body[i + 1 :])
         if isinstance(s, ir.Scope):
-            if _always_leaves(s.body):
+            if always_leaves(s.body):
                 out.append(ir.Scope(tuple(_without_break(s.body)), span=s.span, comment=s.comment))
                 return out
             return [*out, *_without_break([*s.body, *rest])]

@@ -1,7 +1,5 @@
 """The diagnostic codes of parsing (PRT00x, PRT01x); each has a page in docs/codes."""
 
-NO_KERNEL = "PRT001"  # the file holds no __global__ definition
-NOT_CUDA = "PRT002"  # the file is not C++/CUDA text
 MISSING_INCLUDE = "PRT003"
 PARSE_ERROR = "PRT004"
 UNTYPED = "PRT005"  # an expression that clang could not type

@@ -10,7 +10,7 @@ import numpy as np
 
 from porter.case.reader import LaunchShape
 from porter.verify import emulator as ptx
-from porter.verify.backends.interface import Argument, Build, RunResult, Summed, Violation
+from porter.verify.backends.interface import ORDINARY, Argument, Build, RunOptions, RunResult, Summed, Violation
 from porter.verify.emulator.decode import contraction
 from porter.verify.launches.buffers import GUARD_BYTES, HostBuffer
 
@@ -43,20 +43,13 @@ class EmulatorBackend:
         self.seconds = seconds  # CPU time of a launch
 
     def run(
-        self,
-        build: Build,
-        shape: LaunchShape,
-        arguments: Sequence[Argument],
-        schedule: int = 0,
-        checks: bool = True,
-        fill: int = 0,
-        variables: Mapping[str, HostBuffer] | None = None,
+        self, build: Build, shape: LaunchShape, arguments: Sequence[Argument], options: RunOptions = ORDINARY
     ) -> RunResult:
         """One launch, in place. What the emulator does not model comes back as `error`."""
         start = time.perf_counter()
         try:
             given = [as_argument(a) for a in arguments]
-            found, result = self.emulate(build, shape, given, schedule, checks, fill, variables)
+            found, result = self.emulate(build, shape, given, options)
         except ptx.PtxError as error:
             return RunResult(error=str(error), seconds=time.perf_counter() - start)
         taken = time.perf_counter() - start
@@ -80,20 +73,14 @@ class EmulatorBackend:
         return EmulatorBackend(max(work, 1) if work else self.budget, strong_writes)
 
     def emulate(
-        self,
-        build: Build,
-        shape: LaunchShape,
-        arguments: Sequence[object],
-        schedule: int = 0,
-        checks: bool = True,
-        fill: int = 0,
-        variables: Mapping[str, HostBuffer] | None = None,
+        self, build: Build, shape: LaunchShape, arguments: Sequence[object], options: RunOptions = ORDINARY
     ) -> tuple[tuple[Violation, ...], ptx.Result]:
         """As `run`, with arguments as ptx.launch takes them and all that it tells. Raises PtxError."""
         module = fused_module(build.ptx, build.entry, build.fused) if build.fused else module_of(build.ptx)
+        checks, schedule = options.checks, options.schedule
         switches = ptx.Checks(
-            uninitialised=checks, shared_races=checks, global_races=checks, bounds=True, alignment=True, fill=fill,
-            sums=ptx.adds_floats(module, build.entry),
+            uninitialised=checks, shared_races=checks, global_races=checks, bounds=True, alignment=True,
+            fill=options.fill, sums=ptx.adds_floats(module, build.entry),
         )  # fmt: skip
         result = ptx.launch(
             module,
@@ -109,7 +96,7 @@ class EmulatorBackend:
             directed=ptx.DIRECTED[-schedule - 1] if schedule < 0 else "",
             budget=min(build.work or self.budget, self.budget),
             seconds=self.seconds,
-            variables=as_variables(variables),
+            variables=as_variables(options.variables),
             overlapped=shape.use_pdl,
             blocks=shape.only,
             stop_after=self.stop_after,

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -20,9 +20,8 @@ from porter.case.reader import LaunchShape
 from porter.model import Diagnostic, PorterError
 from porter.verify.backends.gpu_driver import DeviceFacts
 from porter.verify.backends.gpu_work import RunAnswer, RunJob, call_of, image_of, store
-from porter.verify.backends.interface import Argument, Build, RunResult, Violation
+from porter.verify.backends.interface import ORDINARY, Argument, Build, RunOptions, RunResult, Violation
 from porter.verify.emulator import PtxError
-from porter.verify.launches.buffers import HostBuffer
 
 NO_GPU = "PRT878"
 SECONDS = 60.0  # a launch may take before it counts as hanging
@@ -180,19 +179,12 @@ class GpuBackend:
         return self.facts.sm_count
 
     def run(
-        self,
-        build: Build,
-        shape: LaunchShape,
-        arguments: Sequence[Argument],
-        schedule: int = 0,
-        checks: bool = True,
-        fill: int = 0,
-        variables: Mapping[str, HostBuffer] | None = None,
+        self, build: Build, shape: LaunchShape, arguments: Sequence[Argument], options: RunOptions = ORDINARY
     ) -> RunResult:
-        """One launch. `schedule`, `checks` and `fill` change nothing. A fault is a violation, and an error too, since
-        there is nothing to compare; a launch that the driver refuses is an error."""
+        """One launch. Of the options only `variables` matter. A fault is a violation, and an error too, since there is
+        nothing to compare; a launch that the driver refuses is an error."""
         try:
-            call, buffers = call_of(build, shape, arguments, variables)
+            call, buffers = call_of(build, shape, arguments, options.variables)
         except (PtxError, ValueError) as error:
             return RunResult(error=str(error))
         images = [image_of(b) for b in buffers]

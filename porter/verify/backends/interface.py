@@ -32,6 +32,25 @@ class Build:
 
 
 @dataclass(frozen=True)
+class RunOptions:
+    """How a launch is run.
+
+    `schedule` seeds the order in which blocks and warps run; one below zero is a chosen one of the backend's
+    (`directed`). `checks`: look for violations. `fill`: the byte that shared and local memory is full of at the start.
+    `variables`: what module variables hold, by their names in the PTX; the kernel's writes are in the buffers
+    afterwards.
+    """
+
+    schedule: int = 0
+    checks: bool = True
+    fill: int = 0
+    variables: Mapping[str, HostBuffer] = field(default_factory=dict)
+
+
+ORDINARY = RunOptions()
+
+
+@dataclass(frozen=True)
 class Violation:
     """Something a kernel must not do. `kind` is a word (race, ...); `line` the source line, 0: unknown."""
 
@@ -82,22 +101,7 @@ class Backend(Protocol):
         ...
 
     def run(
-        self,
-        build: Build,
-        shape: LaunchShape,
-        arguments: Sequence[Argument],
-        schedule: int = 0,
-        checks: bool = True,
-        fill: int = 0,
-        variables: Mapping[str, HostBuffer] | None = None,
+        self, build: Build, shape: LaunchShape, arguments: Sequence[Argument], options: RunOptions = ORDINARY
     ) -> RunResult:
-        """One launch. `schedule` seeds the order in which blocks and warps run, one below zero is a chosen one of the
-        backend's (`directed`); `checks` looks for violations.
-
-        `variables` are what module variables hold, by their names in the PTX: the kernel's writes are in the buffers
-        afterwards.
-
-        `fill` is the byte that shared and local memory is full of at the start. Backends that cannot choose it report
-        no uninitialised reads of these.
-        """
+        """One launch. Backends that cannot choose `options.fill` report no uninitialised reads of that memory."""
         ...

@@ -1,7 +1,4 @@
-"""One ptxas for the code of both original and port, where one is installed (pip's nvidia-cuda-nvcc, or on PATH).
-
-NVRTC and CuTeDSL bring their own assemblers, and the registers in their cubins are compared when there is none here.
-"""
+"""ptxas, where one is installed (pip's nvidia-cuda-nvcc, or on PATH): machine code with its line table."""
 
 from __future__ import annotations
 
@@ -9,25 +6,12 @@ import os
 import re
 import shutil
 import subprocess
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from porter.corpus.runtime import ArtifactCache, digest, read_cubin
+from porter.corpus.runtime import ArtifactCache, digest
 from porter.corpus.runtime.scratch import Scratch
 from porter.verify.compile.toolkit import nvidia_roots
-
-
-@dataclass(frozen=True)
-class Assembled:
-    """What ptxas made of a kernel; `error` is its log when it refused the PTX. Bytes except `registers`."""
-
-    registers: int = 0
-    local_bytes: int = 0
-    spill_stores: int = 0
-    spill_loads: int = 0
-    static_smem: int = 0
-    error: str = ""
 
 
 @cache
@@ -64,35 +48,9 @@ def readable(ptx: str, ptxas: Path) -> bool:
     return stated is None or (int(stated.group(1)), int(stated.group(2))) <= (major - 4, minor)
 
 
-def assemble(ptx: str, entry: str, arch: str, ptxas: Path | None = None) -> Assembled | None:
-    """Registers and memory of one kernel of a PTX module, by ptxas (cached); None when no ptxas can read it.
-
-    Raises KeyError when the assembled module has no such kernel.
-    """
-    folder = _assembled(ptx, arch, ptxas)
-    if folder is None:
-        return None
-    log = (folder / "log").read_text()
-    if not (folder / "kernel.cubin").is_file():
-        return Assembled(error=log.strip())
-    kernel = read_cubin((folder / "kernel.cubin").read_bytes())[entry]
-    spills = re.search(
-        rf"Function properties for {re.escape(entry)}\s*\n.*?(\d+) bytes spill stores, (\d+) bytes spill loads", log
-    )
-    stores, loads = (int(spills.group(1)), int(spills.group(2))) if spills else (0, 0)
-    return Assembled(kernel.registers, kernel.local_bytes, stores, loads, kernel.shared_bytes)
-
-
 def cubin_of(ptx: str, arch: str) -> bytes | None:
     """The cubin of a PTX module with its line table, by ptxas (cached); None when no ptxas is there, or takes it."""
-    folder = _assembled(ptx, arch, None, "-lineinfo")
-    cubin = folder / "kernel.cubin" if folder else None
-    return cubin.read_bytes() if cubin and cubin.is_file() else None
-
-
-def _assembled(ptx: str, arch: str, ptxas: Path | None, *options: str) -> Path | None:
-    """The folder of the cache with `log` and, unless the PTX was refused, `kernel.cubin`."""
-    tool = ptxas or find_ptxas()
+    tool = find_ptxas()
     if tool is None or not readable(ptx, tool):
         return None
 
@@ -100,16 +58,12 @@ def _assembled(ptx: str, arch: str, ptxas: Path | None, *options: str) -> Path |
         with Scratch("ptxas") as work:
             source = Path(work) / "kernel.ptx"
             source.write_text(ptx)
-            output = folder / "kernel.cubin"
-            done = subprocess.run(
-                [tool, "-v", *options, f"-arch={arch}", str(source), "-o", str(output)],
-                capture_output=True,
-                text=True,
-                timeout=300,
-            )
+            command = [str(tool), "-v", "-lineinfo", f"-arch={arch}", str(source), "-o", str(folder / "kernel.cubin")]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=300)
         (folder / "log").write_text(done.stdout + done.stderr)
         if done.returncode:
-            output.unlink(missing_ok=True)
+            (folder / "kernel.cubin").unlink(missing_ok=True)
 
     version = ".".join(map(str, ptxas_version(tool)))
-    return ArtifactCache("ptxas").get_or_build(digest(["1", ptx, arch, version, *options]), build)
+    cubin = ArtifactCache("ptxas").get_or_build(digest(["1", ptx, arch, version, "-lineinfo"]), build) / "kernel.cubin"
+    return cubin.read_bytes() if cubin.is_file() else None

@@ -25,10 +25,10 @@ from porter.verify.emulator.decode.program import Atomic, Load, Program, Store
 from porter.verify.emulator.errors import LaunchError
 from porter.verify.emulator.machine import interpret
 from porter.verify.emulator.machine.accelerate import Accelerator
+from porter.verify.emulator.machine.budget import OutOfBudget
 from porter.verify.emulator.machine.directed import DIRECTED
 from porter.verify.emulator.machine.drawn import Machine, draw
 from porter.verify.emulator.machine.perturb import Perturbation
-from porter.verify.emulator.machine.scheduler import OutOfBudget
 from porter.verify.emulator.machine.wave import Geometry
 from porter.verify.emulator.memory.arguments import encode_argument, place_buffers
 from porter.verify.emulator.memory.buffers import AddressSpace, Buffer

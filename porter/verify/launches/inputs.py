@@ -24,7 +24,7 @@ one launch, each in the way that makes sense for its distribution.
 `shifted` moves whole rows to a mean of -300 or 300: maxima that start at zero and variances by subtraction show there.
 Of 32-bit numbers another order of sums then costs as much times what the derived bound allows (`conditioning`). `rows`:
 one value throughout, one huge value, the least number throughout, -inf throughout, in turns. `half_way`: where what
-the kernel rounds to ties (half_way.py). `steps`: where a scale that is a power of two changes (steps.py). Three more
+the kernel rounds to ties (rounding.py). `steps`: where a scale that is a power of two changes (likewise). Three more
 come from what the port compares with (own_values.py, constants.py): `around X`, `index N`, and `one`, all the same id.
 """
 
@@ -44,9 +44,8 @@ from porter.ir import SCALAR_BYTES
 from porter.model import Diagnostic, PorterError
 from porter.source import Span
 from porter.verify.launches.buffers import Buffers, HostBuffer, allocate, generator, is_integer, storage, words_to_int
-from porter.verify.launches.half_way import exponents, half_way, has_scales, quantised, targets_of
 from porter.verify.launches.own_values import around, index_of, indices, number_of
-from porter.verify.launches.steps import steps
+from porter.verify.launches.rounding import exponents, half_way, has_scales, quantised, steps, targets_of
 from porter.verify.launches.symbol_values import fill_fixed
 from porter.verify.numerics.formats import decode, encode
 

@@ -8,11 +8,10 @@ from porter.case.expressions import Value
 from porter.case.reader import Case, CaseInstance
 from porter.model import KernelInfo
 from porter.verify.launches.constants import constant_trials, own_constants
-from porter.verify.launches.derived import derived_trials
+from porter.verify.launches.derived import derived_trials, tail_trials
 from porter.verify.launches.far_rows import far_rows_trial
 from porter.verify.launches.own_values import own_numbers
 from porter.verify.launches.scalars import own_value_trials, scalar_trials
-from porter.verify.launches.tails import tail_trials
 from porter.verify.launches.trials import Trial, choose_trials, far_trial
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from porter.case import expressions
@@ -13,7 +13,6 @@ from porter.case.reader import Case, CaseInstance, Point, span_of
 from porter.cxx.types import scalar_name
 from porter.model import KernelInfo
 from porter.verify.launches.inputs import SCENARIOS, dist_of, scenarios
-from porter.wording import plural
 
 LAUNCHES = 12  # an instance, when not thorough: enough for each scenario and each size once
 LARGE = 60_000  # elements of a point from which one launch with ordinary inputs must do
@@ -177,10 +176,3 @@ def far_trial(
     except ExprError:
         return None
     return Trial(point, "normal", random.Random(f"far {seed}").randrange(1 << 31), far=True)
-
-
-def covered(trials: Sequence[Trial]) -> str:
-    """One line about what the trials are, for a report."""
-    names = sorted({t.scenario for t in trials})
-    points = plural(len({id(t.point) for t in trials}), "point")
-    return f"{plural(len(trials), 'launch')} over {points}: {', '.join(names)}"

@@ -83,7 +83,7 @@ def compare_output(
     shape (the numbers of the codes for quantised outputs); `pre` the float64 values before their rounding to integers
     or codes; `words` replaces the elements by canonical ones (set-per-segment); `slack` is how much each element may
     differ because the order of its sum is open (sum). `exact_ties`: the arithmetic before the rounding is exact,
-    so that to lie on a boundary is no excuse (launches/half_way.py).
+    so that to lie on a boundary is no excuse (launches/rounding.py).
     """
     result = Comparison()
     _check_gaps(before, original, port, result)

@@ -14,7 +14,7 @@ from porter.verify.launches.own_values import (
     own_numbers,
     scenario_of,
 )
-from porter.verify.launches.steps import steps
+from porter.verify.launches.rounding import steps
 
 PORT = """
     setp.gt.f32 %p1, %r1, 0f42150000;
@@ -68,6 +68,6 @@ def test_scales_are_at_their_steps_and_one_unit_beside(target, largest, columns)
         kept = set((scales.astype(np.float32).view(np.uint32) & 0x7FFFFF).tolist())
         assert {0, 1} <= kept and 0x7FFFFF in kept
     least, most = np.abs(x).max(axis=1).min(), np.abs(x).max()
-    assert 0 < least and most <= 448.0 * 64
+    assert least > 0 and most <= 448.0 * 64
     halves = steps((7, 96), target, "f16", np.random.default_rng(3))
     assert (halves.astype(np.float16).astype(np.float64)[np.abs(halves) >= 1.0 * 2.0**5] != 0).all()

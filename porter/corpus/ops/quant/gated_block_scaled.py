@@ -16,43 +16,34 @@ _SIZES = "(input.nbytes, result_block_scale.nbytes)"
 _USUAL = {"is_sf_swizzled_layout": True, "is_sf_8x4_layout": False}
 
 
-def _silu_nvfp4(
-    result: Any, scale: Any, input: Any, given: Any, swizzled: bool = True, narrow_tiles: bool = False,
-    recipe: str = "fast",
-) -> None:  # fmt: skip
-    reference.gated("silu", result, scale, input, 16, (swizzled, narrow_tiles), given, recipe)
+def _shared_fallback(act: str) -> Callable[..., None]:
+    """The fallback of an activation to NVFP4, whose tensor has a scale of its own."""
+
+    def fallback(
+        result: Any, scale: Any, input: Any, given: Any, swizzled: bool = True, narrow_tiles: bool = False,
+        recipe: str = "fast",
+    ) -> None:  # fmt: skip
+        reference.gated(act, result, scale, input, 16, (swizzled, narrow_tiles), given, recipe)
+
+    return fallback
 
 
-def _silu_mxfp4(
-    result: Any, scale: Any, input: Any, swizzled: bool = True, narrow_tiles: bool = False, rule: str = "ceil"
-) -> None:
-    reference.gated("silu", result, scale, input, 32, (swizzled, narrow_tiles), None, rule)
+def _power_fallback(act: str) -> Callable[..., None]:
+    """The fallback of an activation to MXFP4 or MXFP8, which `result` tells apart."""
 
+    def fallback(
+        result: Any, scale: Any, input: Any, swizzled: bool = True, narrow_tiles: bool = False, rule: str = "ceil"
+    ) -> None:
+        reference.gated(act, result, scale, input, 32, (swizzled, narrow_tiles), None, rule)
 
-def _silu_mxfp8(
-    result: Any, scale: Any, input: Any, swizzled: bool = True, narrow_tiles: bool = False, rule: str = "ceil"
-) -> None:
-    reference.gated("silu", result, scale, input, 32, (swizzled, narrow_tiles), None, rule)
-
-
-def _gelu_tanh_nvfp4(
-    result: Any, scale: Any, input: Any, given: Any, swizzled: bool = True, narrow_tiles: bool = False,
-    recipe: str = "fast",
-) -> None:  # fmt: skip
-    reference.gated("gelu_tanh", result, scale, input, 16, (swizzled, narrow_tiles), given, recipe)
-
-
-def _gelu_tanh_mxfp8(
-    result: Any, scale: Any, input: Any, swizzled: bool = True, narrow_tiles: bool = False, rule: str = "ceil"
-) -> None:
-    reference.gated("gelu_tanh", result, scale, input, 32, (swizzled, narrow_tiles), None, rule)
+    return fallback
 
 
 @op(
     "silu_and_mul_nvfp4_quant(Tensor(a!) result, Tensor(b!) result_block_scale, Tensor input, "
     "Tensor input_global_scale, bool is_sf_swizzled_layout=True, bool is_sf_8x4_layout=False, str recipe='fast') -> ()",
     key=compact_key(_SIZES, {**_USUAL, "recipe": "fast"}),
-    fallback=_silu_nvfp4,
+    fallback=_shared_fallback("silu"),
 )
 def silu_and_mul_nvfp4_quant(
     device: Device, result: Any, result_block_scale: Any, input: Any, input_global_scale: Any,
@@ -75,7 +66,7 @@ def silu_and_mul_nvfp4_quant(
     "silu_and_mul_mxfp4_quant(Tensor(a!) result, Tensor(b!) result_block_scale, Tensor input, "
     "bool is_sf_swizzled_layout=True, bool is_sf_8x4_layout=False, str sf_rounding='ceil') -> ()",
     key=compact_key(_SIZES, {**_USUAL, "sf_rounding": "ceil"}),
-    fallback=_silu_mxfp4,
+    fallback=_power_fallback("silu"),
 )
 def silu_and_mul_mxfp4_quant(
     device: Device, result: Any, result_block_scale: Any, input: Any, is_sf_swizzled_layout: bool,
@@ -92,7 +83,7 @@ def silu_and_mul_mxfp4_quant(
     "silu_and_mul_mxfp8_quant(Tensor(a!) result, Tensor(b!) result_block_scale, Tensor input, "
     "bool is_sf_swizzled_layout=True, bool is_sf_8x4_layout=False, str sf_rounding='ceil') -> ()",
     key=compact_key(_SIZES, {**_USUAL, "sf_rounding": "ceil"}),
-    fallback=_silu_mxfp8,
+    fallback=_power_fallback("silu"),
 )
 def silu_and_mul_mxfp8_quant(
     device: Device, result: Any, result_block_scale: Any, input: Any, is_sf_swizzled_layout: bool,
@@ -109,7 +100,7 @@ def silu_and_mul_mxfp8_quant(
     "gelu_tanh_and_mul_nvfp4_quant(Tensor(a!) result, Tensor(b!) result_block_scale, Tensor input, "
     "Tensor input_global_scale, bool is_sf_swizzled_layout=True, bool is_sf_8x4_layout=False, str recipe='fast') -> ()",
     key=compact_key(_SIZES, {**_USUAL, "recipe": "fast"}),
-    fallback=_gelu_tanh_nvfp4,
+    fallback=_shared_fallback("gelu_tanh"),
 )
 def gelu_tanh_and_mul_nvfp4_quant(
     device: Device, result: Any, result_block_scale: Any, input: Any, input_global_scale: Any,
@@ -126,7 +117,7 @@ def gelu_tanh_and_mul_nvfp4_quant(
     "gelu_tanh_and_mul_mxfp8_quant(Tensor(a!) result, Tensor(b!) result_block_scale, Tensor input, "
     "bool is_sf_swizzled_layout=True, bool is_sf_8x4_layout=False, str sf_rounding='ceil') -> ()",
     key=compact_key(_SIZES, {**_USUAL, "sf_rounding": "ceil"}),
-    fallback=_gelu_tanh_mxfp8,
+    fallback=_power_fallback("gelu_tanh"),
 )
 def gelu_tanh_and_mul_mxfp8_quant(
     device: Device, result: Any, result_block_scale: Any, input: Any, is_sf_swizzled_layout: bool,

@@ -39,21 +39,7 @@ def per_token_group_fp8_quant(
     made = _plan(
         device, "per_token_group_fp8_quant", input, output_q, output_s, group_size, eps, fp8_max, "e4m3", scale_ue8m0
     )
-    if made is None:
-        return None
-    kernel, blocks = made
-    direct = input.dim() == output_s.dim() == 2
-
-    def bind(launch: Callable[..., None]) -> Callable[..., None]:
-        if direct:
-            return lambda input, output_q, output_s, group_size, eps, fp8_min, fp8_max, *_: launch(
-                input, output_q, output_s, eps, fp8_min, fp8_max, blocks
-            )
-        return lambda input, output_q, output_s, group_size, eps, fp8_min, fp8_max, *_: launch(
-            as_rows(input, 1), as_rows(output_q, 1), as_rows(output_s, 1), eps, fp8_min, fp8_max, blocks
-        )
-
-    return kernel, bind
+    return _launched_by_rows(made, input.dim() == output_s.dim() == 2)
 
 
 @op(
@@ -73,21 +59,7 @@ def per_token_group_quant_int8(
     made = _plan(
         device, "per_token_group_quant_int8", input, output_q, output_s, group_size, eps, int8_max, "i8", False
     )
-    if made is None:
-        return None
-    kernel, blocks = made
-    direct = input.dim() == output_s.dim() == 2
-
-    def bind(launch: Callable[..., None]) -> Callable[..., None]:
-        if direct:
-            return lambda input, output_q, output_s, group_size, eps, int8_min, int8_max: launch(
-                input, output_q, output_s, eps, int8_min, int8_max, blocks
-            )
-        return lambda input, output_q, output_s, group_size, eps, int8_min, int8_max: launch(
-            as_rows(input, 1), as_rows(output_q, 1), as_rows(output_s, 1), eps, int8_min, int8_max, blocks
-        )
-
-    return kernel, bind
+    return _launched_by_rows(made, input.dim() == output_s.dim() == 2)
 
 
 @op(
@@ -139,6 +111,25 @@ def per_token_group_fp8_quant_packed(
             )
         return lambda input, output_q, output_s_packed, group_size, eps, min_8bit, max_8bit: launch(
             as_rows(input, 1), as_rows(output_q, 1), output_s_packed, eps, min_8bit, max_8bit, blocks
+        )
+
+    return kernel, bind
+
+
+def _launched_by_rows(made: tuple[Any, int] | None, direct: bool) -> Plan:
+    """The plan of an op with the arguments of per_token_group_fp8_quant, which the kernel takes as they are if
+    `direct`."""
+    if made is None:
+        return None
+    kernel, blocks = made
+
+    def bind(launch: Callable[..., None]) -> Callable[..., None]:
+        if direct:
+            return lambda input, output_q, output_s, group_size, eps, low, high, *_: launch(
+                input, output_q, output_s, eps, low, high, blocks
+            )
+        return lambda input, output_q, output_s, group_size, eps, low, high, *_: launch(
+            as_rows(input, 1), as_rows(output_q, 1), as_rows(output_s, 1), eps, low, high, blocks
         )
 
     return kernel, bind

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from porter.verify.emulator.checks.ordering import level_of
 from porter.verify.emulator.decode.program import Atomic, Step, Store
+from porter.verify.emulator.machine.budget import OutOfBudget
 from porter.verify.emulator.machine.environment import Env
-from porter.verify.emulator.machine.scheduler import OutOfBudget
 from porter.verify.emulator.machine.wave import Wave
 from porter.verify.emulator.memory.access import Resolved
 

@@ -2,89 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from porter.verify.emulator.decode.program import (
     Atomic,
     Barrier,
     Branch,
-    Copy,
     Exit,
     Goto,
     Hint,
-    HostCall,
     Load,
-    MatrixMove,
-    MatrixMultiply,
     Mbarrier,
-    MemoryOperand,
     Multimem,
     Pure,
-    RegSrc,
     Segment,
-    Src,
     Step,
-    Store,
-    Switch,
-    Warp,
+    Terminator,
 )
+from porter.verify.emulator.decode.sources import registers_read
 
 
-def _place_use(place: MemoryOperand | None) -> int:
-    return 1 << place.base.index if place is not None and isinstance(place.base, RegSrc) else 0
-
-
-def _uses(*sources: Src | None) -> int:
+def _bits(indices: Iterable[int]) -> int:
     bits = 0
-    for source in sources:
-        if isinstance(source, RegSrc):
-            bits |= 1 << source.index
+    for index in indices:
+        bits |= 1 << index
     return bits
 
 
 def step_reads(step: Step) -> int:
     """Bit set of the registers a step reads; a guarded step also reads what it writes."""
-    bits = 0
-    match step:
-        case Pure(needless=True):
-            return 0
-        case Pure(srcs=srcs):
-            bits = _uses(*srcs)
-        case Load(place=place):
-            bits = _place_use(place)
-        case Store(place=place, srcs=srcs):
-            bits = _place_use(place) | _uses(*srcs)
-        case Atomic(place=place, srcs=srcs, compare=compare):
-            bits = _place_use(place) | _uses(*srcs, compare)
-        case Multimem(access=access):
-            bits = step_reads(access)
-        case Warp(srcs=srcs, mask=mask):
-            bits = _uses(*srcs, mask)
-        case Copy(target=target, origin=origin, room=room, size=size, mbarrier=mbarrier):
-            bits = _place_use(target) | _place_use(origin) | _place_use(mbarrier) | _uses(room, size)
-        case Mbarrier(place=place, srcs=srcs):
-            bits = _place_use(place) | _uses(*srcs)
-        case MatrixMove(place=place, srcs=srcs):
-            bits = _place_use(place) | _uses(*srcs)
-        case MatrixMultiply(a=a, b=b, c=c):
-            bits = _uses(*a, *b, *c)
-        case HostCall(args=args, result=result):
-            for place in args:
-                bits |= _place_use(place)
-            bits |= _place_use(result)
+    if isinstance(step, Pure) and step.needless:
+        return 0
+    bits = _bits(registers_read(step))
     if step.guard is not None:
         bits |= 1 << step.guard.index | step_writes(step)
     return bits
 
 
+def _end_reads(end: Terminator) -> int:
+    return 1 << end.guard.index if isinstance(end, Branch) else _bits(registers_read(end))
+
+
 def step_writes(step: Step) -> int:
-    bits = 0
     if isinstance(step, Pure) and step.needless:
         return 0
-    for dst in getattr(step, "dsts", ()):
-        if dst is not None:
-            bits |= 1 << dst.index
-    return bits
+    return _bits(dst.index for dst in getattr(step, "dsts", ()) if dst is not None)
 
 
 def mark_liveness(segments: list[Segment]) -> None:
@@ -94,15 +56,8 @@ def mark_liveness(segments: list[Segment]) -> None:
         for step in segment.steps:
             read |= step_reads(step) & ~written
             written |= step_writes(step)
-        match segment.end:
-            case Branch(guard=guard):
-                read |= (1 << guard.index) & ~written
-            case Switch(index=index):
-                read |= _uses(index) & ~written
-            case Barrier(id=id_, count=count, value=value):
-                read |= _uses(id_, count, value) & ~written
         segment.defines = written
-        use.append(read)
+        use.append(read | (_end_reads(segment.end) & ~written))
     live_in = list(use)
     changed = True
     while changed:
@@ -120,14 +75,7 @@ def mark_liveness(segments: list[Segment]) -> None:
                 changed = True
     for segment in segments:
         segment.live_in = live_in[segment.index]
-        # what the terminator reads must survive the segment too
-        match segment.end:
-            case Branch(guard=guard):
-                segment.live_out |= 1 << guard.index
-            case Switch(index=index):
-                segment.live_out |= _uses(index)
-            case Barrier(id=id_, count=count, value=value):
-                segment.live_out |= _uses(id_, count, value)
+        segment.live_out |= _end_reads(segment.end)  # which must survive the segment too
 
 
 MOST_LOOPS = 16  # nested; what lies deeper counts as one loop

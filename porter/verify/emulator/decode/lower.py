@@ -209,8 +209,7 @@ def _lower(module: Module, entry: str) -> Program:
     mark_leaving(segments)
     return Program(
         entry, segments, builder.registers, align_up(builder.local_bytes, 16), builder.shared_top, dynamic,
-        param_offsets, top, shared, function.directives,
-        frozenset(site.used),
+        param_offsets, top, function.directives, frozenset(site.used),
     )  # fmt: skip
 
 

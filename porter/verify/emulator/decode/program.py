@@ -7,7 +7,7 @@ a branch, barrier or exit ends one.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from porter.verify.emulator.decode.ir import Instr
 from porter.verify.emulator.decode.types import PtxType
@@ -63,14 +63,19 @@ class MemoryOperand:
 
 @dataclass(slots=True)
 class Step:
-    """One instruction that does not change control flow. `source` is the PTX instruction, for reports."""
+    """One instruction that does not change control flow. `source` is the PTX instruction, for reports.
 
+    `reads` names the fields with what it reads: operands, places in memory, tuples of these, or a step within.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ()
     source: Instr
     guard: Guard | None = None
 
 
 @dataclass(slots=True)
 class Pure(Step):
+    reads = ("srcs",)
     op: PureOp = None  # type: ignore[assignment]
     needless: bool = False  # its constant has been put into all uses
     dsts: tuple[Dst | None, ...] = ()
@@ -79,6 +84,7 @@ class Pure(Step):
 
 @dataclass(slots=True)
 class Load(Step):
+    reads = ("place",)
     place: MemoryOperand = None  # type: ignore[assignment]
     type: PtxType = None  # type: ignore[assignment]
     dsts: tuple[Dst | None, ...] = ()
@@ -88,6 +94,7 @@ class Load(Step):
 
 @dataclass(slots=True)
 class Store(Step):
+    reads = ("place", "srcs")
     place: MemoryOperand = None  # type: ignore[assignment]
     type: PtxType = None  # type: ignore[assignment]
     srcs: tuple[Src, ...] = ()
@@ -99,6 +106,7 @@ class Store(Step):
 class Atomic(Step):
     """`op` is add min max inc dec and or xor exch cas; one result and operand per vector element."""
 
+    reads = ("place", "srcs", "compare")
     place: MemoryOperand = None  # type: ignore[assignment]
     type: PtxType = None  # type: ignore[assignment]
     op: str = ""
@@ -113,6 +121,7 @@ class Atomic(Step):
 class Warp(Step):
     """shfl vote match redux elect activemask and bar.warp.sync; `mask` None: whoever is here."""
 
+    reads = ("srcs", "mask")
     kind: str = ""
     mode: str = ""
     type: PtxType = None  # type: ignore[assignment]
@@ -131,6 +140,7 @@ class Fence(Step):
 class Copy(Step):
     """cp.async and cp.async.bulk, done at once: `size` bytes from one place to another, zero filled up to `room`."""
 
+    reads = ("target", "origin", "room", "size", "mbarrier")
     target: MemoryOperand = None  # type: ignore[assignment]
     origin: MemoryOperand = None  # type: ignore[assignment]
     room: Src | None = None
@@ -141,6 +151,7 @@ class Copy(Step):
 
 @dataclass(slots=True)
 class Mbarrier(Step):
+    reads = ("place", "srcs")
     kind: str = ""  # init inval arrive arrive_drop expect_tx complete_tx test_wait try_wait pending_count
     place: MemoryOperand | None = None
     dsts: tuple[Dst | None, ...] = ()
@@ -155,6 +166,7 @@ class Mbarrier(Step):
 class MatrixMove(Step):
     """ldmatrix, stmatrix, movmatrix."""
 
+    reads = ("place", "srcs")
     kind: str = ""
     place: MemoryOperand | None = None
     dsts: tuple[Dst | None, ...] = ()
@@ -167,6 +179,7 @@ class MatrixMove(Step):
 class MatrixMultiply(Step):
     """mma.sync."""
 
+    reads = ("a", "b", "c")
     shape: tuple[int, int, int] = (0, 0, 0)
     types: tuple[PtxType, ...] = ()  # d a b c
     dsts: tuple[Dst | None, ...] = ()
@@ -179,6 +192,7 @@ class MatrixMultiply(Step):
 class Multimem(Step):
     """multimem.ld_reduce, st, red: `access` done to every replica behind a multicast address; ld_reduce combines."""
 
+    reads = ("access",)
     access: Load | Store | Atomic = None  # type: ignore[assignment]
     op: str = ""
     wide: bool = False  # half types are summed in f32
@@ -189,6 +203,7 @@ class Multimem(Step):
 class HostCall(Step):
     """vprintf, __assertfail: `args` are the values of the call's parameters."""
 
+    reads = ("args", "result")
     name: str = ""
     args: tuple[MemoryOperand, ...] = ()
     result: MemoryOperand | None = None
@@ -218,6 +233,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Switch:
+    reads: ClassVar[tuple[str, ...]] = ("index",)
     index: Src
     targets: tuple[int, ...]
 
@@ -232,6 +248,7 @@ class Exit:
 class Barrier:
     """`kind`: sync, red (with `combine` popc/and/or), arrive, cluster_arrive, cluster_wait."""
 
+    reads: ClassVar[tuple[str, ...]] = ("id", "count", "value")
     source: Instr
     kind: str
     target: int
@@ -284,7 +301,6 @@ class Program:
     dynamic_offset: int
     param_offsets: dict[str, int]
     param_bytes: int
-    shared_symbols: dict[str, int]
     directives: dict[str, tuple[int, ...]]
     globals: frozenset[str]  # module variables that the code names
     runners: list[list[Any]] | None = None  # the numpy backend's closures

@@ -5,27 +5,8 @@ Predicates stay registers: guards and branches name them.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from porter.verify.emulator.decode.program import (
-    Atomic,
-    Barrier,
-    Const,
-    Copy,
-    MatrixMove,
-    MatrixMultiply,
-    Mbarrier,
-    MemoryOperand,
-    Multimem,
-    Pure,
-    RegSrc,
-    Segment,
-    Src,
-    Step,
-    Store,
-    Switch,
-    Warp,
-)
+from porter.verify.emulator.decode.program import Barrier, Const, Pure, RegSrc, Segment, Src
+from porter.verify.emulator.decode.sources import replace_sources, with_sources
 
 
 def propagate_constants(segments: list[Segment]) -> None:
@@ -58,39 +39,7 @@ def propagate_constants(segments: list[Segment]) -> None:
     def swap(source: Src) -> Src:
         return known.get(source.index, source) if isinstance(source, RegSrc) and not source.negated else source
 
-    def maybe(source: Src | None) -> Src | None:
-        return None if source is None else swap(source)
-
-    def place(p: MemoryOperand) -> MemoryOperand:
-        return replace(p, base=maybe(p.base)) if p.base is not None else p
-
     for segment in segments:
         for step in segment.steps:
-            _rewrite(step, swap, maybe, place)
-        match segment.end:
-            case Switch(index=selector, targets=targets):
-                segment.end = Switch(swap(selector), targets)
-            case Barrier():
-                segment.end = replace(segment.end, id=maybe(segment.end.id), count=maybe(segment.end.count))
-
-
-def _rewrite(step: Step, swap, maybe, place) -> None:  # type: ignore[no-untyped-def]
-    if isinstance(step, (Pure, Store, Atomic, Warp, Mbarrier, MatrixMove)):
-        step.srcs = tuple(swap(s) for s in step.srcs)
-    where = getattr(step, "place", None)
-    if where is not None:
-        step.place = place(where)  # type: ignore[attr-defined]
-    match step:
-        case Multimem():
-            _rewrite(step.access, swap, maybe, place)
-        case Atomic():
-            step.compare = maybe(step.compare)
-        case Warp():
-            step.mask = maybe(step.mask)
-        case Copy():
-            step.room, step.size = maybe(step.room), maybe(step.size)
-            step.target, step.origin = place(step.target), place(step.origin)
-            if step.mbarrier is not None:
-                step.mbarrier = place(step.mbarrier)
-        case MatrixMultiply():
-            step.a, step.b, step.c = (tuple(swap(s) for s in part) for part in (step.a, step.b, step.c))
+            replace_sources(step, swap)
+        segment.end = with_sources(segment.end, swap)

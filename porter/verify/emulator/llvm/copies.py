@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from porter.verify.emulator.decode.program import Const, Copy
 from porter.verify.emulator.decode.types import U32
+from porter.verify.emulator.llvm.accesses import Access, interleave, split
 from porter.verify.emulator.llvm.text import Refused
 
 if TYPE_CHECKING:
@@ -29,9 +30,7 @@ def emit_copy(chunk: Chunk, step: Copy, guard: str | None) -> None:
         some = b.ne(size, b.const(32, 0))
         here = w.op(f"bitcast {w.vec('i1')} {some.name} to i{w.lanes}")
         readers = w.op(f"and i{w.lanes} {lanes}, {here}")
-    items = chunk.access(step.origin, 0, WORD, per, room, readers, None, 0)
-    assert items is not None
-    parts = chunk.parts(items, per, "i32")
+    parts = split(chunk, Access(chunk, step.origin, 0, WORD, per, room, readers, 0).load(), per, "i32")
     if not whole:
         for k, part in enumerate(parts):
             start, end = b.const(32, WORD * k), b.const(32, WORD * (k + 1))
@@ -40,4 +39,5 @@ def emit_copy(chunk: Chunk, step: Copy, guard: str | None) -> None:
             tail = b.select(b.ult(start, size), some_of, b.const(32, 0))
             mask = b.select(b.ule(end, size), b.const(32, 0xFFFFFFFF), tail)
             parts[k] = b.and_(part, mask)
-    chunk.access(step.target, 0, WORD, per, room, lanes, chunk.interleave([p.name for p in parts], "i32"), 0)
+    items = interleave(chunk, [p.name for p in parts], "i32")
+    Access(chunk, step.target, 0, WORD, per, room, lanes, 0).store(items)

@@ -29,11 +29,8 @@ from porter.verify.emulator.decode.program import (
     Switch,
     Warp,
 )
-from porter.verify.emulator.llvm import races, runtime
-from porter.verify.emulator.llvm.algebra import LlvmAlgebra
-from porter.verify.emulator.llvm.blocks import run_function
-from porter.verify.emulator.llvm.chunk import Chunk, Work
-from porter.verify.emulator.llvm.runtime import (
+from porter.verify.emulator.llvm import abi
+from porter.verify.emulator.llvm.abi import (
     BAIL,
     BARRIER,
     COUNT,
@@ -45,9 +42,11 @@ from porter.verify.emulator.llvm.runtime import (
     WAITING,
     context,
 )
+from porter.verify.emulator.llvm.algebra import LlvmAlgebra
+from porter.verify.emulator.llvm.chunk import Chunk, Work
+from porter.verify.emulator.llvm.runtime import signatures
 from porter.verify.emulator.llvm.text import Refused, Writer
 from porter.verify.emulator.llvm.warp import emit_warp_step
-from porter.verify.emulator.memory.layout import LOCAL_WINDOW
 
 FUEL = 1 << 24  # loop segments a warp may run without meeting a barrier
 SPIN = 1 << 6  # the same for what may be a spin wait, which never ends here: each counts for so many
@@ -76,10 +75,10 @@ class Guards:
         return self.shared is not None or self.global_ is not None
 
     def race(self, kind: int) -> bool:
-        """May an access of this kind (runtime.KINDS) race?"""
-        if kind == runtime.GENERIC:
+        """May an access of this kind (abi.KINDS) race?"""
+        if kind == abi.GENERIC:
             return self.races
-        granule = {runtime.SHARED: self.shared, runtime.GLOBAL: self.global_}.get(kind)
+        granule = {abi.SHARED: self.shared, abi.GLOBAL: self.global_}.get(kind)
         return granule is not None
 
 
@@ -90,7 +89,6 @@ class Emitter:
         self.w = Writer(lanes)
         self.b = LlvmAlgebra(self.w)
         self.sites = 0
-        self.functions: dict[str, str] = {}  # runtime functions used, by name
         self.slots: dict[int, int] = {}  # register -> byte offset in the warp's memory
         self._place_registers()
 
@@ -115,23 +113,34 @@ class Emitter:
     def site(self) -> str:
         """A fresh cell of the region cache, as a pointer name."""
         w = self.w
-        name = w.op(f"getelementptr i64, ptr %sites, i64 {self.sites * runtime.REGION_WORDS}")
+        name = w.op(f"getelementptr i64, ptr %sites, i64 {self.sites * abi.REGION_WORDS}")
         self.sites += 1
         return name
 
-    def use(self, name: str, text: str) -> None:
-        self.functions[name] = text
+    def call(self, function: str, *operands: str) -> str:
+        """Calls a function of the runtime and returns its result ("": it has none)."""
+        result, parameters = signatures()[function]
+        self.w.declare(f"declare {result} @{function}({', '.join(parameters)})")
+        passed = ", ".join(f"{t} {operand}" for t, operand in zip(parameters, operands, strict=True))
+        if result == "void":
+            self.w.do(f"call void @{function}({passed})")
+            return ""
+        return self.w.op(f"call {result} @{function}({passed})")
+
+    def bail_unless(self, condition: str) -> None:
+        """Gives the launch up to the interpreter where an i1 does not hold."""
+        fine = self.w.new_label("fine")
+        self.w.branch(condition, fine, "bail")
+        self.w.start(fine)
 
     def module(self) -> Compiled:
         w, segments = self.w, self.program.segments
         names = [
-            n
-            for n in runtime.CONTEXT
-            if n not in ("regions", "region_count", "order", "alive", "crossed", "warp_memory")
+            n for n in abi.CONTEXT if n not in ("regions", "region_count", "order", "alive", "crossed", "warp_memory")
         ]
         head = "".join(context(n) for n in names)
         pre = [
-            "define internal i32 @warp(ptr %ctx, ptr %wp, i32 %number) {", "entry:", head.rstrip(),
+            "define i32 @warp(ptr %ctx, ptr %wp, i32 %number) {", "entry:", head.rstrip(),
             "  %sites = inttoptr i64 %c.sites to ptr", "  %counts = inttoptr i64 %c.counts to ptr",
             "  %scratch = inttoptr i64 %c.scratch to ptr",
             "  %mask.p = alloca i32", "  %fuel.p = alloca i64", "  %parked.p = alloca i32",
@@ -147,11 +156,7 @@ class Emitter:
         w.do(f"ret i32 {BAIL}")
         text = "\n".join([
             *sorted(w.declared),
-            runtime.resolve(LOCAL_WINDOW),
-            *([races.SCALAR, races.LANE_CHECKS, races.ROW_CHECKS] if self.guards.races else []),
-            *self.functions.values(),
             *pre, *w.lines, "}",
-            run_function(self.guards.races),
         ])  # fmt: skip
         return Compiled(text, self.warp_stride, self.sites, len(segments))
 
@@ -224,6 +229,7 @@ class Emitter:
                 raise Refused(segment.warp_sync.source.opcode)
             self.meet(segment.warp_sync, mask, segment.index)
         count_p = w.op(f"getelementptr i64, ptr %counts, i64 {segment.index}")
+        w.declare("declare i32 @llvm.ctpop.i32(i32)")
         members = w.op(f"zext i32 {w.op(f'call i32 @llvm.ctpop.i32(i32 {mask})')} to i64")
         so_far = w.op(f"load i64, ptr {count_p}")
         w.do(f"store i64 {w.op(f'add i64 {so_far}, {members}')}, ptr {count_p}")
@@ -275,12 +281,10 @@ class Emitter:
             named = w.op(f"icmp ne <32 x i32> {w.op(f'and <32 x i32> {values}, {own}')}, zeroinitializer")
             named_bits = w.op(f"bitcast <32 x i1> {named} to i32")
             outside = w.op(f"and i32 {mask}, {w.op(f'xor i32 {named_bits}, -1')}")
-            self.use("masks_agree", runtime.MASKS_AGREE)
-            agreed = w.op(f"call i32 @masks_agree(<32 x i32> {values}, i32 {mask})")
-            outside = w.op(f"or i32 {outside}, {agreed}")
+            self.agree(values, mask)
         else:
             raise Refused(step.source.opcode)
-        if outside:  # a lane that its own mask does not name, or that another one names with another mask, is reported
+        if outside:  # a lane that its own mask does not name is reported
             inside = w.new_label("named")
             w.branch(w.op(f"icmp eq i32 {outside}, 0"), inside, "bail")
             w.start(inside)
@@ -314,6 +318,27 @@ class Emitter:
             epoch, last = (w.op(f"load i32, ptr {p}") for p in at)
             more = w.op(f"zext i1 {w.op(f'icmp eq i32 {epoch}, {last}')} to i32")
             w.do(f"store i32 {w.op(f'add i32 {epoch}, {more}')}, ptr {at[0]}")
+
+    def agree(self, masks: str, here: str) -> None:
+        """Bails out where a lane of `here` names one that is here with another of the 32 masks: that is reported."""
+        w = self.w
+        before, head, body, fine = w.label, *(w.new_label(n) for n in ("masks", "group", "agreed"))
+        left, rest = w.fresh("left"), w.fresh("rest")
+        w.declare("declare i32 @llvm.cttz.i32(i32, i1)")
+        w.jump(head)
+        w.start(head)  # lanes with one mask after those with another, starting from the lowest that is left
+        w.lines.append(f"  {left} = phi i32 [ {here}, %{before} ], [ {rest}, %{body} ]")
+        w.branch(w.op(f"icmp eq i32 {left}, 0"), fine, body)
+        w.start(body)
+        lane = w.op(f"call i32 @llvm.cttz.i32(i32 {left}, i1 true)")
+        own = w.op(f"extractelement <32 x i32> {masks}, i32 {lane}")
+        one = w.op(f"insertelement <32 x i32> poison, i32 {own}, i64 0")
+        all_ = w.op(f"shufflevector <32 x i32> {one}, <32 x i32> poison, <32 x i32> zeroinitializer")
+        equal = w.op(f"bitcast <32 x i1> {w.op(f'icmp eq <32 x i32> {masks}, {all_}')} to i32")
+        same, named = w.op(f"and i32 {equal}, {here}"), w.op(f"and i32 {own}, {here}")
+        w.lines.append(f"  {rest} = and i32 {left}, {w.op(f'xor i32 {same}, -1')}")
+        w.branch(w.op(f"icmp eq i32 {same}, {named}"), head, "bail")
+        w.start(fine)
 
     def slot(self, index: int) -> str:
         """Pointer to a register's 32 lanes."""
@@ -436,6 +461,7 @@ class Emitter:
         """A 32-bit register's value, which all lanes in `mask` must share."""
         w = self.w
         values = w.op(f"load <32 x i32>, ptr {self.slot(source.index)}, align 64")
+        w.declare("declare i32 @llvm.cttz.i32(i32, i1)")
         lane = w.op(f"call i32 @llvm.cttz.i32(i32 {mask}, i1 true)")
         value = w.op(f"extractelement <32 x i32> {values}, i32 {lane}")
         one = w.op(f"insertelement <32 x i32> poison, i32 {value}, i64 0")

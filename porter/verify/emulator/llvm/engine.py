@@ -5,9 +5,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import json
-import os
 import re
-import tempfile
 import time
 from functools import lru_cache
 from pathlib import Path
@@ -20,8 +18,9 @@ from porter.verify.emulator.checks.races import Shadow, granule_of, lazily_zeroe
 from porter.verify.emulator.checks.violations import Checks
 from porter.verify.emulator.decode.ir import Module
 from porter.verify.emulator.decode.program import Program
-from porter.verify.emulator.llvm import runtime
+from porter.verify.emulator.llvm import abi, runtime
 from porter.verify.emulator.llvm.emit import Compiled, Emitter, Guards
+from porter.verify.emulator.llvm.machine_code import cache_folder, generate, host, write_atomically
 from porter.verify.emulator.llvm.records import fill_foreign, renumber
 from porter.verify.emulator.llvm.text import Refused
 from porter.verify.emulator.machine.wave import Geometry
@@ -39,31 +38,10 @@ class CompiledEntry:
         self.run = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(address)
 
 
-def cache_folder() -> Path:
-    base = os.environ.get("PORTER_CACHE") or os.path.join(
-        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "porter"
-    )
-    return Path(base) / "ptx"
-
-
-@lru_cache(maxsize=1)
-def _host() -> tuple[str, str, int]:
-    """CPU name, features, lanes of a chunk."""
-    import llvmlite.binding as llvm
-
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    features = llvm.get_host_cpu_features()
-    wide = features.get("avx512f") and features.get("avx512vl") and features.get("avx512bw")
-    return llvm.get_host_cpu_name(), features.flatten(), 16 if wide else 8
-
-
 @lru_cache(maxsize=1)
 def _sources() -> bytes:
     """A digest of this package: compiled code belongs to the version that made it."""
-    import llvmlite
-
-    digest = hashlib.blake2b(llvmlite.__version__.encode())
+    digest = hashlib.blake2b(runtime.text().encode())
     for path in sorted(Path(__file__).parents[1].rglob("*.py")):
         digest.update(path.read_bytes())
     return digest.digest()
@@ -82,9 +60,8 @@ _FILE = re.compile(r"^\s*\.file\s.*$", re.M)  # code does not depend on the fold
 
 
 def key_of(module: Module, program: Program, guards: Guards) -> str:
-    name, features, lanes = _host()
     digest = hashlib.blake2b(_sources(), digest_size=20)
-    for part in (name, features, str(lanes), str(guards), program.entry, _FILE.sub("", module.text)):
+    for part in (host().key, str(guards), program.entry, _FILE.sub("", module.text)):
         digest.update(part.encode() + b"\0")
     return digest.hexdigest()
 
@@ -115,8 +92,7 @@ def compile_program(module: Module, program: Program, guards: Guards) -> Compile
 def _load(module: Module, program: Program, guards: Guards) -> CompiledEntry:
     import llvmlite.binding as llvm
 
-    name, features, lanes = _host()
-    target = llvm.Target.from_default_triple().create_target_machine(cpu=name, features=features, opt=0, jit=True)
+    target = host().machine(opt=0)
     path = cache_folder() / (key_of(module, program, guards) + ".o")
     facts_path = path.with_suffix(".json")
     empty = llvm.parse_assembly("")
@@ -126,46 +102,17 @@ def _load(module: Module, program: Program, guards: Guards) -> CompiledEntry:
         facts = Compiled("", **json.loads(facts_path.read_text()))
         cached = True
     except (OSError, ValueError, TypeError):
-        compiled = Emitter(program, lanes, guards).module()
-        code = _assemble(compiled.text, target)
+        compiled = Emitter(program, host().lanes, guards).module()
+        code = generate(compiled.text, target, simplify=True)
         facts = Compiled("", compiled.warp_stride, compiled.sites, compiled.segments)
         words = {"warp_stride": facts.warp_stride, "sites": facts.sites, "segments": facts.segments}
-        _write(path, code)
-        _write(facts_path, json.dumps(words).encode())
+        write_atomically(path, code)
+        write_atomically(facts_path, json.dumps(words).encode())
         cached = False
-    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    for part in (code, runtime.machine_code()):
+        engine.add_object_file(llvm.ObjectFileRef.from_data(part))
     engine.finalize_object()
     return CompiledEntry(engine, engine.get_function_address("run"), facts, cached)
-
-
-def _assemble(text: str, target: Any) -> bytes:
-    """Machine code. Measured on a 177-step norm: code generation at level 0 behind these passes compiles twice as fast
-    as at level 2 and runs at 5.2 against 6.3 G thread-instructions/s."""
-    import llvmlite.binding as llvm
-
-    parsed = llvm.parse_assembly(text)
-    parsed.verify()
-    builder = llvm.create_pass_builder(target, llvm.create_pipeline_tuning_options(speed_level=1))
-    passes = llvm.create_new_function_pass_manager()
-    passes.add_sroa_pass()
-    passes.add_instruction_combine_pass()
-    passes.add_simplify_cfg_pass()
-    for function in parsed.functions:
-        if not function.is_declaration:
-            passes.run(function, builder)
-    return bytes(target.emit_object(parsed))
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Atomically; a cache that cannot be written is no error."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.replace(temporary, path)
-    except OSError:
-        return
 
 
 class Machine:
@@ -186,7 +133,7 @@ class Machine:
         self.local_shadow = np.zeros(local if track else 1, np.uint8)
         self.warp_memory = _aligned(g.warps * facts.warp_stride)
         self.counts = np.zeros(facts.segments, np.int64)
-        self.sites = np.zeros(max(facts.sites, 1) * runtime.REGION_WORDS, np.int64)
+        self.sites = np.zeros(max(facts.sites, 1) * abi.REGION_WORDS, np.int64)
         self.scratch = _aligned(4096)
         self.order = np.zeros(1, np.int64)
         thread = np.arange(g.padded)
@@ -201,7 +148,7 @@ class Machine:
         self.records: list[np.ndarray] = []  # of every region: writes, then reads
         self.table = np.array([[*_row(r), *self._records(r, guards, seen)] for r in regions], np.int64).reshape(-1)
         self.keep = (regions, params)
-        words = np.zeros(len(runtime.CONTEXT), np.int64)
+        words = np.zeros(len(abi.CONTEXT), np.int64)
         values: dict[str, int] = {
             "regions": _address(self.table),
             "region_count": len(regions),
@@ -222,16 +169,17 @@ class Machine:
             "alive": _address(self.alive),
             "dynamic_smem": g.dynamic_shared,
             "scratch": _address(self.scratch),
+            "races": guards.races,
             "epoch0": 2,
             "fuel": limit,
         }
-        for k, name in enumerate(("smem_race", "smem_race_delta", "smem_race_form")):
-            values[name] = int(self.table[runtime.RACE_WORD + k])
+        for k, name in enumerate(("writes", "to_reads", "form")):
+            values[f"smem_records.{name}"] = int(self.table[abi.RACE_WORD + k])
         for k, axis in enumerate("xyz"):
             values[f"tid_{axis}"] = _address(self.tids[k])
             values[f"ntid_{axis}"], values[f"nctaid_{axis}"] = g.block[k], g.grid[k]
         for name, value in values.items():
-            words[runtime.SLOT[name]] = value
+            words[abi.SLOT[name]] = value
         self.words = words
 
     def _records(self, region: MemoryRegion, guards: Guards, seen: dict[object, object]) -> tuple[int, int, int]:
@@ -252,32 +200,32 @@ class Machine:
             fill_foreign(records[:n], [earlier.writer], earlier.write_strong, GPU)
             readers = [earlier.reader, earlier.other_reader]
             fill_foreign(records[granules : granules + n], readers, earlier.read_strong, GPU)
-        return _address(records), 4 * granules, shift | (256 if shared else 0)
+        return _address(records), 4 * granules, shift | (abi.SHARED_FORM if shared else 0)
 
     def run(self, blocks: np.ndarray) -> int:
         """Runs blocks (linear numbers) in order. Returns how many were completed: fewer than all means a bail-out."""
         self.order = np.ascontiguousarray(blocks, np.int64)
-        self.words[runtime.SLOT["order"]] = _address(self.order)
+        self.words[abi.SLOT["order"]] = _address(self.order)
         done, step = 0, SLICE
         while done < blocks.size:
             end, started = min(done + step, blocks.size), time.perf_counter()
             done = int(self.kernel.run(_address(self.words), done, end))
             if time.perf_counter() - started < 0.1:
                 step *= 2
-            if not self.words[runtime.SLOT["renumber"]]:
+            if not self.words[abi.SLOT["renumber"]]:
                 if done < end:
                     return done
                 continue
-            self.words[runtime.SLOT["renumber"]], self.words[runtime.SLOT["epoch0"]] = 0, 2
+            self.words[abi.SLOT["renumber"]], self.words[abi.SLOT["epoch0"]] = 0, 2
             for records in self.records:
                 renumber(records)
-            if self.words[runtime.SLOT["smem_race"]]:
+            if self.words[abi.SLOT["smem_records.writes"]]:
                 self.records[0][:] = 0
         return done
 
     @property
     def crossed(self) -> int:
-        return int(self.words[runtime.SLOT["crossed"]])
+        return int(self.words[abi.SLOT["crossed"]])
 
 
 def _row(region: MemoryRegion) -> list[int]:

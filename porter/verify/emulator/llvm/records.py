@@ -1,9 +1,9 @@
 """What compiled code remembers of the last write and the last reads of each granule, for its race check.
 
-The check must find every race that races.py would report in any order of the same accesses, and may suspect more: what
-looks like a race makes the launch go back to the interpreter, which decides and reports. So two accesses are ordered
-here by barriers and warp-synchronising instructions only, blocks never are, and what cannot be told apart counts as
-unordered.
+The check (runtime/races.c) must find every race that checks/races.py would report in any order of the same accesses,
+and may suspect more: what looks like a race makes the launch go back to the interpreter, which decides and reports. So
+two accesses are ordered here by barriers and warp-synchronising instructions only, blocks never are, and what cannot be
+told apart counts as unordered.
 
 A record is 32 bits: the thread in its block, flags, and an epoch. Epochs grow over the launch: a warp takes a new one
 when it synchronises after an access, all warps of a barrier take a common one when they cross it, and every block
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-THREAD, LANE, WARP_BITS = 0x3FF, 0x1F, 0x3E0
+LANE, WARP_BITS = 0x1F, 0x3E0  # of the thread
 LANES = 1 << 10  # several lanes of the warp
 WARPS = 1 << 11  # several warps, or (epoch 1) other blocks; the epoch is the latest of theirs
 STRONG = 1 << 12  # strong accesses only, of a scope that other blocks share

@@ -203,6 +203,7 @@ def _redux(e: Emitter, step: Warp, mask: str) -> None:
 def _elect(e: Emitter, step: Warp, mask: str) -> None:
     w = e.w
     members = _members(e, step, mask)
+    w.declare("declare i32 @llvm.cttz.i32(i32, i1)")
     leader = w.op(f"call i32 @llvm.cttz.i32(i32 {members}, i1 false)")
     _put_words(e, step.dsts[0], _splat(e, leader), mask)
     bit = w.op(f"and i32 {members}, {w.op(f'sub i32 0, {members}')}")

@@ -11,7 +11,7 @@ import numpy as np
 from porter.verify.emulator.checks.violations import Checks
 from porter.verify.emulator.decode.ir import Module
 from porter.verify.emulator.decode.program import Program
-from porter.verify.emulator.machine.scheduler import Budget
+from porter.verify.emulator.machine.budget import Budget
 from porter.verify.emulator.machine.wave import Geometry
 from porter.verify.emulator.memory.buffers import AddressSpace
 

@@ -33,10 +33,11 @@ from porter.verify.emulator.decode.program import (
 )
 from porter.verify.emulator.errors import PtxError, PtxSyntaxError, UnsupportedPtx
 from porter.verify.emulator.machine.accelerate import Accelerator
+from porter.verify.emulator.machine.budget import Budget, OutOfBudget
 from porter.verify.emulator.machine.environment import Env
 from porter.verify.emulator.machine.evaluate import Runner, compile_move, compile_pure, guarded
 from porter.verify.emulator.machine.hostcalls import compile_hostcall
-from porter.verify.emulator.machine.scheduler import Budget, OutOfBudget, Scheduler
+from porter.verify.emulator.machine.scheduler import Scheduler
 from porter.verify.emulator.machine.warps import compile_warp
 from porter.verify.emulator.machine.wave import Geometry, Wave
 from porter.verify.emulator.memory.access import compile_load, compile_store

@@ -7,12 +7,10 @@ runnable thread spins and the whole state repeats, nothing can ever change: that
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import numpy as np
 
-from porter.verify.emulator.decode.ir import Instr
 from porter.verify.emulator.decode.program import (
     Barrier,
     Branch,
@@ -28,6 +26,8 @@ from porter.verify.emulator.decode.program import (
 from porter.verify.emulator.decode.types import PRED, U32
 from porter.verify.emulator.errors import PtxSyntaxError
 from porter.verify.emulator.machine.barriers import Barriers
+from porter.verify.emulator.machine.budget import Budget
+from porter.verify.emulator.machine.deadlock import report_deadlock
 from porter.verify.emulator.machine.directed import Director
 from porter.verify.emulator.machine.environment import Env, Gathered, scattered
 from porter.verify.emulator.machine.evaluate import Runner, getter
@@ -38,10 +38,6 @@ from porter.verify.emulator.memory.access import LanesKilled
 SPIN_LIMIT = 64  # rounds in a loop that reads memory others change, before others get a turn
 LOOP_LIMIT = 8192  # the same for any other loop
 FUZZED = 0.25  # share of turns whose warps are drawn, under a seed
-
-
-class OutOfBudget(Exception):
-    """The launch did more work than it was allowed."""
 
 
 class Scheduler:
@@ -469,77 +465,12 @@ class Scheduler:
         return bool(self.parked) or self.barriers.waiting > 0
 
     def report_deadlock(self, why: str) -> None:
-        """Every thread that is left waits: say who waits where, then end them."""
+        """Every thread that is left waits: says who waits where, then ends them."""
         self.deadlocked = True
-        wave, segments = self.wave, self.program.segments
-        waiting: list[tuple[Instr | None, np.ndarray, str]] = []
-        on_barrier = self.barriers.waits_on >= 0
-        for target in np.unique(self.barriers.goes_to[on_barrier]):
-            lanes = np.flatnonzero(on_barrier & (self.barriers.goes_to == target))
-            waiting.append((self.barriers.instructions[int(target)], lanes, "wait at this barrier"))
-        for index, lanes in self.parked.items():
-            sync = segments[index].warp_sync
-            waiting.append((sync.source if sync else None, lanes, "wait for the other lanes of their warp"))
-        for index, pieces in self.ready.items():
-            waiting.append((_first_instruction(segments, index), np.sort(np.concatenate(pieces)), "spin in this loop"))
-        summary = "; ".join(
-            f"{lanes.size} threads of {np.unique(wave.slot_of[lanes]).size} blocks {what}"
-            + (f" (PTX line {instr.line})" if instr else "")
-            for instr, lanes, what in waiting
-        )
-        parts = np.full(wave.threads, -1)
-        for k, (_, lanes, _) in enumerate(waiting):
-            parts[lanes] = k
-        by_warp = parts.reshape(-1, WARP)
-        spinning = [k for k, (_, _, what) in enumerate(waiting) if what.startswith("spin")]
-        for k, (instr, lanes, what) in enumerate(waiting):
-            kind = "deadlock"
-            rows = by_warp[np.unique(lanes // WARP)]
-            if what.startswith("wait at") and ((rows >= 0) & (rows != k) & ~np.isin(rows, spinning)).any():
-                kind = "divergent-barrier"
-            elif what.startswith("wait for"):
-                kind = "divergent-sync"
-            text = f"{lanes.size} threads {what}; {why}. All that wait: {summary}"
-            wave.recorder.add(kind, instr, lanes, wave.coordinates, text)
+        report_deadlock(self, why)
         self.ready.clear()
         self.parked.clear()
-        left = np.flatnonzero(wave.alive)
         self.barriers.waits_on[:] = -1
         self.barriers.waiting = 0
-        wave.alive[left] = False
-        wave.alive_count = 0
-
-
-def _first_instruction(segments: list[Segment], index: int) -> Instr | None:
-    """Something to point at in the loop of a segment: its memory read, else its first instruction."""
-    loop = segments[index].loop
-    members = [s for s in segments if s.loop == loop and loop >= 0] or [segments[index]]
-    for segment in members:
-        for step in segment.steps:
-            if type(step).__name__ in ("Load", "Atomic", "Mbarrier"):
-                return step.source
-    for segment in members:
-        for step in segment.steps:
-            return step.source
-    return next((segment.jump for segment in members if segment.jump is not None), None)
-
-
-class Budget:
-    """Counts executions of segments by threads; ends a launch that does too much."""
-
-    def __init__(self, segments: int, limit: int, seconds: float):
-        self.executions = [0] * segments
-        self.visits = [0] * segments
-        self.left = limit
-        self.until = time.thread_time() + seconds
-        self.looks = 0
-
-    def spend(self, segment: Segment, threads: int, overhead: int = 256) -> None:
-        """`threads` have executed a segment; `overhead` is what a visit by the interpreter costs beside them."""
-        index = segment.index
-        self.executions[index] += threads
-        self.visits[index] += 1
-        self.left -= (threads + overhead) * (len(segment.steps) + 1)
-        self.looks += 1
-        if self.left < 0 or (self.looks % 256 == 0 and time.thread_time() > self.until):
-            raise OutOfBudget
+        self.wave.alive[:] = False
+        self.wave.alive_count = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from porter.model import Diagnostic, Verdict
 from porter.pipeline.inputs import choose_kernels, find_case, parse
 from porter.pipeline.stages import Run, translate
 from porter.verify.backends.emulator import EmulatorBackend
-from porter.verify.backends.interface import Argument, Build, RunResult
+from porter.verify.backends.interface import ORDINARY, Argument, Build, RunOptions, RunResult
 from porter.verify.checks.entry.check import check_entry
 from porter.verify.checks.honesty import check_honesty
 from porter.verify.launches.buffers import HostBuffer
@@ -85,19 +85,12 @@ class Spy(EmulatorBackend):
         self.seen: set[int] = set()
 
     def run(
-        self,
-        build: Build,
-        shape: LaunchShape,
-        arguments: Sequence[Argument],
-        schedule: int = 0,
-        checks: bool = True,
-        fill: int = 0,
-        variables: Mapping[str, HostBuffer] | None = None,
+        self, build: Build, shape: LaunchShape, arguments: Sequence[Argument], options: RunOptions = ORDINARY
     ) -> RunResult:
         for argument in arguments:
             if isinstance(argument, HostBuffer) and argument.name == self.buffer and argument.raw.size:
                 self.seen.add(int(np.ascontiguousarray(argument.raw).view(np.uint16).ravel()[0]))
-        return super().run(build, shape, arguments, schedule, checks, fill, variables)
+        return super().run(build, shape, arguments, options)
 
 
 def knows_the_seed(of: Subject, folder: Path, seed: int) -> str | None:

@@ -1,0 +1,102 @@
+// Made by `python -m tools.emulator_runtime` from abi.py and records.py.
+#pragma once
+
+#define CONTEXT_SIZE 44
+#define REGION_WORDS 8
+#define RACE_WORD 5
+#define SHARED_FORM 0x100u
+#define REGISTERS 0x140u
+#define READY 0
+#define WAITING 1
+#define DONE 2
+#define BAIL 3
+#define GLOBAL 0
+#define SHARED 1
+#define LOCAL 2
+#define GENERIC 3
+#define PARAM 4
+#define LANE 31
+#define WARP_BITS 0x3E0u
+#define LANES 0x400u
+#define WARPS 0x800u
+#define STRONG 0x1000u
+#define AFTER_WEAK 0x2000u
+#define FLAGS 0x3FFFu
+#define SHIFT 14
+#define EPOCHS 0x40000u
+#define FOREIGN 0x4800u
+#define RENUMBER 0x20000u
+#define ATOMIC_ADD 0
+#define ATOMIC_AND 1
+#define ATOMIC_OR 2
+#define ATOMIC_XOR 3
+#define ATOMIC_INC 4
+#define ATOMIC_DEC 5
+#define ATOMIC_CAS 6
+#define ATOMIC_EXCH 7
+#define ATOMIC_MIN_UNSIGNED 8
+#define ATOMIC_MAX_UNSIGNED 9
+#define ATOMIC_MIN_SIGNED 10
+#define ATOMIC_MAX_SIGNED 11
+#define ATOMIC_ADD_FLOAT 12
+#define SHARED_WINDOW 0x7FF000000000ull
+#define LOCAL_WINDOW 0x7FF400000000ull
+#define WINDOW_BITS 32
+
+#define CONTEXT_WORDS(X) \
+    X(regions, 0) \
+    X(region_count, 1) \
+    X(params, 2) \
+    X(params_size, 3) \
+    X(smem, 4) \
+    X(smem_size, 5) \
+    X(smem_shadow, 6) \
+    X(local, 7) \
+    X(local_shadow, 8) \
+    X(local_stride, 9) \
+    X(warp_memory, 10) \
+    X(warps, 11) \
+    X(warp_stride, 12) \
+    X(counts, 13) \
+    X(sites, 14) \
+    X(order, 15) \
+    X(alive, 16) \
+    X(tid_x, 17) \
+    X(tid_y, 18) \
+    X(tid_z, 19) \
+    X(ctaid_x, 20) \
+    X(ctaid_y, 21) \
+    X(ctaid_z, 22) \
+    X(ntid_x, 23) \
+    X(ntid_y, 24) \
+    X(ntid_z, 25) \
+    X(nctaid_x, 26) \
+    X(nctaid_y, 27) \
+    X(nctaid_z, 28) \
+    X(dynamic_smem, 29) \
+    X(crossed, 30) \
+    X(fuel, 31) \
+    X(scratch, 32) \
+    X(local_bytes, 33) \
+    X(races, 34) \
+    X(epoch0, 35) \
+    X(universal, 36) \
+    X(smem_records.writes, 37) \
+    X(smem_records.to_reads, 38) \
+    X(smem_records.form, 39) \
+    X(no_records.writes, 40) \
+    X(no_records.to_reads, 41) \
+    X(no_records.form, 42) \
+    X(renumber, 43)
+
+#define WARP_FIELDS(X) \
+    X(alive, 0) \
+    X(status, 4) \
+    X(barrier, 8) \
+    X(count, 12) \
+    X(number, 16) \
+    X(epoch, 20) \
+    X(last, 24) \
+    X(floor, 28) \
+    X(pcs, 64) \
+    X(known, 192)
