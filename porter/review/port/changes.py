@@ -120,12 +120,14 @@ def earlier_lines(loaded: Loaded, region: Region, config: PortConfig | None = No
 def translated(loaded: Loaded, config: PortConfig | None = None) -> Translation:
     """The kernel of a port as porter translates it now: the source as it was ported, the options in its record."""
     from porter.pipeline.stages import Run, translate
+    from porter.pipeline.style import in_style
     from porter.regression.one_port import open_port
 
     run = Run(loaded.name)
     port = open_port(loaded.path, config or load_config(), run, loaded.ported_cuda)
     standalone = bool(port.record.options.get("standalone", False))
-    return translate(port.unit, port.info, port.case, replace(port.config, standalone=standalone), run)
+    made = translate(port.unit, port.info, port.case, replace(port.config, standalone=standalone), run)
+    return in_style(made, port.record.options.get("style", "pointer"))
 
 
 # ---------------------------------------------------------------- writing
