@@ -84,7 +84,7 @@ def _unconfirmed(case: Case, info: KernelInfo, made: CaseText | None = None) -> 
 def _not_derived(info: KernelInfo) -> Diagnostic:
     message = f"`{info.name}` has no case; none is derived where nothing is verified"
     help_ = "port again without --no-verify: the original is then run, and the port is compared with it"
-    return Diagnostic(NONE, message, info.span, Severity.WARNING, help_)
+    return Diagnostic(codes.NO_CASE, message, info.span, Severity.WARNING, help_)
 
 
 def _to_complete(info: KernelInfo, path: Path, where: str, made: CaseText | None = None) -> Diagnostic:

@@ -19,6 +19,7 @@ from porter.verify.emulator.checks.sums import ROUNDING
 from porter.verify.emulator.decode import contraction
 from porter.verify.launches.buffers import Buffers, HostBuffer, is_integer
 from porter.verify.launches.inputs import LARGEST, conditioning, make_inputs, read_buffer
+from porter.verify.launches.own_values import number_of
 from porter.verify.launches.trials import Trial
 from porter.verify.numerics.comparison import (
     Comparison,
@@ -184,9 +185,8 @@ def run_trial(
         return result
     result.port = _without_idle_reads(subject, trial, backend, shapes[1], True, before, port, result.port)
     compare(subject, trial, before, original, port, result)
-    if trial.scenario in EXTREME and any(
-        f.code == codes.REFERENCE_DISAGREES for f in [*result.findings, *_compared(result)]
-    ):
+    extreme = trial.scenario in EXTREME or number_of(trial.scenario) is not None
+    if extreme and any(f.code == codes.REFERENCE_DISAGREES for f in [*result.findings, *_compared(result)]):
         result.findings, result.comparisons = [], {}
         compare(replace(subject, reference=None), trial, before, original, port, result)
     if trial.derived and any(f.code == codes.REFERENCE_DISAGREES for f in [*result.findings, *_compared(result)]):
@@ -200,7 +200,7 @@ def _compared(result: TrialResult) -> list[Finding]:
 
 
 #: inputs at which float32 overflows, cancels or ties where float64 does not: there the original alone is right
-EXTREME = ("rows", "shifted", "half_way")
+EXTREME = ("rows", "shifted", "half_way", "steps")
 WINDOW_WORK = 200_000_000  # of the emulator's budget: a few blocks do their share with a small part of it
 #: a launch that does one of these does not come to its end
 STOPS = ("assert", "trap", "deadlock", "budget")

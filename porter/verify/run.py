@@ -31,12 +31,11 @@ from porter.verify.compile.worker import CompileRequest, CompileResult, compile_
 from porter.verify.earlier_port import port_builds
 from porter.verify.execute import InstanceUnderTest, Reference, TrialResult
 from porter.verify.launched import ends_here, launch_instance, repeat_launches, small_launches
-from porter.verify.launches.constants import constant_trials, own_constants
 from porter.verify.launches.derived import constants_of
 from porter.verify.launches.far_rows import at_the_edges
 from porter.verify.launches.limits import KernelResources
 from porter.verify.launches.own import Pair, PortLaunches
-from porter.verify.launches.planned import planned_trials
+from porter.verify.launches.planned import planned_trials, trials_of_texts
 from porter.verify.launches.port_launch import port_launches
 from porter.verify.launches.shrink import Shrinker
 from porter.verify.launches.symbols import declared_in_source, require_values, symbols_of, with_declared_values
@@ -463,7 +462,7 @@ def _with_own_launch(
     own = PortLaunches(request.port_path, state.text, request.case, instance, values, sm_count, sides, mine)
     port = made[arches[0]]
     texts = [_functions(b.ptx).get(b.entry, b.ptx) for b in (original, port)]
-    extra = constant_trials(request.case, instance, values, own_constants(*texts), state.seed)
+    extra = trials_of_texts(request.case, instance, values, texts[0], texts[1], state.seed)
     plan = own.plan(trials, pairs, extra, state.seed)
     state.unverified, state.undecided = [*state.unverified, *plan.against], [*state.undecided, *plan.undecided]
     return plan.trials, plan.pairs

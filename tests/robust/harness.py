@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import re
@@ -16,6 +17,7 @@ from pathlib import Path
 from tests.robust.inputs import Input
 
 CPU_SECONDS = 20.0
+MOST_TICKS = 10 * int(CPU_SECONDS) * os.sysconf("SC_CLK_TCK")  # behind which a run is ended
 _PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -46,7 +48,8 @@ def warm() -> None:
 
 
 def run(given: Input, seconds: float = 300.0) -> Outcome:
-    """One input in a folder of its own. `seconds` is wall time, for what neither ends nor uses the CPU."""
+    """One input in a folder of its own. `seconds` is wall time without any use of the CPU; what uses it has its own
+    limits, however long they take on a busy machine."""
     folder = Path(tempfile.mkdtemp(prefix="robust-"))  # no TemporaryDirectory: the fork would delete it at its end
     others = _children()  # of other tests in this process
     _adopt_orphans(True)
@@ -107,16 +110,30 @@ def _at_exit() -> None:
 
 
 def _wait(pid: int, seconds: float) -> tuple[int, float, bool]:
-    deadline = time.monotonic() + seconds
+    deadline, looked, used = time.monotonic() + seconds, 0.0, 0
     while True:
         ended, status, usage = os.wait4(pid, os.WNOHANG)
         if ended:
             return status, usage.ru_utime + usage.ru_stime, False
-        if time.monotonic() > deadline:
+        if time.monotonic() > looked + seconds / 10:
+            looked, before, used = time.monotonic(), used, _ticks(pid)
+            deadline = deadline if used == before else looked + seconds
+        if time.monotonic() > deadline or used > MOST_TICKS:
             os.killpg(pid, signal.SIGKILL)
             _, status, usage = os.wait4(pid, 0)
             return status, usage.ru_utime + usage.ru_stime, True
         time.sleep(0.01)
+
+
+def _ticks(session: int) -> int:
+    """CPU time that the processes of a session have used, in ticks of the system's clock."""
+    found = 0
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            words = path.read_text().rpartition(")")[2].split()
+            if int(words[3]) == session:
+                found += sum(int(n) for n in words[11:15])
+    return found
 
 
 def _faults(status: int, cpu: float, late: bool, text: str, folder: Path) -> list[str]:

@@ -143,3 +143,11 @@ def wrong_start(port: PortText) -> Iterator[Edit]:
     for _, node in port.nodes(ast.Assign):
         if show(node.value) == "Float32(-float('inf'))":
             yield Edit(node.value, "Float32(0.0)")
+
+
+@mutation("power-of-two-step", "a power of two as a scale steps one unit in the last place off", NUMERICS, most=2)
+def power_of_two_step(port: PortText) -> Iterator[Edit]:
+    for _, node in port.nodes(ast.Constant):
+        if node.value == 0x7FFFFF:
+            yield Edit(node, "0x7ffffe")
+            yield Edit(node, "0x800000")

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-Row = Mapping[str, Any]  # kernel, number, kind, before, after
+Row = Mapping[str, Any]  # kernel, number, kind, line, before, after
 
 #: edits of one kernel, by the line as it was and as it is
 OWN: dict[tuple[str, str, str], str] = {
@@ -31,6 +31,14 @@ OWN: dict[tuple[str, str, str], str] = {
         "counts of slots are not negative, and have the same bits",
     ("qk_norm", "k_stride % 8 == 0", "k_stride % 16 == 0"):
         "raises at strides that the case does not list, and the kernel could take",
+    ("per_tensor_fp8_quant", "lib.fmin(f, Float32(448.0))", "lib.imin(f, Float32(448.0))"):
+        "it becomes comparisons that give 448 for NaN and above 448 as fmin does",
+    ("moe_unpermute", "v = lib.local(scalar_t, VEC)", "v = lib.local(scalar_t, row)"):
+        "a local whose indices are known is registers, whatever length it is given",
+    ("per_token_group_fp8_quant", "mask = Uint32((1 << 16) - 1) << Uint32(first_lane)", "pass"):
+        "the mask names all lanes, which shuffle together or have exited",
+    ("per_token_group_fp8_quant", "if cutlass.const_expr(LANES < 32):", "if False:"):
+        "the mask names all lanes, which shuffle together or have exited",
 }  # fmt: skip
 
 _TRUE = re.compile(r"\b(lane\w*|tidx?)( % 32| & 31)? == 0")
@@ -124,6 +132,10 @@ RULES: dict[str, tuple[Callable[[Row], bool], str]] = {
     "arguments": (
         lambda r: r["kind"] == "call" and re.match(r"\w+ = lib\.f(max|min)\(", r["before"]) is not None,
         "a maximum or minimum of the same two numbers",
+    ),
+    "last-barrier": (
+        lambda r: (r["kernel"], r.get("line"), r["after"]) == ("moe_dispatch", 136, "pass"),
+        "the last barrier of the loop: what is shared is written and read with one of the other two in between",
     ),
     "barrier": (
         lambda r: r["after"] == "cute.arch.sync_threads(); cute.arch.sync_threads()",

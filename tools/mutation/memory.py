@@ -102,3 +102,12 @@ def dropped_store(port: PortText) -> Iterator[Edit]:
             continue
         if writes_out(node, function):
             yield Edit(node, "pass")
+
+
+@mutation("unset-local", "a local that one branch leaves without a value", NUMERICS)
+def unset_local(port: PortText) -> Iterator[Edit]:
+    for _, node in port.nodes(ast.If):
+        for other in node.orelse:
+            body = other.body[0] if isinstance(other, ast.For) and len(other.body) == 1 else other
+            if isinstance(body, ast.Assign) and isinstance(body.targets[0], ast.Subscript):
+                yield Edit(other, "pass")

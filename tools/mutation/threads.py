@@ -36,6 +36,32 @@ def mask_lane(port: PortText) -> Iterator[Edit]:
                 yield Edit(mask, "0x7fffffff")
 
 
+@mutation("disagreeing-masks", "a lane of a shuffle that names other lanes than those that name it", SANITIZER)
+def disagreeing_masks(port: PortText) -> Iterator[Edit]:
+    lane = "(cute.arch.thread_idx()[0] & 31)"
+    for _, node in port.nodes(ast.Call):
+        if show(node.func).startswith("lib.shfl"):
+            mask = node.args[2]
+            if isinstance(mask, ast.Constant) and mask.value == 0xFFFFFFFF:
+                yield Edit(mask, f"(cutlass.Uint32(0xffffffff) - cutlass.Uint32({lane} // 31))")
+    for _, node in port.nodes(ast.Assign):
+        parts = binary(node.value, ast.LShift)  # one group's lanes, moved to where the group is
+        if parts and show(node.targets[0]) == "mask":
+            yield Edit(parts[0], f"({show(parts[0])} | (cutlass.Uint32(1) << cutlass.Uint32(16)))")
+
+
+@mutation("early-barrier", "a barrier over the grid that waits for one arrival less", SANITIZER, NUMERICS, most=3)
+def early_barrier(port: PortText) -> Iterator[Edit]:
+    for _, node in port.nodes(ast.While):
+        if "lib.ld_" in show(node.test) and (parts := comparison(node.test, ast.Lt)):
+            yield Edit(node.test, f"{show(parts[0])} < {show(parts[1])} - 1")
+    for function, node in port.nodes(ast.Assign):
+        if show(node.targets[0]) == "target" and any(isinstance(n, ast.While) for n in ast.walk(function)):
+            yield Edit(node.value, f"{show(node.value)} - Uint32(1)")
+            if parts := binary(node.value, ast.Add):
+                yield Edit(node.value, show(parts[1]))  # right for the first round alone
+
+
 @mutation("lost-atomic", "an atomic done as a load, an addition and a store", SANITIZER, NUMERICS)
 def lost_atomic(port: PortText) -> Iterator[Edit]:
     for _, node in port.nodes(ast.Expr, ast.Assign):

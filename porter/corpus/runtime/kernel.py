@@ -16,7 +16,7 @@ from porter.corpus.runtime import arch as archs
 from porter.corpus.runtime import dsl
 from porter.corpus.runtime.cache import ArtifactCache, digest
 from porter.corpus.runtime.dsl import FLAVOURS, Resources
-from porter.corpus.runtime.dtypes import DTYPES, cutlass_type, dtype
+from porter.corpus.runtime.dtypes import DTYPES, DType, cutlass_type, dtype
 from porter.corpus.runtime.sources import source_closure
 
 
@@ -237,6 +237,12 @@ class Kernel:
         except KeyError as missing:
             raise TypeError(f"{self.name}: no value for the constexpr {missing}") from None
 
+    def scalar(self, parameter: Ptr | Num, constexprs: Mapping[str, Any]) -> DType:
+        """The scalar type of a parameter, under these constexprs."""
+        given = parameter.dtype
+        named = given[constexprs[parameter.by]] if isinstance(given, Mapping) else given
+        return dtype(constexprs.get(named, named))
+
     def _arguments(self, constexprs: Mapping[str, Any]) -> list[Any]:
         cute = importlib.import_module("cutlass.cute")
         runtime = importlib.import_module("cutlass.cute.runtime")
@@ -244,11 +250,10 @@ class Kernel:
         values = self._values(constexprs)
         args: list[Any] = []
         for p in self.params:
-            given = p.dtype[constexprs[p.by]] if isinstance(p.dtype, Mapping) else p.dtype
-            scalar = constexprs.get(given, given)
-            kind = cutlass_type(scalar)
+            scalar = self.scalar(p, constexprs)
+            kind = cutlass_type(scalar.name)
             if isinstance(p, Ptr):
-                align = p.align or dtype(scalar).bytes
+                align = p.align or scalar.bytes
                 args.append(runtime.make_ptr(kind, 0, cute.AddressSpace.gmem, assumed_align=align))
             else:
                 args.append(kind(0))

@@ -39,9 +39,13 @@ class CompilerDied(Exception):
 
 
 class ForkServer:
-    """A server process of `module`, run by `python`. Its standard input is the socket that it is asked through."""
+    """A server process of `module`, run by `python`. Its standard input is the socket that it is asked through.
+
+    It has a temporary folder of its own: what it imports makes folders there and leaves them.
+    """
 
     def __init__(self, python: str, module: str, env: Mapping[str, str]):
+        self._scratch = Scratch("server")
         self.log = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the server)
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._lock = threading.Lock()
@@ -51,8 +55,8 @@ class ForkServer:
             stdin=theirs.fileno(),
             stdout=self.log,
             stderr=self.log,
-            env=dict(env),
-            cwd=tempfile.gettempdir(),
+            env={**env, "TMPDIR": str(self._scratch.path)},
+            cwd=self._scratch.path,
             start_new_session=True,  # Ctrl-C is for porter, which then ends its children
         )
         theirs.close()
@@ -88,6 +92,7 @@ class ForkServer:
         self.process.kill()  # leaving by itself it would take a second to unload what it has imported
         self.process.wait()
         self.log.close()
+        self._scratch.close()
 
 
 class ForkedChild:

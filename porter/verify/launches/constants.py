@@ -17,6 +17,8 @@ from porter.case.expressions import Value
 from porter.case.reader import Case, CaseInstance, Point
 from porter.model import PorterError
 from porter.verify.launches.derived import legal_near, listed_sizes, point_of
+from porter.verify.launches.inputs import has_indices, index_count, scenarios
+from porter.verify.launches.own_values import index_scenario
 from porter.verify.launches.trials import Trial, written
 
 MOST = 1 << 18  # elements of a launch at a number that the port compares with
@@ -26,6 +28,8 @@ UNROLLED = 16  # numbers up to this are mostly of unrolled loops: tried as they 
 MORE = 4  # launches at the other numbers
 RUN = 8
 CHEAP = 1 << 15  # elements of one of these
+MOST_READ, LITTLE = 1 << 23, 1 << 13  # elements of a launch that writes no more than so many
+INDICES = 16
 LARGEST = 1 << 24  # numbers above are bit patterns and ends of ranges
 
 _STEP = re.compile(r"^\s*(?:@!?%\w+\s+)?(setp|set|min|max|shr|and|sub|add)\.([\w.]+)\s+([^;]*);", re.MULTILINE)
@@ -58,32 +62,51 @@ def compared_constants(text: str) -> tuple[frozenset[int], frozenset[int]]:
 
 
 def own_constants(original: str, port: str) -> tuple[list[int], list[int]]:
-    """(what only the port compares with, the rest that is worth a cheap launch) of two functions' PTX."""
+    """(what only the port compares with, the rest that is worth a cheap launch) of two functions' PTX.
+
+    Of the rest are neighbours of the original's numbers, mostly the same comparison (< 128 or <= 127), and the ends of
+    a run of RUN or more neighbours: a loop that was unrolled, a table of branches.
+    """
     theirs, mine = compared_constants(original), compared_constants(port)
-    first = mine[0] - theirs[0]
-    return _ends(sorted(first)), _ends(sorted(((mine[1] - theirs[1]) | (theirs[0] - mine[0])) - first))
+    alone, ends = _alone(mine[0]), _ends(mine[0])
+    first = {n for n in alone if not theirs[0] & {n - 1, n, n + 1}}
+    rest = (alone | ends) - theirs[0] | (mine[1] - theirs[1]) | ((_alone(theirs[0]) | _ends(theirs[0])) - mine[0])
+    return sorted(first), sorted(rest - first)
 
 
-def _ends(numbers: list[int]) -> list[int]:
-    """Ascending numbers, of each run of RUN or more neighbours its ends: a table of branches compares with them all."""
-    known, kept = set(numbers), []
-    for n in numbers:
-        below = next(k for k in range(1, RUN) if n - k not in known or k == RUN - 1)
-        above = next(k for k in range(1, RUN) if n + k not in known or k == RUN - 1)
-        if below + above - 1 < RUN or n - 1 not in known or n + 1 not in known:
-            kept.append(n)
-    return kept
+def _run(numbers: frozenset[int], n: int) -> tuple[int, int]:
+    """How many neighbours without a gap a number has below and above it, itself included; at most RUN each."""
+    below = next(k for k in range(1, RUN + 1) if n - k not in numbers or k == RUN)
+    above = next(k for k in range(1, RUN + 1) if n + k not in numbers or k == RUN)
+    return below, above
+
+
+def _alone(numbers: frozenset[int]) -> frozenset[int]:
+    """Those that are in no run of RUN or more."""
+    return frozenset(n for n in numbers if sum(_run(numbers, n)) - 1 < RUN)
+
+
+def _ends(numbers: frozenset[int]) -> frozenset[int]:
+    """First and last numbers of such runs."""
+    return frozenset(n for n in numbers - _alone(numbers) if 1 in _run(numbers, n))
 
 
 def constant_trials(
     case: Case, instance: CaseInstance, values: Mapping[str, Value], constants: tuple[list[int], list[int]], seed: int
 ) -> list[Trial]:
     """Launches at and just beyond the constants, one size at a time, as elements, as vectors and as blocks of them."""
-    free = [n for n in case.base_sizes if len(listed_sizes(case, n)) > 1]
+    free = sorted(case.base_sizes, key=lambda n: len(listed_sizes(case, n)) == 1)  # what has one value comes last
     points = [p for p in case.instance_points(instance, values) if written(case, p)]
-    if not points or not free:
+    if not points:
         return []
-    small = min(points, key=lambda p: p.elements)
+    indexed = has_indices(case, values)
+
+    def rank(point: Point) -> tuple[bool, bool, int]:
+        """No size of zero, where others vary; enough indices for all that is beside a number."""
+        few = indexed and index_count(case, values, point) < INDICES
+        return min((point.sizes[n] for n in free), default=1) < 1, few, point.elements
+
+    small = min(points, key=rank)
     start = {n: small.sizes[n] for n in case.base_sizes}
     scalars = {n: v[0] for n, v in case.scalars}
     rng = random.Random(f"constants {seed} {instance.args}")
@@ -95,6 +118,7 @@ def constant_trials(
         pass
     known = {str(p) for p in points}
     found: dict[str, Point] = {}
+    at: dict[str, int] = {}  # the number that a point was made for
     spent = [0]
 
     def nearest(name: str, value: int) -> Point | None:
@@ -107,8 +131,14 @@ def constant_trials(
                 return point
         return None
 
+    def fits(point: Point, left: int) -> bool:
+        """Not too large: much that is only read costs little."""
+        much = written(case, point)
+        return much > 0 and (point.elements <= left or (point.elements <= MOST_READ and much <= LITTLE))
+
     def look(numbers: list[int], most: int, count: int) -> None:
-        wanted = [(c, u, n) for u in units for c in numbers for n in free if u == 1 or c > UNROLLED]
+        larger = sorted(numbers, reverse=True)  # small ones are mostly of the compiler
+        wanted = [(c, u, n) for u in units for c in larger for n in free if u == 1 or c > UNROLLED]
         for constant, unit, name in wanted:
             listed = listed_sizes(case, name)
             beyond = (constant + 2) * unit
@@ -117,10 +147,20 @@ def constant_trials(
                     return
                 left = most if unit == 1 else min(most, TOTAL - spent[0])
                 point = nearest(name, value)
-                if point is not None and point.elements <= left and written(case, point) and str(point) not in known:
+                if point is not None and fits(point, left) and str(point) not in known:
                     found.setdefault(str(point), point)
+                    at.setdefault(str(point), constant)
                     spent[0] += point.elements if unit > 1 else 0
 
     look(constants[0], MOST, TRIED)
     look(constants[1], CHEAP, len(found) + MORE)
-    return [Trial(p, "normal", rng.randrange(1 << 31), derived=True) for p in found.values()]
+    trials: list[Trial] = []
+    for name, point in found.items():
+        scenario = index_scenario(at[name]) if at[name] > UNROLLED and indexed else "normal"
+        trials.append(Trial(point, scenario, rng.randrange(1 << 31), derived=True))
+    if "skewed" in scenarios(case, values):  # a number that counts ids: as many have to be the same
+        for number in sorted(set(at.values())):
+            most = max((found[n] for n in found if at[n] == number), key=lambda p: index_count(case, values, p))
+            if index_count(case, values, most) > number > UNROLLED:
+                trials.append(Trial(most, "one", rng.randrange(1 << 31), derived=True))
+    return trials

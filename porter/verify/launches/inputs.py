@@ -6,7 +6,7 @@ one launch, each in the way that makes sense for its distribution.
 | dist | values | scenarios beside `normal` |
 |---|---|---|
 | normal | N(0, 1) | small (1e-4), large (1e4), outlier (a channel x1000), shifted, wide, denormal, zeros, rows,
-  half_way, nonfinite |
+  half_way, steps, nonfinite |
 | positive | abs of normal | as normal |
 | uniform | [low, high) | zeros, nonfinite |
 | logits | 3 N(0, 1), as routers give | ties, equal, neg_inf, nan_rows, rows, small, large, shifted |
@@ -23,8 +23,9 @@ one launch, each in the way that makes sense for its distribution.
 
 `shifted` moves whole rows to a mean of -300 or 300: maxima that start at zero and variances by subtraction show there.
 Of 32-bit numbers another order of sums then costs as much times what the derived bound allows (`conditioning`). `rows`:
-one value throughout, one huge value, -inf throughout, in turns. `half_way`: where what the kernel rounds to ties
-(half_way.py).
+one value throughout, one huge value, the least number throughout, -inf throughout, in turns. `half_way`: where what
+the kernel rounds to ties (rounding.py). `steps`: where a scale that is a power of two changes (likewise). Three more
+come from what the port compares with (own_values.py, constants.py): `around X`, `index N`, and `one`, all the same id.
 """
 
 from __future__ import annotations
@@ -44,11 +45,12 @@ from porter.ir import SCALAR_BYTES
 from porter.model import Diagnostic, PorterError
 from porter.source import Span
 from porter.verify.launches.buffers import Buffers, HostBuffer, allocate, generator, is_integer, storage, words_to_int
-from porter.verify.launches.half_way import exponents, half_way, targets_of
+from porter.verify.launches.own_values import around, index_of, indices, number_of
+from porter.verify.launches.rounding import exponents, half_way, has_scales, quantised, steps, targets_of
 from porter.verify.launches.symbol_values import fill_fixed
 from porter.verify.numerics.formats import decode, encode
 
-_REAL = ("small", "large", "outlier", "shifted", "wide", "denormal", "zeros", "rows", "half_way")
+_REAL = ("small", "large", "outlier", "shifted", "wide", "denormal", "zeros", "rows", "half_way", "steps")
 HUGE = 1e30  # its square is beyond float32
 SHIFT = 300.0  # where `shifted` puts the mean of a row: far from zero, and exp of minus that underflows
 CONDITION = {"shifted": SHIFT, "rows": 1e3}
@@ -93,9 +95,26 @@ def scenarios(case: Case, values: Mapping[str, Value]) -> list[str]:
                 continue
             if name == "half_way" and not targets_of(case, values):
                 continue
+            if name == "steps" and not has_scales(case, values):
+                continue
             if name not in found:
                 found.append(name)
     return found
+
+
+def _index_buffers(case: Case, values: Mapping[str, Value]) -> list[BufferSpec]:
+    read = (b for b in case.buffers if b.is_read and not b.is_fixed)
+    return [b for b in read if dist_of(b, b.dtype_at(values)) in ("randint", "ids", "positions")]
+
+
+def has_indices(case: Case, values: Mapping[str, Value]) -> bool:
+    """Does a kernel read whole numbers that may be indices of something?"""
+    return bool(_index_buffers(case, values))
+
+
+def index_count(case: Case, values: Mapping[str, Value], point: Point) -> int:
+    """How many of them the buffer with the most has at a point."""
+    return max((math.prod(point.shapes[b.name]) for b in _index_buffers(case, values)), default=0)
 
 
 @dataclass(frozen=True)
@@ -109,8 +128,10 @@ class _Request:
     rng: np.random.Generator
     low: float
     high: float | None
+    selected: bool  # of a kernel of logits, which chooses the largest
     main: bool  # scenarios of scale act on the main inputs only: weights stay of ordinary size
     target: str = ""  # half_way: the type that is rounded to
+    starts: tuple[int, ...] = (0,)  # where indices may be counted from
     scales: tuple[int, ...] = ()  # half_way: exponents of the scales
 
 
@@ -154,13 +175,17 @@ def make_inputs(
     real = [b for b in reads if dists[b.name] in ("normal", "positive", "logits")]
     main = {b.name for b in real if len(b.shape) >= 2} or {b.name for b in real}
     targets, drawn = targets_of(case, values), generator(seed, "half_way")
+    targets = quantised(targets) if scenario == "steps" else targets
     target = targets[int(drawn.integers(len(targets)))] if targets else ""
     scales = exponents(point, int(drawn.integers(-3, 4))) if targets else ()
+    starts = (0, *sorted({v for v in point.scalars.values() if type(v) is int and v > 0}))
     for buffer in reads:
         low, high = _bounds(case, buffer.spec, point, values, dists[buffer.name])
         rng = generator(seed, scenario, buffer.name)
-        is_main = buffer.name in main
-        request = _Request(buffer.spec, buffer.dtype, buffer.shape, scenario, rng, low, high, is_main, target, scales)
+        request = _Request(
+            buffer.spec, buffer.dtype, buffer.shape, scenario, rng, low, high, "logits" in dists.values(),
+            buffer.name in main, target, starts, scales,
+        )  # fmt: skip
         if 0 not in buffer.shape:
             buffer.view()[...] = _FILL[dists[buffer.name]](request)
     return buffers
@@ -197,6 +222,8 @@ def read_buffer(buffer: HostBuffer) -> np.ndarray:
 def _real(r: _Request, x: np.ndarray) -> np.ndarray:
     """Vary numbers by the scenario, clip to the finite range, plant what is not finite, encode."""
     scenario = r.scenario if r.main or r.scenario == "nonfinite" else "normal"
+    if r.scenario == "shifted" and r.selected and not r.main:
+        x = x - SHIFT  # what is added to logits before they are compared
     if scenario == "small":
         x = x * 1e-4
     elif scenario == "large":
@@ -211,6 +238,10 @@ def _real(r: _Request, x: np.ndarray) -> np.ndarray:
         x = _rows(r, x)
     elif scenario == "half_way":
         x = half_way(r.shape, r.target, r.scales, r.rng)
+    elif scenario == "steps":
+        x = steps(r.shape, r.target, r.dtype, r.rng)
+    elif (number := number_of(scenario)) is not None:
+        x = around(r.shape, number, r.dtype, r.rng)
     elif scenario == "outlier":
         x = x.copy()
         x[..., r.rng.integers(r.shape[-1])] *= 1000.0
@@ -225,10 +256,11 @@ def _real(r: _Request, x: np.ndarray) -> np.ndarray:
 
 
 def _rows(r: _Request, x: np.ndarray) -> np.ndarray:
-    """Every row of another kind: one value throughout, one huge value, -inf throughout where the contract has it."""
+    """Every row of another kind: one value throughout, one huge value, the least number there is throughout, -inf
+    throughout where the contract has it."""
     x = np.array(x, np.float64)
     rows = x.reshape(-1, x.shape[-1]) if x.ndim else x.reshape(1, 1)
-    kinds = ["equal", "huge", "negative infinity"] if r.spec.nonfinite else ["equal", "huge"]
+    kinds = ["equal", "huge", "least", *(["negative infinity"] if r.spec.nonfinite else [])]
     first = int(r.rng.integers(len(kinds)))
     for k, row in enumerate(rows):
         kind = kinds[(first + k) % len(kinds)]
@@ -236,6 +268,8 @@ def _rows(r: _Request, x: np.ndarray) -> np.ndarray:
             row[:] = row[0]
         elif kind == "huge":
             row[r.rng.integers(row.size)] = min(HUGE, LARGEST.get(r.dtype, HUGE))
+        elif kind == "least":
+            row[:] = -LARGEST.get(r.dtype, HUGE)
         else:
             row[:] = -np.inf
     return rows.reshape(x.shape)
@@ -331,8 +365,14 @@ def _top(r: _Request) -> int:
     return max(int(r.low) + 1, int(r.high or 0))
 
 
+def _index(r: _Request, x: np.ndarray) -> None:
+    if (number := index_of(r.scenario)) is not None:
+        indices(x, number, r.starts, (int(r.low), _top(r)), r.rng)
+
+
 def _randint(r: _Request) -> np.ndarray:
     x = r.rng.integers(int(r.low), _top(r), r.shape)
+    _index(r, x)
     if r.scenario == "extremes":
         x = np.where(r.rng.random(r.shape) < 0.5, int(r.low), _top(r) - 1)
     return _whole(r, x)
@@ -341,7 +381,12 @@ def _randint(r: _Request) -> np.ndarray:
 def _ids(r: _Request) -> np.ndarray:
     low, high = int(r.low), _top(r)
     x = r.rng.integers(low, high, r.shape)
-    if r.scenario == "bad_ids":
+    ends = r.rng.permutation(x.size)[:2]
+    x.reshape(-1)[ends] = (high - 1, low)[: ends.size]
+    _index(r, x)
+    if r.scenario == "one":
+        x = np.full(r.shape, r.rng.integers(low, high))
+    elif r.scenario == "bad_ids":
         bad = r.rng.choice([-1, high, high + 1, high + 1000], r.shape)
         x = np.where(r.rng.random(r.shape) < 0.3, bad, x)
         x.reshape(-1)[-1] = -1
@@ -386,6 +431,7 @@ def _positions(r: _Request) -> np.ndarray:
         x = np.full(r.shape, _top(r) - 1)
     else:
         x.reshape(-1)[r.rng.integers(x.size)] = _top(r) - 1
+        _index(r, x)
     return _whole(r, x)
 
 

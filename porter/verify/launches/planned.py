@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from porter.case.expressions import Value
 from porter.case.reader import Case, CaseInstance
 from porter.model import KernelInfo
-from porter.verify.launches.derived import derived_trials
+from porter.verify.launches.constants import constant_trials, own_constants
+from porter.verify.launches.derived import derived_trials, tail_trials
 from porter.verify.launches.far_rows import far_rows_trial
-from porter.verify.launches.scalars import scalar_trials
-from porter.verify.launches.tails import tail_trials
+from porter.verify.launches.own_values import own_numbers
+from porter.verify.launches.scalars import own_value_trials, scalar_trials
 from porter.verify.launches.trials import Trial, choose_trials, far_trial
 
 
@@ -37,3 +38,11 @@ def planned_trials(
     if partly:
         far.append(far_rows_trial(case, instance, values, info, seed))
     return [*trials, *(f for f in far if f is not None)] if trials else []
+
+
+def trials_of_texts(
+    case: Case, instance: CaseInstance, values: Mapping[str, Value], original: str, port: str, seed: int
+) -> list[Trial]:
+    """Launches at the numbers that one side's PTX compares with and the other's does not."""
+    trials = constant_trials(case, instance, values, own_constants(original, port), seed)
+    return trials + own_value_trials(case, instance, values, own_numbers(original, port), seed)

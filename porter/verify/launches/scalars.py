@@ -6,6 +6,7 @@ means a number to stay says `{ fixed = ... }`.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Mapping
 
@@ -14,9 +15,12 @@ from porter.case.expressions import ExprError, Value
 from porter.case.reader import Case, CaseInstance, Point
 from porter.model import PorterError
 from porter.verify.launches.inputs import scenarios
+from porter.verify.launches.own_values import ROWS, scenario_of
 from porter.verify.launches.trials import LARGE, SMALL, Trial, written
 
 STRIDE_STEP = 16  # elements: wide accesses of rows stay aligned
+ENOUGH = 2048  # written elements of a launch with values around a number
+BELOW, ABOVE = 0.0625, 16.0  # of a number that the port compares with
 LOOKED_AT = 24  # points of the case that are asked whether a scalar is always the same
 
 
@@ -78,6 +82,33 @@ def scalar_trials(case: Case, instance: CaseInstance, values: Mapping[str, Value
         if name not in single:
             add(rows, {name: rows.scalars[name] + STRIDE_STEP}, "normal")
     return found
+
+
+def own_value_trials(
+    case: Case, instance: CaseInstance, values: Mapping[str, Value], numbers: list[float], seed: int
+) -> list[Trial]:
+    """Launches with inputs around numbers that only the port compares with, and floating scalars below and above."""
+    points = [p for p in case.instance_points(instance, values, limit=LOOKED_AT, seed=seed) if written(case, p)]
+    points.sort(key=lambda p: p.elements)
+    if not points or not numbers:
+        return []
+    enough = (p for p in points if _rows(case, p) >= ROWS and written(case, p) >= ENOUGH)
+    point = next(enough, max((p for p in points if p.elements < LARGE), key=lambda p: p.elements, default=points[0]))
+    rng = random.Random(f"own values {seed} {instance.args}")
+    found: list[Trial] = []
+    for number in numbers:
+        found.append(Trial(point, scenario_of(number), rng.randrange(1 << 31), derived=True))
+        for name, value in point.scalars.items():
+            if isinstance(value, float) and name not in case.fixed_scalars:
+                for other in (number * BELOW, number * ABOVE):
+                    made = _with(case, instance, values, point, {name: math.copysign(other, value)})
+                    if made is not None:
+                        found.append(Trial(made, scenario_of(number), rng.randrange(1 << 31), derived=True))
+    return found
+
+
+def _rows(case: Case, point: Point) -> int:
+    return max((math.prod(point.shapes[b.name][:-1]) for b in case.buffers if b.is_compared), default=0)
 
 
 def _least_rows(case: Case, point: Point) -> int:

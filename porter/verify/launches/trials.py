@@ -88,7 +88,7 @@ def _pairs(
     useful.sort(key=lambda p: -_rows(case, p))
     rest = [n for n in names if n != "normal"]
     rng.shuffle(rest)
-    rest.sort(key=lambda n: n not in PLANTED)
+    rest.sort(key=lambda n: (n not in PLANTED, n != "steps"))  # these need rows
     if not useful:
         useful = sorted(chosen, key=lambda p: -p.elements)[:3] or points[-1:]
         pairs = [(p, s) for p, s in pairs if not any(p is u for u in useful)]

@@ -84,7 +84,7 @@ def compare_output(
     shape (the numbers of the codes for quantised outputs); `pre` the float64 values before their rounding to integers
     or codes; `words` replaces the elements by canonical ones (set-per-segment); `slack` is how much each element may
     differ because the order of its sum is open (sum). `exact_ties`: the arithmetic before the rounding is exact,
-    so that to lie on a boundary is no excuse (launches/half_way.py).
+    so that to lie on a boundary is no excuse (launches/rounding.py).
     """
     result = Comparison()
     _check_gaps(before, original, port, result)
@@ -222,6 +222,8 @@ def _judge_floats(
         closer &= np.isfinite(reference) & np.isfinite(a) & np.isfinite(b) & ~unwritten
         result.excused += int(np.count_nonzero(bad & closer))
         bad &= ~closer
+    if pair.buffer.spec.compare == "exact":  # zeros of either sign are the same number, and other bits
+        bad |= different & (a == 0.0) & (b == 0.0)
     if bad.any():
         if (bad & nan).any():
             flat = int(np.flatnonzero(bad & nan)[0])

@@ -65,6 +65,22 @@ def cache_dir(tmp_path_factory):
         os.environ["PORTER_CACHE"] = before
 
 
+@pytest.mark.parametrize("body", ["out[0] = 1.0", "out[0] = cute.nosuch(n)"])
+def test_nothing_is_left_in_the_temporary_folder(tmp_path, monkeypatch, body):
+    """Neither porter's folders nor what the DSL makes where it is imported."""
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    path = write(tmp_path, body)
+    pool = CompileWorkers()
+    try:
+        compile_one(path, pool)
+        assert list((tmp_path / "tmp").iterdir()) != []  # a server and a child are there
+    finally:
+        pool.close()
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
 def write(folder, body, more="", name="port.py"):
     path = folder / name
     path.write_text(TEMPLATE.format(body="\n".join("    " + line for line in body.splitlines()), more=more))

@@ -98,7 +98,7 @@ PLANTS = [
     Plant("misaligned-local", LOCAL + "st.local.u32 [%rd4+1], 1; // BUG misaligned"),
     # never written
     Plant("uninitialised-global", ELEMENT + "ld.global.u32 %r3, [%rd3]; // BUG uninitialised-read\n" + store32("%r3"), params=TWO, more=unwritten(32)),
-    Plant("uninitialised-shared", WORDS + "@%p0 st.shared.u32 [%r5], 1; // the predicate is never true\nld.shared.u32 %r7, [%r5]; // BUG uninitialised-read\n" + store32("%r7")),
+    Plant("uninitialised-shared", WORDS + "setp.gt.u32 %p0, %r0, 99; @%p0 st.shared.u32 [%r5], 1; // never\nld.shared.u32 %r7, [%r5]; // BUG uninitialised-read\n" + store32("%r7")),
     Plant("uninitialised-shared-neighbour", WORDS + "st.shared.u32 [%r5], 1;\nbar.sync 0;\nld.shared.u32 %r7, [%r5+4]; // BUG uninitialised-read\n" + store32("%r7")),
     Plant("uninitialised-local", LOCAL + "st.local.u32 [%rd4], 1;\nld.local.u32 %r7, [%rd4+4]; // BUG uninitialised-read\n" + store32("%r7")),
     Plant("half-initialised-word", ELEMENT + "st.global.u16 [%rd3], 1;\nld.global.u32 %r3, [%rd3]; // BUG uninitialised-read\n" + store32("%r3"), params=TWO, more=unwritten(32)),
@@ -140,6 +140,9 @@ PLANTS = [
     Plant("divergent-barrier", "and.b32 %r3, %r0, 1; setp.eq.u32 %p1, %r3, 0; @%p1 bra OTHER;\nbar.sync 0; bra END;\nOTHER:\nbar.sync 0; // BUG divergent-barrier\nEND: mov.u32 %r4, 1;"),
     Plant("barrier-in-a-branch", "setp.lt.u32 %p1, %r0, 16; @!%p1 bra SKIP;\nbar.sync 0; // BUG divergent-barrier\nSKIP:\nbar.sync 1; // BUG divergent-barrier\n"),
     Plant("mask-names-a-lane-that-waits-elsewhere", "setp.lt.u32 %p1, %r0, 16; @!%p1 bra OTHER;\nshfl.sync.bfly.b32 %r3, %r0, 1, 31, -1; // BUG divergent-sync\nbra END;\nOTHER:\nshfl.sync.bfly.b32 %r3, %r0, 2, 31, -1; // BUG divergent-sync\nEND:" + store32("%r3")),
+    Plant("mask-names-a-lane-of-another-mask", "setp.lt.u32 %p1, %r0, 16; selp.b32 %r4, 0xFFFEFFFF, 0xFFFF0000, %p1;\nshfl.sync.bfly.b32 %r3, %r0, 1, 31, %r4; // BUG divergent-sync\n" + store32("%r3")),
+    Plant("one-lane-has-a-smaller-mask", "setp.eq.u32 %p1, %r0, 31; selp.b32 %r4, 0xFFFF0000, -1, %p1;\nvote.sync.ballot.b32 %r3, %p1, %r4; // BUG divergent-sync\n" + store32("%r3")),
+    Plant("masks-of-quads-and-of-the-warp", "and.b32 %r3, %r0, 28; mov.u32 %r4, 15; shl.b32 %r4, %r4, %r3; setp.lt.u32 %p1, %r0, 4; selp.b32 %r4, -1, %r4, %p1;\nshfl.sync.idx.b32 %r3, %r0, %r3, 31, %r4; // BUG divergent-sync\n" + store32("%r3")),
     Plant("mask-without-the-lane-itself", "shfl.sync.bfly.b32 %r3, %r0, 1, 31, 0xFFFF; // BUG divergent-sync\n" + store32("%r3")),
     # deadlocks
     Plant("barrier-counts-too-many", "bar.sync 1, 96; // BUG deadlock", block=64),

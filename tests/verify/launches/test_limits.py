@@ -163,4 +163,9 @@ def test_constants_of_comparisons_count_and_others_do_not():
 
 def test_of_a_run_of_numbers_the_ends_are_tried():
     text = "".join(f"setp.eq.s32 %p1, %r1, {n};\n" for n in (3, 4, *range(17, 60), 100))
-    assert own_constants("", text)[0] == [3, 4, 17, 59, 100]
+    assert own_constants("", text) == ([3, 4, 100], [17, 59])
+
+
+def test_neighbours_of_the_original_s_numbers_come_behind_the_others():
+    here, there = (f"setp.lt.s32 %p1, %r1, {n};\n" for n in (127, 128))
+    assert own_constants(there, here + "setp.lt.s32 %p1, %r2, 600;\n") == ([600], [127, 128])

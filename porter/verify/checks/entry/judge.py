@@ -12,12 +12,15 @@ import numpy as np
 from porter import codes
 from porter.case.expressions import Value
 from porter.case.reader import Case
+from porter.corpus.runtime.dtypes import DTYPES
 from porter.model import PorterError
 from porter.verify.checks.entry import views
 from porter.verify.checks.entry.expected import EntryCall, ExpectedLaunch
 from porter.verify.checks.entry.views import View
 from porter.verify.numerics.formats import encode
 from porter.wording import plural
+
+_WHOLE = frozenset(name for name, d in DTYPES.items() if not d.is_float and name != "bool")
 
 
 @dataclass(frozen=True)
@@ -241,7 +244,9 @@ def _same(have: object, want: Value, dtype: str) -> bool:
     if dtype in ("f16", "bf16", "f32", "f64"):
         one, other = (encode(np.array([v], np.float64), dtype) for v in (have, want))
         return bool(one[0] == other[0])
-    return isinstance(have, int) and have == want
+    if not isinstance(have, int) or not isinstance(want, int):
+        return False
+    return have == want or (dtype in _WHOLE and (have - want) % (1 << DTYPES[dtype].bits) == 0)
 
 
 def _number(value: object) -> str:

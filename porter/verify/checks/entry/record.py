@@ -5,11 +5,14 @@ Runs in the fenced child that imports the port; the standard library and porter.
 
 from __future__ import annotations
 
+import math
+import struct
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from porter.corpus.runtime.dtypes import DType
 from porter.corpus.runtime.kernel import Kernel
 from porter.verify.checks.entry.standins import StandInFacts, facts_of
 
@@ -78,7 +81,8 @@ class Record:
                     )
                 found.append({"address": facts.address, "tensor": facts.described()})
             else:
-                found.append(_number(value, is_pointer))
+                declared = None if is_pointer else kernel.scalar(parameter, constexprs)
+                found.append(_number(passed(value, declared), is_pointer))
         if len(self.launches) == MOST:
             raise RefusedUse("launches without end")
         handle = getattr(stream, "cuda_stream", stream)
@@ -126,6 +130,33 @@ def returned(value: Any) -> list[Any]:
     if type(value) in (tuple, list):
         return [one for item in value for one in returned(item)]
     return [type(value).__name__]
+
+
+def passed(value: Any, declared: DType | None) -> Any:
+    """What the launch function is given of a number: as much of it as the type holds that KERNEL declares for it."""
+    if declared is None or type(value) not in (int, float):
+        return value
+    if declared.is_float:
+        return _rounded(float(value), declared)
+    if type(value) is not int or declared.name == "bool":
+        return value
+    held = value & ((1 << declared.bits) - 1)
+    return held - (1 << declared.bits) if declared.name.startswith("i") and held >> (declared.bits - 1) else held
+
+
+def _rounded(value: float, declared: DType) -> float:
+    """The nearest number of a floating type, as a float."""
+    if value - value != 0 or declared.name not in ("f16", "bf16", "f32"):
+        return value
+    try:
+        if declared.name == "bf16":
+            bits = int.from_bytes(struct.pack("<f", value), "little")
+            bits += 0x7FFF + (bits >> 16 & 1)
+            return float(struct.unpack("<f", (bits & 0xFFFF0000).to_bytes(4, "little"))[0])
+        form = "<e" if declared.name == "f16" else "<f"
+        return float(struct.unpack(form, struct.pack(form, value))[0])
+    except OverflowError:
+        return math.copysign(math.inf, value)
 
 
 def _place(device: Any) -> str:

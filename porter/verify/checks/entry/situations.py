@@ -11,6 +11,7 @@ import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from porter.case import expressions
 from porter.case.expressions import ExprError, Value
@@ -181,10 +182,13 @@ def _others(value: Value, rng: random.Random) -> list[Value]:
 def _strides(
     case: Case, instance: CaseInstance, values: Mapping[str, Value], full: Sequence[Situation], rng: random.Random
 ) -> Iterator[Situation]:
-    """Every stride that is a scalar of the case, larger than the row, each by another amount."""
+    """Every stride that is a scalar of the case, larger than the row, each by another amount; also beyond 32 bits."""
     names = stride_scalars(case)
     if not names:
         return
+    far = {n: str((1 << 31) + 4096 * rng.randint(1, 9)) for n in names}
+    apart = (_at(case, instance, values, replace(s, scalars={**s.scalars, **far}, listed=False)) for s in full)
+    yield from islice((s for s in apart if s is not None), 1)
     made = 0
     for start in full:
         point = start.point(case, values)

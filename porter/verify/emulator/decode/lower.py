@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -29,6 +29,7 @@ from porter.verify.emulator.decode.program import MatrixMove as _Move
 from porter.verify.emulator.decode.program import MatrixMultiply as _Multiply
 from porter.verify.emulator.decode.simplify import propagate_constants
 from porter.verify.emulator.decode.types import PRED, PtxType
+from porter.verify.emulator.decode.unset import unset
 from porter.verify.emulator.errors import PtxError, PtxSyntaxError, UnsupportedPtx
 from porter.verify.emulator.memory.layout import align_up, place_variables
 
@@ -213,15 +214,21 @@ def _inlined(module: Module, entry: str, recursion: int) -> Program:
     shared = {key: at for key, (at, _) in builder.shared.items()} | dict.fromkeys(builder.extern, dynamic)
     placed = place_variables(module)
     site = Site(module, shared, {name: p.address for name, p in placed.items()})
-    segments = _cut(builder, site)
-    propagate_constants(segments)
-    mark_liveness(segments)
+    segments = _live(_cut(builder, site))
+    if segments[0].live_in:
+        segments = _live(_cut(builder, site, unset(segments[0].live_in, builder.registers)))
     mark_loops(segments)
     mark_leaving(segments)
     return Program(
         entry, segments, builder.registers, align_up(builder.local_bytes, 16), builder.shared_top, dynamic,
         param_offsets, top, function.directives, frozenset(site.used),
     )  # fmt: skip
+
+
+def _live(segments: list[Segment]) -> list[Segment]:
+    propagate_constants(segments)
+    mark_liveness(segments)
+    return segments
 
 
 class _Cutter:
@@ -253,8 +260,12 @@ class _Cutter:
         return self.current
 
 
-def _cut(builder: _Builder, site: Site) -> list[Segment]:
+def _cut(builder: _Builder, site: Site, first: Sequence[Step] = ()) -> list[Segment]:
+    """The segments of the program; steps that come `first` have one of their own, which nothing jumps to."""
     cut = _Cutter()
+    if first:
+        cut.current.steps += first
+        cut.start()
     fixes: list[tuple[Segment, str, tuple[str, ...], Guard | None]] = []
     for item in builder.items:
         if item.label:

@@ -281,6 +281,7 @@ class Emitter:
             named = w.op(f"icmp ne <32 x i32> {w.op(f'and <32 x i32> {values}, {own}')}, zeroinitializer")
             named_bits = w.op(f"bitcast <32 x i1> {named} to i32")
             outside = w.op(f"and i32 {mask}, {w.op(f'xor i32 {named_bits}, -1')}")
+            self.agree(values, mask)
         else:
             raise Refused(step.source.opcode)
         if outside:  # a lane that its own mask does not name is reported
@@ -317,6 +318,27 @@ class Emitter:
             epoch, last = (w.op(f"load i32, ptr {p}") for p in at)
             more = w.op(f"zext i1 {w.op(f'icmp eq i32 {epoch}, {last}')} to i32")
             w.do(f"store i32 {w.op(f'add i32 {epoch}, {more}')}, ptr {at[0]}")
+
+    def agree(self, masks: str, here: str) -> None:
+        """Bails out where a lane of `here` names one that is here with another of the 32 masks: that is reported."""
+        w = self.w
+        before, head, body, fine = w.label, *(w.new_label(n) for n in ("masks", "group", "agreed"))
+        left, rest = w.fresh("left"), w.fresh("rest")
+        w.declare("declare i32 @llvm.cttz.i32(i32, i1)")
+        w.jump(head)
+        w.start(head)  # lanes with one mask after those with another, starting from the lowest that is left
+        w.lines.append(f"  {left} = phi i32 [ {here}, %{before} ], [ {rest}, %{body} ]")
+        w.branch(w.op(f"icmp eq i32 {left}, 0"), fine, body)
+        w.start(body)
+        lane = w.op(f"call i32 @llvm.cttz.i32(i32 {left}, i1 true)")
+        own = w.op(f"extractelement <32 x i32> {masks}, i32 {lane}")
+        one = w.op(f"insertelement <32 x i32> poison, i32 {own}, i64 0")
+        all_ = w.op(f"shufflevector <32 x i32> {one}, <32 x i32> poison, <32 x i32> zeroinitializer")
+        equal = w.op(f"bitcast <32 x i1> {w.op(f'icmp eq <32 x i32> {masks}, {all_}')} to i32")
+        same, named = w.op(f"and i32 {equal}, {here}"), w.op(f"and i32 {own}, {here}")
+        w.lines.append(f"  {rest} = and i32 {left}, {w.op(f'xor i32 {same}, -1')}")
+        w.branch(w.op(f"icmp eq i32 {same}, {named}"), head, "bail")
+        w.start(fine)
 
     def slot(self, index: int) -> str:
         """Pointer to a register's 32 lanes."""

@@ -31,7 +31,7 @@ from porter.verify.emulator.machine.deadlock import report_deadlock
 from porter.verify.emulator.machine.directed import Director
 from porter.verify.emulator.machine.environment import Env, Gathered, scattered
 from porter.verify.emulator.machine.evaluate import Runner, getter
-from porter.verify.emulator.machine.warps import _BITS
+from porter.verify.emulator.machine.warps import _BITS, disagreeing
 from porter.verify.emulator.machine.wave import WARP, Wave
 from porter.verify.emulator.memory.access import LanesKilled
 
@@ -323,6 +323,8 @@ class Scheduler:
                     "divergent-sync", sync.source, lanes[outside], wave.coordinates,
                     "a thread executes a .sync instruction whose mask does not name it",
                 )  # fmt: skip
+            if mask.size > 1:
+                self.report_disagreeing(sync, lanes, mask)
         if lanes.size == wave.alive_count:
             if segment.index in self.expected:
                 self.report_skipped(segment, lanes, np.broadcast_to(mask, lanes.shape))
@@ -340,6 +342,18 @@ class Scheduler:
         self.expect(segment.index, warp[~go], (needed & ~bits[warp])[~go])
         self.parked[segment.index] = lanes[~go]
         return lanes[go]
+
+    def report_disagreeing(self, sync: Warp, lanes: np.ndarray, mask: np.ndarray) -> None:
+        """Lanes that meet at a .sync instruction have to name the same lanes, where they name each other."""
+        wave = self.wave
+        masks, present = np.zeros(wave.threads, mask.dtype), np.zeros(wave.threads, bool)
+        masks[lanes], present[lanes] = mask, True
+        bad = np.flatnonzero(disagreeing(masks.reshape(-1, WARP), present.reshape(-1, WARP)).reshape(-1))
+        if bad.size:
+            wave.recorder.add(
+                "divergent-sync", sync.source, bad, wave.coordinates,
+                f"the mask 0x{int(masks[bad[0]]):08x} names a lane that is here with another mask",
+            )  # fmt: skip
 
     def expect(self, index: int, warps: np.ndarray, missing: np.ndarray) -> None:
         """Notes which living lanes the threads parked at a segment wait for; lanes that are about to exit are none."""

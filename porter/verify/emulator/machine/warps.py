@@ -55,6 +55,14 @@ def report_absent(e: Env, step: Warp, readers: np.ndarray, sources: np.ndarray) 
     wave.recorder.add("absent-lane", step.source, readers, wave.coordinates, text)
 
 
+def disagreeing(masks: np.ndarray, present: np.ndarray) -> np.ndarray:
+    """(warps, 32): lanes whose mask names a lane that is here with another mask. Both are (warps, 32)."""
+    if bool((masks == masks[:, :1])[present].all()):  # one mask a warp
+        return np.zeros(present.shape, bool)
+    named = (masks[:, :, None] & _BITS[None, None, :]) != 0
+    return ((masks[:, :, None] != masks[:, None, :]) & named & present[:, None, :]).any(axis=2) & present
+
+
 def ballot(mask: np.ndarray) -> np.ndarray:
     """(warps,) uint32 from a (warps, 32) mask."""
     return np.packbits(mask, axis=1, bitorder="little").view(np.uint32).reshape(-1)

@@ -105,3 +105,43 @@ _add("right-on-the-first-launch", "a grid barrier's counter is taken to start at
      "a second launch")  # fmt: skip
 _add("not-cooperative", "blocks wait for each other in a launch that is not cooperative", SANITIZER, ("moe_dispatch",),
      _swap(("        cooperative=True,\n", "")), "deadlock")  # fmt: skip
+
+# ---------------------------------------------------------------- values, indices and counts that nobody lists
+
+_add("epsilon-has-a-floor", "an epsilon below 1e-9 counts as 1e-9", NUMERICS, ("rms_norm", "layer_norm"),
+     _start("epsilon = lib.fmax(epsilon, cutlass.Float32(1e-9))"))  # fmt: skip
+_add("epsilon-has-a-ceiling", "an epsilon above 0.01 counts as 0.01", NUMERICS, ("rms_norm", "layer_norm"),
+     _start("epsilon = lib.fmin(epsilon, cutlass.Float32(0.01))"))  # fmt: skip
+for _start_of, _least in {"minus-1e4": "-1.0e4", "the-least-of-half": "-65504.0", "minus-1e30": "-1.0e30"}.items():
+    _add(f"maximum-starts-at-{_start_of}", f"a row's maximum starts at {_least}", NUMERICS,
+         ("softmax",), _swap(('s_m = Float32(-float("inf"))\n    s_d = Float32(0.0)\n    for',
+                              f"s_m = Float32({_least})\n    s_d = Float32(0.0)\n    for")))  # fmt: skip
+_add("best-starts-at-minus-one", "the best choice starts at -1", NUMERICS, ("topk_softmax_general",),
+     _swap(('best_value = Float32(-float("inf"))', "best_value = Float32(-1.0)")))  # fmt: skip
+
+_ROW = "        lib.copy(out + Int64(Uint32(bidx)) * Int64(hidden_size) + col, value, VEC)\n"
+
+
+def _each_value(text: str) -> Change:
+    """The embedding of a token with another text for each of its values."""
+    lines = f"        for i in cutlass.range_constexpr(VEC):\n            value[i] = {text}\n"
+    return _swap((_ROW, lines + _ROW))
+
+
+_F, _X = "cutlass.Float32", "cutlass.Float32(value[i])"
+_add("wrong-at-a-value", "37.25 becomes zero", NUMERICS, ("embedding",),
+     _each_value(f"scalar_t(0.0) if {_X} == {_F}(37.25) else value[i]"))  # fmt: skip
+_add("wrong-in-a-range-of-values", "what is between 500000 and 600000 becomes zero", NUMERICS, ("embedding",),
+     _each_value(f"scalar_t(0.0) if ({_X} > {_F}(5.0e5)) & ({_X} < {_F}(6.0e5)) else value[i]"))  # fmt: skip
+_add("values-have-a-limit", "values are limited to 50000", NUMERICS, ("embedding",),
+     _each_value(f"scalar_t(lib.fmin({_X}, {_F}(50000.0)))"))  # fmt: skip
+_add("zeros-lose-their-sign", "zero is added to what is copied", NUMERICS, ("embedding",),
+     _each_value(f"scalar_t({_X} + {_F}(0.0))"))  # fmt: skip
+for _most in (300, 50_000):
+    _add(f"rows-of-a-table-up-to-{_most}", f"of a table's rows {_most} are read, zeros for the others", NUMERICS,
+         ("embedding",), _swap(("(id < vocab_end):", f"(id < vocab_end) & (id - vocab_start < {_most}):")))  # fmt: skip
+for _most in (600, 2_000):
+    _add(f"capacity-of-{_most}", f"an expert takes {_most} tokens", NUMERICS, ("moe_align_block_size",),
+         _swap(("    count = counts[tid] if tid < num_experts else Int32(0)\n",
+                "    count = counts[tid] if tid < num_experts else Int32(0)\n"
+                f"    count = min(count, Int32({_most}))\n")))  # fmt: skip

@@ -2,6 +2,12 @@
 
 A static scale becomes a power of two. Where the scale comes from a row's or a group's largest magnitude, that magnitude
 becomes the type's largest number times a power of two, so that the scale is that power.
+
+And largest magnitudes at which a scale that is a power of two changes, and the numbers beside them.
+
+A scale is rounded to a power of two from the largest magnitude itself, or from its quotient by the type's largest
+number. Both step at one number: what rounds down instead of up, or to nearest, or by a logarithm, differs only there,
+or one unit in the last place above or below.
 """
 
 from __future__ import annotations
@@ -16,6 +22,8 @@ from porter.case.reader import Case, Point
 LARGEST = {"i8": 127.0, "u8": 255.0, "i16": 32767.0, "e4m3": 448.0, "e5m2": 57344.0, "e2m1": 6.0}
 _MANTISSA = {"e4m3": (3, -6, 8), "e5m2": (2, -14, 15), "e2m1": (1, 0, 2)}  # bits, least and largest exponent
 EVERY = 32  # columns: each group of so many has its largest magnitude, and an exponent
+BITS = {"f64": 52, "f32": 23, "f16": 10, "bf16": 7}  # of a mantissa, as stored
+LEAST, MOST, ROWS = -12, 3, 5  # exponents of the groups, and of the one with the row's largest magnitude
 SPREAD = 6  # exponents of groups that no scale was made for
 
 
@@ -25,6 +33,16 @@ def targets_of(case: Case, values: Mapping[str, Value]) -> tuple[str, ...]:
     wide = any(b.is_read and b.dtype_at(values) == "f32" for b in case.buffers)
     found = [d for d in written if d in LARGEST and not (d == "u8" and "i8" in written)]
     return tuple(dict.fromkeys([*found, *(d for d in written if wide and d in ("bf16", "f16"))]))
+
+
+def quantised(targets: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of the types that are codes."""
+    return tuple(t for t in targets if t in LARGEST)
+
+
+def has_scales(case: Case, values: Mapping[str, Value]) -> bool:
+    """Does a kernel write codes and, beside them, something else: scales that it makes of what it reads?"""
+    return len([b for b in case.buffers if b.is_compared]) > 1 and bool(quantised(targets_of(case, values)))
 
 
 def exponents(point: Point, drawn: int) -> tuple[int, ...]:
@@ -67,3 +85,29 @@ def half_way(
     group = np.arange(columns) // width  # the first two have the exponents of a scale, whatever was drawn
     own = np.array(ways, np.float64)[(np.arange(rows)[:, None] + group) % len(ways)]
     return (signs * x * np.exp2(own)).reshape(shape)
+
+
+def steps(shape: tuple[int, ...], target: str, dtype: str, rng: np.random.Generator) -> np.ndarray:
+    """Numbers of type `dtype` for codes of type `target`: in each group of columns, and in each row, the largest
+    magnitude is at such a step, above it or below it.
+
+    Exponents rise with the columns, so that of several groups under one scale the last decides; one group has a larger
+    one than all others of its row.
+    """
+    columns = shape[-1]
+    rows = int(np.prod(shape[:-1], dtype=np.int64))
+    width = min(EVERY, columns)
+    group = np.arange(-(-columns // width))
+    row = np.arange(rows)[:, None]
+    exponent = np.broadcast_to(LEAST + group % (MOST - LEAST + 1), (rows, group.size)).copy()
+    exponent[:, int(rng.integers(group.size))] = ROWS
+    power = (row + int(rng.integers(2))) % 2 == 1  # rows of powers of two, and of their products with the largest code
+    size = np.where(power, 1.0, LARGEST[target]) * np.exp2(exponent)
+    unit = np.exp2(np.floor(np.log2(size)) - BITS.get(dtype, 23))
+    # those that end 64, 128 or 256 columns differ from one such to the next as well
+    way = (row // 2 + group + group // 2 + int(rng.integers(3))) % 3 - 1
+    beside = way * np.where(power & (way < 0), unit / 2, unit)
+    x = rng.uniform(-0.9, 0.9, (rows, columns)) * np.repeat(size, width, axis=1)[:, :columns]
+    at = np.minimum(group * width + int(rng.integers(width)), columns - 1)
+    x[row, at] = (size + beside) * np.where(rng.random(size.shape) < 0.5, -1.0, 1.0)
+    return x.reshape(shape)
