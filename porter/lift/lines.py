@@ -74,13 +74,13 @@ class Function:
         return next(x.text for x in self.head if x.text.startswith("def ")).split("(")[0].removeprefix("def ")
 
     def parameters(self) -> set[str]:
-        return {a.arg for a in self._arguments()}
+        return {a.arg for a in self.arguments()}
 
     def constants(self) -> set[str]:
         """The parameters that are known at trace time."""
-        return {a.arg for a in self._arguments() if a.annotation and "Constexpr" in ast.unparse(a.annotation)}
+        return {a.arg for a in self.arguments() if a.annotation and "Constexpr" in ast.unparse(a.annotation)}
 
-    def _arguments(self) -> list[ast.arg]:
+    def arguments(self) -> list[ast.arg]:
         head = "\n".join(x.text for x in self.head if not x.text.startswith("@"))
         node = module_tree(f"{head}\n    pass").body[0]
         assert isinstance(node, ast.FunctionDef)

@@ -3,25 +3,41 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable, Mapping
 
-from porter.lift.lines import Line, by
+from porter.lift.lines import Function, Line, by
 from porter.lift.terms import called, text_of
 
 LIFT = "named_reduction"
 _FULL = "4294967295"
 
 
-def name_reductions(block: list[Line]) -> list[Line]:
-    """The lines with each loop that is a reduction over a warp, or over aligned parts of one, as one call."""
+def operators(functions: Iterable[Function]) -> dict[str, str]:
+    """The functions of the port that add two numbers, or give the larger one: name -> "warp_sum" or "warp_max"."""
+    found = {}
+    for fn in functions:
+        if len(fn.body) == 1 and isinstance(fn.body[0].node, ast.Return):
+            text = fn.body[0].text
+            names = [a.arg for a in fn.arguments()]
+            if len(names) == 2 and text == f"return {names[0]} + {names[1]}":
+                found[fn.name] = "warp_sum"
+            elif len(names) == 2 and text == f"return lib.fmax({names[0]}, {names[1]})":
+                found[fn.name] = "warp_max"
+    return found
+
+
+def name_reductions(block: list[Line], joins: Mapping[str, str] = {}) -> list[Line]:
+    """The lines with each loop that is a reduction over a warp, or over aligned parts of one, as one call. `joins`: see
+    `operators`."""
     out = []
     for x in block:
-        x.body = name_reductions(x.body)
-        text = _reduction(x)
+        x.body = name_reductions(x.body, joins)
+        text = _reduction(x, joins)
         out.append(x if text is None else Line(text, by(x.entry, LIFT)))
     return out
 
 
-def _reduction(line: Line) -> str | None:
+def _reduction(line: Line, joins: Mapping[str, str]) -> str | None:
     loop = line.node
     if not isinstance(loop, ast.For) or len(line.body) != 1 or not isinstance(loop.target, ast.Name):
         return None
@@ -32,11 +48,11 @@ def _reduction(line: Line) -> str | None:
     name, value = step.targets[0].id, step.value
     if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
         function, pair = "warp_sum", [value.left, value.right]
-    elif (largest := called(value, "lib.fmax")) is not None:
-        function, pair = "warp_max", largest.args
+    elif isinstance(value, ast.Call) and text_of(value.func) in {"lib.fmax", *joins}:
+        function, pair = joins.get(text_of(value.func), "warp_max"), value.args
     else:
         return None
-    if text_of(pair[0]) != name:
+    if len(pair) != 2 or text_of(pair[0]) != name:
         return None
     shuffled = called(pair[1], "lib.shfl_xor")
     if shuffled is None or [text_of(a) for a in shuffled.args[:3]] != [name, loop.target.id, _FULL]:

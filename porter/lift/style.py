@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from porter.emit.plan import PortPlan
 from porter.lift.kernel import lift_kernel
 from porter.lift.lines import functions_of, module_of
 from porter.lift.shapes import shapes_of
-from porter.lift.shuffles import name_reductions
+from porter.lift.shuffles import name_reductions, operators
+from porter.lift.unused import drop_unused_locals, used_functions, used_imports
 from porter.model import PortedModule
 
 
@@ -18,11 +18,18 @@ def lift(module: PortedModule, plan: PortPlan) -> PortedModule:
     if module.holes or plan.options.standalone:
         return module
     before, functions, after = functions_of(module)
+    joins = operators(functions)
     for fn in functions:
-        fn.body = name_reductions(fn.body)
+        fn.body = name_reductions(fn.body, joins)
     lift_kernel(functions[-1], shapes_of(plan))
-    lifted = module_of(module, before, functions, after)
-    return lifted if lifted.text != module.text else replace(module)
+    if module_of(module, before, functions, after).text == module.text:
+        return module
+    for fn in functions:
+        drop_unused_locals(fn)
+    functions = used_functions(functions)
+    rest = module_of(module, [], functions, after).text
+    used_imports(before, rest)
+    return module_of(module, before, functions, after)
 
 
 def pointers_left(text: str) -> list[str]:

@@ -56,7 +56,7 @@ def factors(node: ast.expr) -> list[ast.expr]:
 def narrowed(node: ast.expr) -> ast.expr:
     """The number without widening to 64 bits around it."""
     while True:
-        wide = called(node, "Int64")
+        wide = called(node, "Int64") or called(node, "Uint64")  # the same bits, and so is a product of them
         if wide is None or len(wide.args) != 1:
             return node
         node = wide.args[0]
@@ -71,7 +71,9 @@ def coordinate(node: ast.expr) -> ast.expr:
     unsigned = called(inner, "Uint32")
     if unsigned is not None and isinstance(unsigned.args[0], ast.Name) and unsigned.args[0].id in _INDICES:
         return unsigned.args[0]
-    return inner if isinstance(inner, ast.Name) else node
+    if isinstance(inner, ast.Name) or called(node, "Uint64") is None:
+        return inner if isinstance(inner, ast.Name) else node
+    return ast.Call(ast.Name("Int64"), [inner], [])
 
 
 _INDICES = {f"{group}{axis}" for group in ("bid", "tid") for axis in "xyz"}

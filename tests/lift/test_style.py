@@ -22,7 +22,6 @@ LEFT = {
     "topk_softmax_general": "a buffer that may be absent",
     "rms_norm_dynamic_fp8_quant": "dynamic shared memory of several types",
     "per_token_group_fp8_quant": "rows of groups",
-    "warp_log_softmax": "a function object without members",
 }
 
 
@@ -52,6 +51,12 @@ def test_a_number_of_elements_is_promised_where_the_source_relies_on_it() -> Non
     assert "vector" not in whole
     arm = text[text.index("if cutlass.const_expr(not (VEC == 1)):") :]
     assert arm.split("\n")[1].strip() == "mGamma4 = lib.tensor(gamma, (hidden_size,), vector=4)"
+
+
+def test_nothing_unused_is_left() -> None:
+    """A function object without members, its call operator, and the names that only they used are gone."""
+    text = tensor_form(REFERENCE / "softmax/warp_log_softmax.cu").module.text
+    assert "lib.warp_max(" in text and "operator" not in text and "Uint8" not in text and "op_" not in text
 
 
 def test_lines_name_their_lifts() -> None:
