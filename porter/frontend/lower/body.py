@@ -324,7 +324,7 @@ class FunctionLowering:
     # ------------------------------------------------------------ names and text
 
     def type(self, t: ClangType) -> ir.Type:
-        from porter.frontend.lower.flow.function_pointers import numbered_type
+        from porter.frontend.lower.flow.function_pointers import numbered_type  # cycle: a body holds pointers too
 
         numbered = numbered_type(t)
         return self.kernel.types.of(t) if numbered is None else numbered

@@ -87,7 +87,7 @@ def called_result(c: Cursor) -> bool:
 
 def call_through(fx: FunctionLowering, c: Cursor) -> ir.Expr:
     """A call through a pointer: of the function itself where the pointer is known, else a choice by number."""
-    from porter.frontend.lower.calls import user_call
+    from porter.frontend.lower.calls import user_call  # cycle: a call through a pointer is a call
 
     heads = ast.values(c)
     called = function_type(heads[0].type) if heads else None
