@@ -16,7 +16,7 @@ from porter.case.instances import instance_values
 from porter.case.model import Case
 from porter.case.reader import parse_case
 from porter.case.toml_lines import parsed_toml
-from porter.cxx.types import is_const_pointee
+from porter.cxx.types import is_const_pointee, scalar_name
 from porter.frontend.case.derived import DerivedBuffer, DerivedCase, DerivedSize
 from porter.frontend.case.text import TODO, case_text
 from porter.ir import SCALAR_BYTES
@@ -84,6 +84,8 @@ def _completed(
 ) -> tuple[DerivedCase, tuple[str, ...]]:
     """The case with what host code leaves open filled in, and what that takes for granted. Raises _Open."""
     found, assumptions = _bounded(found)
+    found, left_out = _of_numbers(found, info)
+    assumptions += left_out
     ways = [found]
     if found.launch.grid is None or found.launch.block is None:
         ways = guessed_launches(found, unit)
@@ -114,6 +116,24 @@ def _completed(
         found = found.with_buffer(name, strides=None)
         assumptions.append(f"{name} is [{', '.join(shape.shape)}]" + ("" if shape.exact else " at most"))
     return _with_measured_roles(found, taken), tuple(assumptions)
+
+
+def _of_numbers(found: DerivedCase, info: KernelInfo) -> tuple[DerivedCase, list[str]]:
+    """The case without the instances at which a buffer holds vectors (`T = __half2`) or a class: its shape counts
+    numbers. Raises _Open where no other is left."""
+    template_types = {b.dtype for b in found.buffers if b.dtype} & {t.name for t in info.template_params}
+    kept, dropped = [], []
+    for i in found.instances:
+        values = instance_values(info, i.instance)
+        given = [values[t] for t in sorted(template_types) if t in values]
+        if all(isinstance(v, str) and scalar_name(v) for v in given):
+            kept.append(i)
+        else:
+            dropped.append(f"<{', '.join(i.args)}>")
+    if dropped and not kept:
+        raise _Open(f"at {dropped[0]} the buffers hold vectors or classes: write the case in numbers")
+    told = [f"instances whose buffers hold vectors or classes are left out: {', '.join(dropped)}"] if dropped else []
+    return replace(found, instances=tuple(kept)), told
 
 
 def _is_clean(m: Measurement) -> bool:
