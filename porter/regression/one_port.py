@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from porter.case.reader import Case
 from porter.config import PortConfig
-from porter.model import Diagnostic, Hole, KernelInfo, KernelReport, Severity, Status, Verdict, facts_of
+from porter.model import Diagnostic, Hole, KernelInfo, KernelReport, PorterError, Severity, Status, Verdict, facts_of
 from porter.model.facts import NumericsFacts
 from porter.pipeline.compile_commands import with_build_flags
 from porter.pipeline.drafts import at_source
@@ -90,7 +90,7 @@ def open_port(port_file: Path, config: PortConfig, run: Run, source: str | None 
     record = recorded(port_file)
     given = config
     config = recorded_config(record, port_file.parent, config)
-    text = read_plain_text(port_file)
+    text = port_text(port_file)
     with run.stage("parse"):
         unit = parse(Path(os.path.normpath(port_file.parent / record.source)), config, source)
         info = recorded_kernel(record, port_file, unit, config)
@@ -101,6 +101,17 @@ def open_port(port_file: Path, config: PortConfig, run: Run, source: str | None 
     still = open_holes(text)
     holes = tuple(h for n, h in enumerate(record.holes, 1) if n in still)
     return OpenPort(port_file, text, record, config, unit, info, case, holes, replace(asked, case=given.case), own_case)
+
+
+def port_text(port: Path) -> str:
+    """The port's text. Raises PorterError PRT010 where it cannot be read or is no text."""
+    try:
+        return read_plain_text(port)
+    except UnicodeDecodeError:
+        message = f"{port} is not UTF-8 text"
+    except OSError as error:
+        message = f"cannot read {port}: {error.strerror}"
+    raise PorterError(Diagnostic("PRT010", message, Span(str(port), 0), help="restore it, or run porter port --force"))
 
 
 def recorded_kernel(record: PortRecord, port: Path, unit: ParsedUnit, config: PortConfig) -> KernelInfo:
