@@ -50,6 +50,14 @@ def read_plain_text(path: str | Path, most: int = MOST_BYTES) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
+def text_or_none(path: str | Path, most: int = MOST_BYTES) -> str | None:
+    """As read_plain_text; None for what cannot be read or is no text."""
+    try:
+        return read_plain_text(path, most)
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
 def is_plain(path: str | Path) -> bool:
     """Whether there is a plain file; False also for what cannot be a path."""
     try:

@@ -18,7 +18,7 @@ from pathlib import Path
 from porter import codes
 from porter.files.atomic import write_atomic, writing_failed
 from porter.model import Diagnostic, EditedPort, LineMapEntry, PorterError
-from porter.plain_files import read_plain_text
+from porter.plain_files import read_plain_text, text_or_none
 from porter.provenance.baseline import check_baseline
 from porter.provenance.line_map import reanchor
 from porter.provenance.record import SCHEMA, PortRecord, from_json, line_hashes, record_path, sha256_text, to_text
@@ -89,7 +89,8 @@ def _line_of(text: str, key: str) -> int:
 def is_edited(port: Path) -> bool:
     """True when the port on disk is not the text that porter emitted (or porter never wrote it)."""
     record = read_record(port)
-    return record is None or sha256_text(read_plain_text(port)) not in _own_hashes(record)
+    text = text_or_none(port)
+    return record is None or text is None or sha256_text(text) not in _own_hashes(record)
 
 
 def _own_hashes(record: PortRecord) -> set[str]:
@@ -97,11 +98,12 @@ def _own_hashes(record: PortRecord) -> set[str]:
 
 
 def current_line_map(port: Path, author: str = "person") -> tuple[LineMapEntry, ...]:
-    """The line map of the port as it is on disk now, re-anchored when someone edited it. Empty without a record."""
-    record = read_record(port)
-    if record is None:
+    """The line map of the port as it is on disk now, re-anchored when someone edited it. Empty without a record, and
+    for a port that is no text."""
+    record, text = read_record(port), text_or_none(port)
+    if record is None or text is None:
         return ()
-    now = line_hashes(read_plain_text(port))
+    now = line_hashes(text)
     return record.line_map if now == record.line_hashes else reanchor(record.line_map, record.line_hashes, now, author)
 
 
@@ -196,12 +198,12 @@ def write_port(
         old: PortRecord | None = None
         try:
             old = read_record(port)
-            if not force and (over is None or _read_or_none(port) != over):
+            if not force and (over is None or text_or_none(port) != over):
                 refuse_edited(port, text, record)
         except PorterError:
             if not force:
                 raise
-        present = _read_or_none(port)
+        present = text_or_none(port)
         if old is not None and not same_original(port, old, record):
             old = None
         # Somebody's edit does not become porter's own text when a stop between the two writes leaves it there.
@@ -259,10 +261,3 @@ def locked(port: Path) -> Iterator[None]:
         yield
     finally:
         lock.release()
-
-
-def _read_or_none(path: Path) -> str | None:
-    try:
-        return read_plain_text(path)
-    except (OSError, UnicodeDecodeError):
-        return None

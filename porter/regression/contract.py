@@ -22,7 +22,7 @@ from porter.config import PortConfig
 from porter.model import Diagnostic, Instance, KernelInfo, Status, Verdict
 from porter.model.facts import ContractFacts
 from porter.pipeline.inputs import choose_instances
-from porter.plain_files import is_plain, read_plain_text
+from porter.plain_files import text_or_none
 from porter.provenance.record import PortRecord, reference_sha256, sha256_text
 from porter.provenance.store import is_same_file
 from porter.source import Span
@@ -261,7 +261,8 @@ def _changed(record: PortRecord, port: Path, case: Case) -> str:
     if not record.case or not record.case_sha256:
         return ""
     path = recorded_case(record, port)
-    if not is_plain(path) or sha256_text(read_plain_text(path)) != record.case_sha256:
+    text = text_or_none(path)
+    if text is None or sha256_text(text) != record.case_sha256:
         return f"the case {path}"
     if record.reference_sha256 is not None and reference_sha256(case) != record.reference_sha256:
         return f"the reference {case.reference}"

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from porter import codes
 from porter.case.reader import Case
 from porter.config import PortConfig
-from porter.model import Hole, KernelInfo, Verdict
+from porter.model import Diagnostic, Hole, KernelInfo, PorterError, Verdict
 from porter.pipeline.inputs import choose_kernels, find_case, parse, with_instances
 from porter.pipeline.open_ports import changed_since, recorded, recorded_config
 from porter.pipeline.outputs import claim_in, now, port_paths
@@ -22,6 +23,7 @@ from porter.provenance.baseline import (
 )
 from porter.provenance.hole_markers import open_holes
 from porter.provenance.record import PortRecord, sha256_text, tool_versions
+from porter.source import Span
 
 if TYPE_CHECKING:
     from porter.frontend.parse.source import ParsedUnit
@@ -68,7 +70,7 @@ def open_port(port_file: Path, config: PortConfig, run: Run, source: str | None 
     record = recorded(port_file)
     given = config
     config = recorded_config(record, port_file.parent, config)
-    text = read_plain_text(port_file)
+    text = port_text(port_file)
     with run.stage("parse"):
         unit = parse(Path(os.path.normpath(port_file.parent / record.source)), config, source)
         info = recorded_kernel(record, port_file, unit, config)
@@ -79,6 +81,18 @@ def open_port(port_file: Path, config: PortConfig, run: Run, source: str | None 
     still = open_holes(text)
     holes = tuple(h for n, h in enumerate(record.holes, 1) if n in still)
     return OpenPort(port_file, text, record, config, unit, info, case, holes, replace(asked, case=given.case), own_case)
+
+
+def port_text(port: Path) -> str:
+    """The port's text. Raises PorterError PRT010 where it cannot be read or is no text."""
+    try:
+        return read_plain_text(port)
+    except UnicodeDecodeError:
+        message = f"{port} is not UTF-8 text"
+    except OSError as error:
+        message = f"cannot read {port}: {error.strerror}"
+    where = Span(str(port), 0)
+    raise PorterError(Diagnostic(codes.UNREADABLE_SOURCE, message, where, help="restore it, or run porter port --force"))
 
 
 def recorded_kernel(record: PortRecord, port: Path, unit: ParsedUnit, config: PortConfig) -> KernelInfo:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.robust.harness import run, warm
-from tests.robust.inputs import SCALE, SCALE_CASE, SCALE_PTX, Input
+from tests.robust.inputs import DATA, SCALE, SCALE_CASE, SCALE_PTX, Input
 
 PORT = ("port", "k.cu", "--no-verify", "-o", "out")
 EMULATE = ("emulate", "k.ptx", "--case", "k.case.toml", "--args", "x,factor,n")
@@ -71,6 +71,17 @@ def test_files_that_are_no_text(name: str, given: bytes | None, why: str) -> Non
     assert not outcome.faults, (outcome.faults, outcome.text[-2000:])
     if name != "pyproject.toml":  # which is passed over where it cannot be read
         assert outcome.code == 2 and name in outcome.text, outcome.text[-2000:]
+
+
+@pytest.mark.parametrize("given", [b"import x\xed\xa0\x80\n", b"\xff\xfe", None, b"#" * (33 << 20)])
+@pytest.mark.parametrize("command", [("verify", "out", "--no-record"), ("verify", "out"), PORT])
+def test_ports_that_are_no_text(command: tuple[str, ...], given: bytes | None) -> None:
+    record = (DATA / "scale.port.json").read_text()
+    files: dict[str, str | bytes | None] = {"k.cu": SCALE, "k.case.toml": SCALE_CASE, "out/k.port.json": record}
+    files["out/k.py"] = given
+    outcome = run(Input("port", 0, command, files))
+    assert not outcome.faults and outcome.code in (1, 2), (outcome.faults, outcome.text[-2000:])
+    assert {"PRT010", "PRT954", "PRT955"} & {*outcome.codes}, outcome.text[-2000:]
 
 
 @pytest.mark.parametrize("device", ["/dev/zero", "/dev/tty", ".", "/proc/self/mem"])

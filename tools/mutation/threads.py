@@ -50,7 +50,7 @@ def disagreeing_masks(port: PortText) -> Iterator[Edit]:
             yield Edit(parts[0], f"({show(parts[0])} | (cutlass.Uint32(1) << cutlass.Uint32(16)))")
 
 
-@mutation("early-barrier", "a barrier over the grid that waits for one arrival less", SANITIZER, NUMERICS, most=3)
+@mutation("early-barrier", "a barrier over the grid that waits for one arrival less", SANITIZER, NUMERICS, most=2)
 def early_barrier(port: PortText) -> Iterator[Edit]:
     for _, node in port.nodes(ast.While):
         if "lib.ld_" in show(node.test) and (parts := comparison(node.test, ast.Lt)):
@@ -58,8 +58,6 @@ def early_barrier(port: PortText) -> Iterator[Edit]:
     for function, node in port.nodes(ast.Assign):
         if show(node.targets[0]) == "target" and any(isinstance(n, ast.While) for n in ast.walk(function)):
             yield Edit(node.value, f"{show(node.value)} - Uint32(1)")
-            if parts := binary(node.value, ast.Add):
-                yield Edit(node.value, show(parts[1]))  # right for the first round alone
 
 
 @mutation("lost-atomic", "an atomic done as a load, an addition and a store", SANITIZER, NUMERICS)

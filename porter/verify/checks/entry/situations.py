@@ -27,6 +27,7 @@ STRIDED = 6
 PLACES = 3  # points at which addresses are moved
 WRONG = 2  # points at which operands are wrong
 MOST_ELEMENTS = 1 << 42
+WIDTHS = (7, 8, 15, 16, 31, 32, 34)  # powers of two at which narrower numbers end; the last as vectors of 8
 POWERS = (0, 1, 2, 3, 4, 5, 6, 8, 10, 11, 12, 13, 14, 16, 17, 20, 24, 28, 30)
 
 
@@ -119,11 +120,13 @@ def _beyond(
     listed: Sequence[Situation],
     rng: random.Random,
 ) -> list[Situation]:
-    """One size moved: to powers of two and beside them, to the port's own constants and beside them."""
+    """One size moved: to powers of two and beside them, to the port's own constants and beside them, and always to
+    where narrower numbers end."""
     near = {c + d for c in function.constants if c < 1 << 31 for d in (-1, 0, 1)}
     far = {(1 << p) + d for p in POWERS for d in (-1, 0, 1)}
     found: list[Situation] = []
-    for sizes, most in ((near, NEAR), (far, FAR)):
+    ends = {1 << p for p in WIDTHS}
+    for sizes, most in ((near, NEAR), (far, FAR), (ends, len(ends) * len(case.base_sizes))):
         wanted = [(name, v) for name in case.base_sizes for v in sorted(sizes)]
         rng.shuffle(wanted)
         made = 0

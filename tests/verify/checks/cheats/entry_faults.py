@@ -198,33 +198,34 @@ def _(port: Port, case: Case) -> Port | None:
     return in_place_of(port, found.group(1), f"{found.group(1)} * {found.group(2)}.element_size()") if found else None
 
 
-def declared(port: Port, was: str, now: str) -> Port | None:
-    """The first number of a type declared with another one, through which the launch function then gets it."""
-    text = re.sub(rf'runtime\.Num\("(\w+)", "{was}"\)', rf'runtime.Num("\1", "{now}")', port.text, count=1)
+def declared(port: Port, was: str, now: str, called: str = "") -> Port | None:
+    """The numbers of a type (of names that fit `called`) declared with another one, through which the launch function
+    then gets them."""
+    text = re.sub(rf'runtime\.Num\("(\w*(?:{called})\w*)", "{was}"\)', rf'runtime.Num("\1", "{now}")', port.text)
     return Port(text) if text != port.text else None
 
 
-@faulty("count-of-eight-bits", "KERNEL declares a number of 32 bits with 8", "gives the kernel's")
+@faulty("count-of-eight-bits", "KERNEL declares numbers of 32 bits with 8", "gives the kernel's")
 def _(port: Port, case: Case) -> Port | None:
     return declared(port, "i32", "i8")
 
 
-@faulty("count-of-sixteen-bits", "KERNEL declares a number of 32 bits with 16", "gives the kernel's")
+@faulty("count-of-sixteen-bits", "KERNEL declares numbers of 32 bits with 16", "gives the kernel's")
 def _(port: Port, case: Case) -> Port | None:
     return declared(port, "i32", "i16")
 
 
-@faulty("stride-of-32-bits", "KERNEL declares a number of 64 bits with 32", "gives the kernel's")
+@faulty("stride-of-32-bits", "KERNEL declares strides and counts of vectors of 64 bits with 32", "gives the kernel's")
 def _(port: Port, case: Case) -> Port | None:
-    return declared(port, "i64", "i32")
+    return declared(port, "i64", "i32", "stride|vecs")  # no memory has so many rows
 
 
-@faulty("factor-of-bfloat16", "KERNEL declares a factor of the caller's as bfloat16", "gives the kernel's")
+@faulty("factor-of-bfloat16", "KERNEL declares factors of the caller's as bfloat16", "gives the kernel's")
 def _(port: Port, case: Case) -> Port | None:
     return declared(port, "f32", "bf16") if floats(port, case) else None
 
 
-@faulty("factor-of-float16", "KERNEL declares a factor of the caller's as float16", "gives the kernel's")
+@faulty("factor-of-float16", "KERNEL declares factors of the caller's as float16", "gives the kernel's")
 def _(port: Port, case: Case) -> Port | None:
     return declared(port, "f32", "f16") if floats(port, case) else None
 
