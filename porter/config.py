@@ -16,8 +16,9 @@ from porter.plain_files import read_plain, read_plain_text
 from porter.source import Span
 
 ARCHES = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_103a", "sm_120", "sm_120a")
-STANDARDS = ("c++14", "c++17", "c++20", "c++23")
+STANDARDS = ("c++11", "c++14", "c++17", "c++20", "c++23")
 MATH = ("use_fast_math", "ftz=true", "prec-div=false", "prec-sqrt=false", "fmad=false")  # nvcc's options
+STYLES = ("pointer", "tensor")
 BACKENDS = ("auto", "emulator", "gpu")
 
 
@@ -38,6 +39,7 @@ class PortConfig:
     case: Path | None = None
     confirm_cases: bool = False  # cases that porter derived have been read and are right
     standalone: bool = False
+    style: str = "pointer"  # how kernels are written: one of STYLES
     force: bool = False
     seed: int | None = None  # None: fresh, and printed
     verify: bool = True
@@ -61,6 +63,7 @@ FILE_KEYS: dict[str, type] = {
     "std": str,
     "arch": list,
     "standalone": bool,
+    "style": str,
     "verify": bool,
     "thorough": bool,
     "jobs": int,
@@ -145,6 +148,8 @@ def check(config: PortConfig) -> PortConfig:
     for flag in config.math:
         if flag not in MATH:
             raise _bad("math", flag, f"one of {', '.join(MATH)}")
+    if config.style not in STYLES:
+        raise _bad("style", config.style, f"one of {', '.join(STYLES)}")
     if config.jobs < 0:
         raise _bad("jobs", str(config.jobs), "a number of workers, 0 for one per core")
     for name in ("cpu_limit", "verify_cpu_limit", "memory_limit"):

@@ -40,6 +40,8 @@ DEFINES: dict[str, tuple[str, ...]] = {
     "FasterTransformer": ("ENABLE_BF16", "ENABLE_FP8"),
     "lmdeploy": ("ENABLE_BF16", "ENABLE_FP8"),
 }
+# Files whose instructions the usual target does not have: their originals do not compile for it either.
+ARCHES = {"vllm/csrc/quantization/fp4/nvfp4_quant_kernels.cu": "sm_100a"}
 SECONDS = 60  # for a kernel, compilation apart
 FILE_SECONDS = 14_400
 STATE = ROOT / ".porter" / "coverage"  # what is known of each file
@@ -177,7 +179,8 @@ def run_porter(sources: Path, name: str, defines: tuple[str, ...], jobs: int) ->
     """The kernels of a file as `porter port --analyze --run` tells them, without paths of this machine; or why it
     told nothing."""
     command = [sys.executable, "-m", "porter.cli", "port", "--analyze", "--run", "--output-format", "json"]
-    command += ["--jobs", str(jobs), "--time-limit", str(SECONDS), *(f"-D{d}" for d in defines)]
+    command += ["--arch", ARCHES.get(name, "sm_90a"), "--jobs", str(jobs), "--time-limit", str(SECONDS)]
+    command += [f"-D{d}" for d in defines]
     with tempfile.TemporaryDirectory(prefix="porter-coverage-") as folder:
         try:
             run = subprocess.run(
@@ -229,7 +232,8 @@ def page(results: dict[str, Any]) -> str:
         f"Kernels of {results['files']} public files that porter {results['porter']} ports with nothing but "
         f"the file: no case, no toolkit, no help. Measured {results['date']} with nvidia-cutlass-dsl "
         f"{results['dsl']} for sm_90a, with `porter port --analyze --run` and flags of the projects' own builds "
-        f"({flags(results['defines'])}).",
+        f"({flags(results['defines'])}). For sm_100a instead, since sm_90a lacks their instructions: "
+        f"{', '.join(f'`{name}`' for name in ARCHES)}.",
         "",
         "Each `__global__` definition counts once. A template counts when two instances pass (one when only one fits): "
         "those that the file launches, else guesses. *Compiled* means that CuTeDSL makes PTX of the port and ptxas "

@@ -53,6 +53,7 @@ class KernelAnalysis:
     code: str = ""
     error: str = ""
     seconds: float = 0.0
+    guessed: bool = False  # nobody named the instances, and no launch does
     runs: tuple[dict[str, Any], ...] = ()  # by instance: see porter.verify.run_outcome
 
     @property
@@ -347,6 +348,10 @@ def print_analysis(analysis: Analysis, out: Console) -> None:
             if r["outcome"] != EQUAL:
                 text = f"{k.file}:{k.line}: {k.kernel}{r['instance']}: {r['outcome']}: {r['detail']}"
                 out.print(text, markup=False, highlight=False)
+    for k in analysis.kernels:
+        if k.code:
+            text = f"{k.file}:{k.line}: {k.kernel}: {k.code} {k.error}"
+            out.print(text, markup=False, highlight=False)
     t = totals(analysis)
     out.print("\n" + ", ".join(f"{name.replace('_', ' ')} {n}" for name, n in t.items()))
     efforts = [k.effort for k in analysis.kernels]

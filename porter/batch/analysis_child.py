@@ -21,6 +21,7 @@ from porter.config import PortConfig
 from porter.model import Hole, Instance, KernelInfo, PorterError
 from porter.report.console import StageEvent
 from porter.report.internal_errors import internal_error
+from porter.wording import plural
 
 if TYPE_CHECKING:
     from porter import ir
@@ -71,6 +72,12 @@ def analyze(request: dict[str, Any], answers: TextIO) -> None:
     except PorterError as error:
         say("file", code=error.diagnostics[0].code, message=error.diagnostics[0].message)
         return
+    if not unit.kernels and unit.header_kernels:
+        first = unit.header_kernels[0]
+        others = f"{plural(len(unit.header_kernels), 'kernel')} in its headers, such as {first.name} ({first.span})"
+        message = f"{path} has no kernel of its own, but {others}: name one with porter port --kernel"
+        say("file", code=codes.NO_KERNEL, message=message)
+        return
     for info in unit.kernels:
         key = f"{info.qualified_name}:{info.span.line}:{info.span.col}"
         if key in request["skip"]:
@@ -99,7 +106,7 @@ def analyze_kernel(
     `known` is told what is found before anything of the kernel runs, since that may end this process.
     """
     from porter.pipeline.drafts import compiled, drafted
-    from porter.pipeline.inputs import case_if_any, choose_instances
+    from porter.pipeline.inputs import are_guessed, case_if_any, choose_instances
     from porter.pipeline.stages import Run, translate
 
     def told(event: StageEvent) -> None:
@@ -112,8 +119,10 @@ def analyze_kernel(
         case = case_if_any(unit, info, config)
         instances = choose_instances(unit, info, case, config)[:2]
         found["instances"] = [str(i) for i in instances]
+        found["guessed"] = are_guessed(unit, info, case, config)
         translation = translate(unit, info, case, unlimited, Run(info.name, told), instances)
-        module, kernels = translation.module, translation.kernels
+        module, kernels, instances = translation.module, translation.kernels, translation.instances
+        found["instances"] = [str(i) for i in instances]
         found["holes"] = count(module.holes)
         if compile_too and not module.holes:
             with drafted(module.text, "port.py") as draft:

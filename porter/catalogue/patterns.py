@@ -65,12 +65,16 @@ def ported(pattern: Pattern) -> str:
 
 def port_of(pattern: Pattern) -> PortedModule:
     """The whole port of the pattern's kernel. Raises PorterError."""
+    from porter.case.reader import parse_case
     from porter.frontend.parse.source import ParseOptions, parse_source
     from porter.pipeline.stages import Run, translate
+    from porter.pipeline.style import in_style
 
     unit = parse_source(Source(Path(f"{pattern.name}.cu"), pattern.before), ParseOptions())
     (info,) = unit.kernels
-    return translate(unit, info, None, PortConfig(instantiate=pattern.instances), Run(info.name)).module
+    case = parse_case(pattern.case, Path(f"{pattern.name}.case.toml")) if pattern.case else None
+    made = translate(unit, info, case, PortConfig(instantiate=pattern.instances), Run(info.name))
+    return in_style(made, "tensor" if pattern.case else "pointer").module
 
 
 def function_rows() -> list[tuple[str, str]]:

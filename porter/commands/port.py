@@ -51,6 +51,11 @@ def add(subparsers: Any) -> None:
     work.add_argument(
         "--standalone", action="store_true", default=None, help="copy what the port uses of porter.corpus.lib into it"
     )
+    work.add_argument(
+        "--style",
+        choices=("pointer", "tensor"),
+        help="write kernels over pointers, as the source does (the default), or over tensors, where that verifies",
+    )
     work.add_argument("--force", action="store_true", default=None, help="overwrite a port that was edited")
     work.add_argument(
         "--no-verify",
@@ -102,6 +107,7 @@ def run(args: argparse.Namespace) -> int:
         case=Path(args.case) if args.case else None,
         confirm_cases=args.confirm_cases,
         standalone=args.standalone,
+        style=args.style,
         force=args.force,
         seed=args.seed,
         verify=args.verify,

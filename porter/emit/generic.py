@@ -167,17 +167,26 @@ class Params:
             return text
         return self._pick([(v, _literal(v)) for v in values])
 
+    def size_named(self, origin: str | None, value: Any) -> str | None:
+        """The size in bytes of the type parameter that the source names in `sizeof`, where it has this value."""
+        found = re.fullmatch(r"sizeof\((\w+)\)", origin or "")
+        if found is None or found[1] not in self.names:
+            return None
+        column = self.column(found[1])
+        sized = any(isinstance(t, ir.Scalar) and ir.SCALAR_BYTES[t.name] == value for t in column)
+        return f"{found[1]}.width // 8" if sized else None
+
     # ---- types
 
     def type_text(self, types: tuple[ir.Type | None, ...], spell: Any) -> str:
         """Text for scalar types by instance: a parameter, a fixed type, or a chain. `spell` prints one Scalar."""
         present = [t for t in types if t is not None]
-        for n in self._shown:
-            col = self.column(n)
-            if all(isinstance(v, ir.Scalar) for v in col) and self._matches(types, col) and len(set(present)) > 1:
-                return n
         if len(set(present)) == 1:
             return str(spell(present[0]))
+        for n in (*self._shown, *self.names):
+            col = self.column(n)
+            if all(isinstance(v, ir.Scalar) for v in col) and self._matches(types, col):
+                return n
         return self._chain([(t, spell(t) if t is not None else None) for t in types])
 
     def _pick(self, per_instance: list[tuple[Any, Any]]) -> str:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from porter import ir
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """An object of one type seen as `count` elements of `scalar`; `mixed` objects are seen as bytes."""
+    """An object of one type seen as `count` elements of `scalar`; `mixed` objects are seen as bytes.
+
+    `absent`: the instance does not have the object; the view is that of another one.
+    """
 
     scalar: ir.Scalar
     count: int
     mixed: bool = False
+    absent: bool = field(default=False, compare=False)
 
     @property
     def size(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -223,6 +224,23 @@ def _generic_type(types: list[ir.Type], count: int, where: list[int]) -> ir.Type
     return Variants(tuple(out))
 
 
+def _taken(k: ir.Kernel) -> tuple[tuple[str, bool], ...]:
+    """The parameters that a port of an instance has: names, and whether each is a pointer."""
+    return tuple((p.name, isinstance(p.type, ir.Pointer)) for p in k.params)
+
+
+def alike(kernels: Sequence[ir.Kernel]) -> list[int]:
+    """Which of a kernel's instances one port can take: the most that have the same parameters, the first of those."""
+    kinds = [
+        [(p.name, type(p.type), p.type if isinstance(p.type, ir.Struct) else None) for p in k.params] for k in kernels
+    ]
+    if all(k == kinds[0] for k in kinds):  # structs become their members only later
+        return list(range(len(kernels)))
+    taken = [_taken(rewrite_kernel(k)) for k in kernels]
+    most = max(taken, key=taken.count, default=())
+    return [i for i, t in enumerate(taken) if t == most]
+
+
 def make_plan(kernels: list[ir.Kernel], info: KernelInfo, case: Case | None, options: PlanOptions) -> PortPlan:
     """Plan the port of one kernel from its instances (all of the same kernel, in the order of the case).
 
@@ -230,8 +248,7 @@ def make_plan(kernels: list[ir.Kernel], info: KernelInfo, case: Case | None, opt
     """
     concrete = [spelling.with_python_templates(keep_rounding(rewrite_kernel(k))) for k in same_symbols(kernels)]
     first = concrete[0]
-    taken = {tuple((p.name, isinstance(p.type, ir.Pointer)) for p in k.params) for k in concrete}
-    if len(taken) > 1:
+    if len({_taken(k) for k in concrete}) > 1:
         what = f"the instances of {info.name} take different parameters"
         raise PorterError(
             Diagnostic(
@@ -295,7 +312,7 @@ def _instance(k: ir.Kernel, info: KernelInfo, names: tuple[str, ...], named: dic
     out: list[Any] = []
     for name in names:
         v = given.get(name)
-        if isinstance(v, ir.Scalar | int):
+        if isinstance(v, ir.Scalar | int) and v != ir.VOID:
             bool_param = any(spelling.parameter(t.name) == name and t.type == "bool" for t in info.template_params)
             out.append(bool(v) if bool_param else v)
         else:

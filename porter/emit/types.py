@@ -73,10 +73,12 @@ class TypeWriter:
         if any(x is not None and x.mixed for x in out):
             out = [Leaf(ir.U8, x.count * x.size, True) if x is not None else None for x in out]
         first = next(x for x in out if x is not None)
-        return tuple(x if x is not None else first for x in out)
+        return tuple(x if x is not None else replace(first, absent=True) for x in out)
 
     def leaf_dtype(self, leaves: tuple[Leaf, ...]) -> str:
-        return self.s.params.type_text(tuple(x.scalar for x in leaves), spelling.memory_dtype)
+        return self.s.params.type_text(
+            tuple(None if x.absent else x.scalar for x in leaves), spelling.memory_dtype
+        )
 
     def pointee(self, t: ir.Type) -> ir.Type:
         ts = variants(t, self.s.params.count)
@@ -109,7 +111,7 @@ class TypeWriter:
 
     def count(self, leaves: tuple[Leaf, ...]) -> str:
         """Text of the number of elements of an object."""
-        return self.const((x.count for x in leaves), of_bytes=leaves[0].mixed)
+        return self.const((None if x.absent else x.count for x in leaves), of_bytes=leaves[0].mixed)
 
     def sizes(self, t: ir.Type) -> tuple[int, ...]:
         first = next(x for x in variants(t, self.s.params.count) if x is not None)

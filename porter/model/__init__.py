@@ -230,6 +230,7 @@ class KernelReport:
     derived: str = ""  # what its case was derived from, while nobody has confirmed that
     unchanged: bool = False  # an earlier run's answer: nothing has changed since
     unverified: str = ""  # why it could not be verified, where that was asked for
+    guessed: bool = False  # nobody named its instances, and no launch does
     edited_port: str = ""  # the port that was left as it is, since somebody edited it (PRT954)
 
     @property

@@ -116,7 +116,7 @@ def flags_of_command(words: Sequence[str], folder: Path, database: Path) -> Buil
         elif option == "-include":
             pre.append(str(folder / value))
     known = [f"sm_{a}" for a in dict.fromkeys(arches) if f"sm_{a}" in ARCHES]
-    standard = std if std in STANDARDS else {"c++11": "c++14", "c++03": "c++14"}.get(std, "")
+    standard = std if std in STANDARDS else {"c++03": "c++11"}.get(std, "")
     return BuildFlags(tuple(include), tuple(define.values()), standard, tuple(known), tuple(math), tuple(pre))
 
 

@@ -194,7 +194,7 @@ def check_dtypes(case: Case, info: KernelInfo, instances: Sequence[Instance], ke
 def choose_instances(unit: ParsedUnit, info: KernelInfo, case: Case | None, config: PortConfig) -> tuple[Instance, ...]:
     """Template arguments to port for: --instantiate, else the case, else the file's launches, else a guess by name.
 
-    Raises PorterError PRT008 when nothing fits.
+    Raises PorterError PRT008 when nothing fits, after what stops all arguments alike (PRT004).
     """
     from porter.frontend.instances.choice import resolved
 
@@ -210,12 +210,22 @@ def choose_instances(unit: ParsedUnit, info: KernelInfo, case: Case | None, conf
         default_instances,
         instances_from_launches,
         no_default_instance,
+        obstacles,
     )
 
     found = choose_few(instances_from_launches(unit, info)) or default_instances(info, unit)
     if not found:
-        raise PorterError(no_default_instance(info))
+        raise PorterError(*obstacles(unit, info), no_default_instance(info))
     return tuple(resolved(unit, info, i) for i in found)
+
+
+def are_guessed(unit: ParsedUnit, info: KernelInfo, case: Case | None, config: PortConfig) -> bool:
+    """Whether `choose_instances` guesses the template arguments: nobody named any, and no launch is seen."""
+    from porter.frontend.instances.choice import instances_from_launches
+
+    if not info.is_template or instances_asked(info, config) or (case is not None and case.instances):
+        return False
+    return not instances_from_launches(unit, info)
 
 
 def instances_asked(info: KernelInfo, config: PortConfig) -> tuple[Instance, ...]:

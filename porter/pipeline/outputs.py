@@ -48,6 +48,7 @@ class Translation:
     kernels: tuple[ir.Kernel, ...]
     plan: Any
     module: PortedModule
+    style: str = "pointer"  # one of config.STYLES
 
 
 def each_once(paths: Sequence[Path]) -> list[Path]:
@@ -158,7 +159,7 @@ def make_record(made: Translation, target: Path, verdicts: tuple[Verdict, ...], 
         assumptions=assumptions_of(patterns),
         verdicts=verdicts,
         verified_sha256=sha256_text(made.module.text) if verdicts else "",
-        options=options_of(config, folder),
+        options=options_of(replace(config, style=made.style), folder),
         versions=tool_versions(),
         baseline=first_baseline(made, verdicts, config),
     )
@@ -200,10 +201,14 @@ def options_of(config: PortConfig, folder: Path) -> dict[str, Any]:
         **({"math": list(config.math)} if config.math else {}),
         **({"pre_include": [relative(i, folder) for i in config.pre_include]} if config.pre_include else {}),
         "standalone": config.standalone,
+        **({"style": config.style} if config.style != "pointer" else {}),
         "instantiate": list(config.instantiate),
     }
 
 
 def drafted_case_path(unit: ParsedUnit, info: KernelInfo, config: PortConfig) -> Path:
-    """Where the case of a kernel that has none is written."""
-    return config.output / f"{unit.source.path.stem}.{info.name}.case.toml"
+    """Where the case of a kernel that has none is written; kernels of one name have files of their own, as ports do."""
+    namesakes = [k.span for k in unit.kernels if k.name == info.name]
+    at = namesakes.index(info.span) + 1 if info.span in namesakes else 1
+    number = f"_{at}" if at > 1 else ""
+    return config.output / f"{unit.source.path.stem}.{info.name}{number}.case.toml"

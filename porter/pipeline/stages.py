@@ -25,6 +25,7 @@ from porter.model import (
     PortedModule,
     PorterError,
     Report,
+    Severity,
     Status,
     Verdict,
 )
@@ -32,11 +33,13 @@ from porter.pipeline.cases import case_to_port
 from porter.pipeline.compile_commands import with_build_flags
 from porter.pipeline.drafts import at_source, compiled, drafted
 from porter.pipeline.inputs import (
+    are_guessed,
     case_if_any,
     check_dtypes,
     choose_instances,
     choose_kernels,
     file_messages,
+    instances_asked,
     instances_without_when,
     parse,
     unused_instantiations,
@@ -51,6 +54,7 @@ from porter.pipeline.outputs import (
     make_record,
     port_paths,
 )
+from porter.pipeline.style import in_style, verified_over_tensors
 from porter.pipeline.unchanged import known_reports, remember
 from porter.process.limits import limited
 from porter.provenance.line_map import cuda_span
@@ -167,9 +171,14 @@ def port_kernel(
         run.diagnostics += [found.message] if found.message else []
         made = translate(unit, info, case, config, run)
         module, instances = made.module, made.instances
+        if config.style == "tensor" and config.verify and not module.holes and case is not None:
+            with run.guard(f"lifting {info.name}", info.span):
+                made, verdicts, notes = verified_over_tensors(made, config, lambda m: verify(m, target, config, run))
+                run.diagnostics += notes
+                module = made.module
         if not config.force:
             refuse_edited(target, module.text, make_record(made, target, (), config))
-        if config.verify and not module.holes and case is not None:
+        if not verdicts and config.verify and not module.holes and case is not None:
             with run.guard(f"verifying {info.name}", info.span):  # a defect there does not lose the port
                 verdicts = verify(made, target, config, run)
         write_port(target, module.text, make_record(made, target, verdicts, config), force=config.force)
@@ -187,6 +196,7 @@ def port_kernel(
         run.seconds,
         case.derived if case is not None else "",
         unverified=unverified,
+        guessed=bool(instances) and are_guessed(unit, info, case, config),
         edited_port=run.edited_port,
     )
 
@@ -226,11 +236,39 @@ def translate(
             if case is not None:
                 check_dtypes(case, info, instances, kernels)
         with run.stage("plan"):
+            case, instances, kernels, notes = _of_one_port(info, case, config, instances, kernels)
             plan = make_plan(list(kernels), info, case, PlanOptions(config.standalone, unit.source, instances))
         with run.stage("emit"):
             module = emit_module(plan)
-            module = replace(module, notes=(*module.notes, *undefined(info, instances, kernels)))
+            module = replace(module, notes=(*notes, *module.notes, *undefined(info, instances, kernels)))
     return Translation(unit, info, case, instances, kernels, plan, module)
+
+
+def _of_one_port(
+    info: KernelInfo,
+    case: Case | None,
+    config: PortConfig,
+    instances: tuple[Instance, ...],
+    kernels: tuple[ir.Kernel, ...],
+) -> tuple[Case | None, tuple[Instance, ...], tuple[ir.Kernel, ...], tuple[Diagnostic, ...]]:
+    """Case, instances and kernels without the instances that take other parameters than most do, where nobody asked
+    for them by name, and a warning about these."""
+    from porter.emit.plan import alike
+
+    if len(kernels) < 2 or instances_asked(info, config) or (case is not None and not case.derived):
+        return case, instances, kernels, ()
+    kept = alike(kernels)
+    left = [str(i) for n, i in enumerate(instances) if n not in kept]
+    if not left:
+        return case, instances, kernels, ()
+    chosen = tuple(instances[n] for n in kept)
+    if case is not None:
+        case = replace(case, instances=tuple(i for i in case.instances if i.instance in chosen))
+    others = ", ".join(info.name + i for i in left)
+    what = f"{others} takes other parameters than {info.name}{chosen[0]}: not in this port"
+    help_ = "port it with --instantiate, into a folder of its own (-o)"
+    note = Diagnostic(codes.PARAMETERS_DIFFER_BY_INSTANCE, what, info.span, Severity.WARNING, help_)
+    return case, chosen, tuple(kernels[n] for n in kept), (note,)
 
 
 def undefined(info: KernelInfo, instances: Sequence[Instance], kernels: Sequence[ir.Kernel]) -> list[Diagnostic]:
@@ -261,7 +299,7 @@ def show_stage(path: Path, config: PortConfig, stage: str) -> tuple[str, tuple[D
         if stage == "ir":
             texts += [format_kernel(k) for k in lower(unit, info, choose_instances(unit, info, case, config), case)]
             continue
-        made = translate(unit, info, case, config, Run(info.name))
+        made = in_style(translate(unit, info, case, config, Run(info.name)), config.style)
         messages += [*made.module.notes, *hole_messages(made.module, f"{module_name(path.stem)}.py")]
         holes += len(made.module.holes)
         if stage == "ptx":

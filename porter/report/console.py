@@ -126,7 +126,8 @@ def _print_kernel(kernel: KernelReport, out: Console) -> None:
         head.append(" -> ").append(kernel.port_path, "cyan")
     out.print(head)
     if kernel.instances and any(i.args for i in kernel.instances):
-        out.print(Text("  instances   " + "  ".join(str(i) for i in kernel.instances)))
+        guessed = "  (guessed: no launch names them)" if kernel.guessed else ""
+        out.print(Text("  instances   " + "  ".join(str(i) for i in kernel.instances) + guessed))
     for verdict in kernel.verdicts:
         out.print(verdict_line(verdict))
     if agrees(kernel):
@@ -236,6 +237,7 @@ def kernel_to_json(kernel: KernelReport) -> dict[str, Any]:
         "case_derived_from": kernel.derived,
         "unchanged": kernel.unchanged,
         "instances": instances_to_json(kernel.instances),
+        "instances_guessed": kernel.guessed,
         "holes": [hole_to_json(h) for h in kernel.holes],
         "verdicts": [verdict_to_json(v) for v in kernel.verdicts],
         "diagnostics": [diagnostic_to_json(d) for d in kernel.diagnostics],
@@ -257,6 +259,7 @@ def kernel_from_json(value: dict[str, Any]) -> KernelReport:
         dict(value["seconds"]),
         value.get("case_derived_from", ""),
         edited_port=value.get("edited_port", ""),
+        guessed=value.get("instances_guessed", False),
     )
 
 

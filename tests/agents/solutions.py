@@ -70,7 +70,7 @@ out[i] = a_2"""
     "recursive_power": {
         "hole-1": "p = Float32(1.0)\nfor k in cutlass.range_constexpr(5):\n    p = p * a[i]\nout[i] = p"
     },
-    "function_pointer": {"hole-1": "pass", "hole-2": "x = a[i]\nout[i] = x * x + Float32(1.0)"},
+    "function_pointer": {"hole-1": "f = Int32(1)"},
     "reference_result": {
         "body:reference_result": _INDEX
         + """\

@@ -104,14 +104,15 @@ def test_resume_of_a_run_and_of_a_finished_one(work, capsys):
 def test_an_original_that_cannot_be_run_is_found_before_anything_is_sent(work):
     """Its PTX has a call that the emulator does not know, so no port of it could be judged."""
     source = Path("vadd4.cu")
-    loop, real = "add_bytes(a, b, lane + 1, done | here)", "here | add_bytes(b, a, lane + 1, 0)"
-    source.write_text(source.read_text().replace(loop, real))
+    pointer = "__device__ unsigned (*way)(unsigned, unsigned, int, unsigned) = add_bytes;"
+    text = source.read_text().replace("__global__", f"{pointer}\n__global__")
+    source.write_text(text.replace("add_bytes(a, b, n", "way(a, b, n"))
     with serving(script(Say(fill(RIGHT)))) as served:
         assert port(served.url) == 1
         assert served.requests == []
     (result,) = results()
     assert (result["state"], result["ended"], result["cost"]) == ("unchanged", "no-harness", "$0.00")
-    assert "cannot be verified here: the original" in result["message"] and "recursive call" in result["message"]
+    assert "cannot be verified here: the original" in result["message"] and "indirect call" in result["message"]
 
 
 def test_a_run_is_worked_on_by_one_process_at_a_time(work, capsys):

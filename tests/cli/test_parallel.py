@@ -38,7 +38,7 @@ def config(folder: str, jobs: int, **more: object) -> PortConfig:
 
 
 def test_the_report_is_that_of_one_file_after_the_other(files: list[Path]) -> None:
-    files[1].write_text("__global__ void broken( {\n")
+    files[1].write_text("__device__ void broken( {\n")
     one, two = (port_files.port_all(files, config(f"out{jobs}", jobs)) for jobs in (1, 2))
     assert [k.kernel for k in two.kernels] == ["first_kernel", "third_kernel", "fourth_kernel"]
     assert [(k.kernel, k.instances, k.holes) for k in one.kernels] == [

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from porter.model import PorterError
+from porter.config import PortConfig
+from porter.model import PorterError, Severity
+from porter.pipeline.stages import port
 from tests.emit.stages import emitted
 
 KERNEL = """\
@@ -70,3 +72,37 @@ def test_instances_with_different_parameters_are_refused_and_ported_one_at_a_tim
     (d,) = refused.value.diagnostics
     assert d.code == "PRT603" and "--instantiate" in d.help
     assert "op_values" in emitted(tmp_path, "py", DIFFERENT, ("k<Table>",))
+
+
+NUMBER_OR_POINTER = """\
+template <typename T, typename S, bool ROWS> __global__ void k(const T* in, T* out, S scale, int n) {
+  int t = threadIdx.x;
+  if constexpr (ROWS) { if (t < n) out[t] = in[t] * scale[blockIdx.x]; } else { if (t < n) out[t] = in[t] * scale; }
+}
+"""
+LAUNCHED = {
+    "a number or a pointer": (
+        NUMBER_OR_POINTER
+        + "void a(const float* x, float* y, float s) { k<float, float, false><<<1, 32>>>(x, y, s, 9); }\n"
+        "void b(const float* x, float* y, float* s) { k<float, float*, true><<<1, 32>>>(x, y, s, 9); }\n"
+        "void c(const double* x, double* y, double* s) { k<double, double*, true><<<1, 32>>>(x, y, s, 9); }\n",
+        ["<float, float *, true>", "<double, double *, true>"],
+    ),
+    "classes with other members, from explicit instantiations by a macro": (
+        DIFFERENT + "template <class Op> void go(Op& op, float* out) { k<Op><<<1, 32>>>(op, out); }\n"
+        "#define FOR(O) template void go(O& op, float* out)\nFOR(Scale);\nFOR(Table);\n",
+        ["<Scale>"],
+    ),
+}
+
+
+@pytest.mark.parametrize("what", LAUNCHED)
+def test_launched_instances_that_fit_are_ported_and_the_others_named(what: str, tmp_path: Path) -> None:
+    text, ported = LAUNCHED[what]
+    source = tmp_path / "k.cu"
+    source.write_text(text)
+    report = port(source, PortConfig(output=tmp_path / "out", verify=False, arch=("sm_90a",)))
+    (kernel,) = report.kernels
+    assert sorted(str(i) for i in kernel.instances) == sorted(ported)
+    (left,) = [d for d in kernel.diagnostics if d.code == "PRT603"]
+    assert left.severity is Severity.WARNING and "not in this port" in left.message and kernel.port_path

@@ -397,3 +397,18 @@ template <int VEC, template <typename> class Activation, class T> __global__ voi
     unit = parse_source(Source.read(tmp_path / "k.cu"), ParseOptions())
     first, *_ = default_instances(kernel(unit, "k"), unit)
     assert first.args[1] == "GeluActivation"
+
+
+def test_an_explicit_specialisation_is_no_instance_of_its_template() -> None:
+    text = """
+#include <cuda_fp16.h>
+template <typename T> __global__ void k(T* x, int n) { x[threadIdx.x] = T(n); }
+template <> __global__ void k(half2* x, int count) { x[threadIdx.x] = half2(); }
+#define FOR(T) template void go(T* x, int n)
+template <typename T> void go(T* x, int n) { k<<<1, 32>>>(x, n); }
+FOR(half2);
+FOR(half);
+FOR(float);
+"""
+    unit = parse_source(Source(Path("k.cu"), text))
+    assert sorted(str(i) for i in instances_from_launches(unit, unit.kernels[0])) == ["<__half>", "<float>"]

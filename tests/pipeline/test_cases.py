@@ -12,6 +12,7 @@ from porter.cli import main
 from porter.config import PortConfig
 from porter.model import PorterError
 from porter.pipeline.inputs import find_case, parse
+from porter.pipeline.outputs import drafted_case_path
 
 ROWS = """\
 __global__ void add_bias(float* out, const float* x, const float* bias, int rows, int cols) {
@@ -181,3 +182,15 @@ def test_find_case_says_what_to_do_and_writes_nothing(tmp_path: Path, drafted: b
     (found,) = caught.value.diagnostics
     assert found.code == "PRT910" and ("complete" if drafted else "`porter port ") in found.help
     assert out.exists() == drafted
+
+
+def test_kernels_of_one_name_have_cases_of_their_own(tmp_path: Path) -> None:
+    file = tmp_path / "k.cu"
+    file.write_text(
+        "namespace a { __global__ void scale(float* x, int n) { if (threadIdx.x < n) x[threadIdx.x] *= 2; } }\n"
+        "namespace b { __global__ void scale(float* x, float by) { x[threadIdx.x] *= by; } }\n"
+        "__global__ void scale(int* x) { x[threadIdx.x] *= 2; }\n"
+    )
+    unit = parse(file, PortConfig(output=tmp_path / "out"))
+    names = [drafted_case_path(unit, k, PortConfig(output=tmp_path / "out")).name for k in unit.kernels]
+    assert names == ["k.scale.case.toml", "k.scale_2.case.toml", "k.scale_3.case.toml"]

@@ -70,7 +70,7 @@ def test_standard_architectures_and_what_is_included_first() -> None:
     target = "-gencode arch=compute_90a,code=[sm_90a,compute_90a] -arch sm_80"
     found = flags(f"-std=gnu++17 {target} -include pre.h --expt-relaxed-constexpr")
     assert (found.std, found.arch, found.pre_include) == ("c++17", ("sm_90a", "sm_80"), ("/project/pre.h",))
-    assert flags("--std c++11").std == "c++14"
+    assert flags("--std c++11").std == flags("--std c++03").std == "c++11"
 
 
 def test_response_files(tmp_path: Path) -> None:

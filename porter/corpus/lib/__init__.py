@@ -20,4 +20,5 @@ from porter.corpus.lib.quantisation.group_scales import *  # noqa: F403
 from porter.corpus.lib.quantisation.int8_scales import *  # noqa: F403
 from porter.corpus.lib.quantisation.narrow_floats import *  # noqa: F403
 from porter.corpus.lib.sync import *  # noqa: F403
+from porter.corpus.lib.tensors import *  # noqa: F403
 from porter.corpus.lib.warp import *  # noqa: F403

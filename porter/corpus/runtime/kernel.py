@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -252,9 +253,19 @@ class Kernel:
             else:
                 args.append(kind(0))
         args += [cutlass.Int32(1)] * 7
-        args += [cutlass_type(v) if isinstance(v, str) and v in DTYPES else v for v in values]
+        args += [v if not isinstance(v, str) else cutlass_type(v) if v in DTYPES else _Spelled(v) for v in values]
         args.append(runtime.make_fake_stream())
         return args
+
+
+class _Spelled(str):
+    """A C++ type as a constexpr. CuTeDSL makes it part of the kernel's name, in which `*` and `&` may not stand."""
+
+    def __str__(self) -> str:
+        return re.sub(r"[*&+!~^]", "_", str.__str__(self))
+
+    def __format__(self, spec: str) -> str:
+        return format(str(self), spec)
 
 
 @cache

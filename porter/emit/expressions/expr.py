@@ -134,6 +134,8 @@ class ExprWriter(CastWriter):
             return Text(f"lib.pointer({self.pointer_dtype(e.type)}, {int(e.value or 0)})")
         if e.origin in self.s.params.names and self._follows(e.origin, e.value):
             return Text(str(e.origin), static=True)
+        if (size := self.s.params.size_named(e.origin, e.value)) is not None:
+            return Text(size, MUL, static=True)
         if isinstance(e.value, float) or (
             isinstance(e.value, int) and not isinstance(e.value, bool) and self.is_float(e.type)
         ):

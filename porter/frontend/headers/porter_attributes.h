@@ -16,6 +16,9 @@
 #define __grid_constant__ __attribute__((annotate("grid_constant")))
 // Functions whose body here is what they do: porter lowers it like the user's code.
 #define PORTER_BODY __attribute__((annotate("porter_body")))
+// `extern __shared__ T x;` of one object, which clang refuses: porter reads it with this in the place of `extern`. nvcc
+// gives such an object static memory, unless code is linked from several files.
+#define porter_extern_shared
 #define __noinline__ __attribute__((noinline))
 #define __forceinline__ __inline__ __attribute__((always_inline))
 #define __align__(n) __attribute__((aligned(n)))
@@ -72,8 +75,21 @@ typedef unsigned long uintptr_t;
 typedef long intmax_t;
 typedef unsigned long uintmax_t;
 typedef int8_t int_least8_t;
+typedef int16_t int_least16_t;
+typedef int32_t int_least32_t;
 typedef int64_t int_least64_t;
+typedef uint8_t uint_least8_t;
+typedef uint16_t uint_least16_t;
+typedef uint32_t uint_least32_t;
+typedef uint64_t uint_least64_t;
+typedef int8_t int_fast8_t;
+typedef long int_fast16_t;
+typedef long int_fast32_t;
+typedef long int_fast64_t;
 typedef uint8_t uint_fast8_t;
+typedef unsigned long uint_fast16_t;
+typedef unsigned long uint_fast32_t;
+typedef unsigned long uint_fast64_t;
 typedef int8_t __int8_t;
 typedef int16_t __int16_t;
 typedef int32_t __int32_t;
@@ -107,6 +123,24 @@ typedef struct { double _align[4]; } max_align_t;
 #define INT64_MAX 9223372036854775807L
 #define UINT64_MAX 18446744073709551615UL
 #define SIZE_MAX 18446744073709551615UL
+#define INTPTR_MIN INT64_MIN
+#define INTPTR_MAX INT64_MAX
+#define UINTPTR_MAX UINT64_MAX
+#define PTRDIFF_MIN INT64_MIN
+#define PTRDIFF_MAX INT64_MAX
+#define INTMAX_MIN INT64_MIN
+#define INTMAX_MAX INT64_MAX
+#define UINTMAX_MAX UINT64_MAX
+#define INT8_C(c) c
+#define INT16_C(c) c
+#define INT32_C(c) c
+#define INT64_C(c) c##L
+#define INTMAX_C(c) c##L
+#define UINT8_C(c) c
+#define UINT16_C(c) c
+#define UINT32_C(c) c##U
+#define UINT64_C(c) c##UL
+#define UINTMAX_C(c) c##UL
 #define CHAR_BIT 8
 #define SCHAR_MIN (-128)
 #define SCHAR_MAX 127
@@ -130,6 +164,15 @@ typedef struct { double _align[4]; } max_align_t;
 #define FLT_EPSILON 1.192092896e-07F
 #define FLT_RADIX 2
 #define FLT_MANT_DIG 24
+#define FLT_DIG 6
+#define FLT_MAX_EXP 128
+#define FLT_MIN_EXP (-125)
+#define FLT_TRUE_MIN 1.401298464e-45F
+#define DBL_MANT_DIG 53
+#define DBL_DIG 15
+#define DBL_MAX_EXP 1024
+#define DBL_MIN_EXP (-1021)
+#define DBL_TRUE_MIN 4.9406564584124654e-324
 #define DBL_MAX 1.7976931348623157e+308
 #define DBL_MIN 2.2250738585072014e-308
 #define DBL_EPSILON 2.2204460492503131e-16

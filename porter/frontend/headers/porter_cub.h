@@ -27,6 +27,9 @@ template <class T> struct Traits {
   PORTER_BODY static T Lowest() { return std::numeric_limits<T>::lowest(); } PORTER_BODY static T Max() { return std::numeric_limits<T>::max(); }
 };
 template <class T> struct NumericTraits : Traits<T> {};
+template <class T> struct FpLimits {
+  PORTER_BODY static T Max() { return std::numeric_limits<T>::max(); } PORTER_BODY static T Lowest() { return std::numeric_limits<T>::lowest(); }
+};
 template <class K, class V> struct KeyValuePair { using Key = K; using Value = V; K key; V value; KeyValuePair() = default; KeyValuePair(const K& k, const V& v) : key(k), value(v) {} };
 #define PORTER_CUB_OP(name, expr) struct name { template <class T, class U> constexpr auto operator()(const T& a, const U& b) const { return expr; } };
 PORTER_CUB_OP(Sum, a + b) PORTER_CUB_OP(Max, a < b ? b : a) PORTER_CUB_OP(Min, b < a ? b : a) PORTER_CUB_OP(Equality, a == b)
@@ -40,7 +43,6 @@ enum BlockHistogramAlgorithm { BLOCK_HISTO_SORT, BLOCK_HISTO_ATOMIC };
 enum CacheLoadModifier { LOAD_DEFAULT, LOAD_CA, LOAD_CG, LOAD_CS, LOAD_CV, LOAD_LDG, LOAD_VOLATILE };
 enum CacheStoreModifier { STORE_DEFAULT, STORE_WB, STORE_CG, STORE_CS, STORE_WT, STORE_VOLATILE };
 
-namespace porter { template <class A, class> using first_of = A; }
 #define PORTER_CUB_STORAGE(name, bytes_)                          \
   struct TempStorage { alignas(16) unsigned char bytes[bytes_]; }; \
   name(); name(TempStorage&);                                      \
@@ -50,9 +52,9 @@ template <class T, int X, BlockReduceAlgorithm A = BLOCK_REDUCE_WARP_REDUCTIONS,
   template <class U = T, std::enable_if_t<!porter::is_record<U>, int> = 0> T Sum(T); template <class U = T, std::enable_if_t<!porter::is_record<U>, int> = 0> T Sum(T, int);
   template <class U = T, std::enable_if_t<porter::is_record<U>, int> = 0> PORTER_BODY T Sum(T in) { return porter::block_reduce<X, Y, Z>(in, X * Y * Z, porter::Sum()); }
   template <class U = T, std::enable_if_t<porter::is_record<U>, int> = 0> PORTER_BODY T Sum(T in, int valid) { return porter::block_reduce<X, Y, Z>(in, valid, porter::Sum()); }
-  // The return type calls a generic lambda, which makes clang instantiate it.
-  template <class Op> auto Reduce(T in, Op op) -> porter::first_of<T, decltype(op(in, in))>;
-  template <class Op> auto Reduce(T in, Op op, int) -> porter::first_of<T, decltype(op(in, in))>;
+  // The bodies call a generic operator, which makes clang instantiate it.
+  template <class Op> T Reduce(T in, Op op) { return op(in, in); }
+  template <class Op> T Reduce(T in, Op op, int) { return op(in, in); }
   template <int N> PORTER_BODY T Sum(T (&in)[N]) { T part = porter::fold(in, porter::Sum()); return Sum(part); }
   template <class Op, int N> PORTER_BODY T Reduce(T (&in)[N], Op op) { T part = porter::fold(in, op); return Reduce(part, op); }
 };
@@ -314,8 +316,27 @@ template <class T> struct CountingInputIterator { CountingInputIterator(T); T op
 template <class T> struct DoubleBuffer { T* d_buffers[2]; int selector; DoubleBuffer(); DoubleBuffer(T*, T*); T* Current(); T* Alternate(); };
 unsigned LaneId(); unsigned WarpId(); int RowMajorTid(int, int, int); int SHFL_IDX_SYNC(int, int, unsigned);
 template <int W, class T> T ShuffleIndex(T, int, unsigned); template <int W, class T> T ShuffleUp(T, int, int, unsigned); template <int W, class T> T ShuffleDown(T, int, int, unsigned);
-template <class I, class T, int N> void LoadDirectStriped(int, I, T (&)[N]); template <class I, class T, int N> void LoadDirectBlocked(int, I, T (&)[N]);
-template <class I, class T, int N> void StoreDirectStriped(int, I, T (&)[N]); template <class I, class T, int N> void StoreDirectBlocked(int, I, T (&)[N]);
+#define PORTER_DIRECT(Load, Store, TEMPLATE, at)                                                                          \
+  template <TEMPLATE class I, class T, int N> PORTER_BODY void Load(int thread, I from, T (&items)[N]) {                  \
+    for (int i = 0; i < N; ++i) items[i] = from[at];                                                                      \
+  }                                                                                                                       \
+  template <TEMPLATE class I, class T, int N> PORTER_BODY void Load(int thread, I from, T (&items)[N], int valid) {       \
+    for (int i = 0; i < N; ++i) { if (at < valid) items[i] = from[at]; }                                                  \
+  }                                                                                                                       \
+  template <TEMPLATE class I, class T, int N, class D> PORTER_BODY void Load(int thread, I from, T (&items)[N], int valid, D other) { \
+    for (int i = 0; i < N; ++i) { items[i] = other; if (at < valid) items[i] = from[at]; }                                \
+  }                                                                                                                       \
+  template <TEMPLATE class I, class T, int N> PORTER_BODY void Store(int thread, I to, T (&items)[N]) {                   \
+    for (int i = 0; i < N; ++i) to[at] = items[i];                                                                        \
+  }                                                                                                                       \
+  template <TEMPLATE class I, class T, int N> PORTER_BODY void Store(int thread, I to, T (&items)[N], int valid) {        \
+    for (int i = 0; i < N; ++i) { if (at < valid) to[at] = items[i]; }                                                    \
+  }
+#define PORTER_STRIPES int THREADS,
+PORTER_DIRECT(LoadDirectStriped, StoreDirectStriped, PORTER_STRIPES, thread + i * THREADS)
+PORTER_DIRECT(LoadDirectBlocked, StoreDirectBlocked, , thread * N + i)
+#undef PORTER_DIRECT
+#undef PORTER_STRIPES
 #define PORTER_CUB_DEVICE(name, ...) struct name { __VA_ARGS__ };
 #define PORTER_CUB_STATIC(f) template <class... A> static cudaError f(void*, size_t&, A&&...);
 PORTER_CUB_DEVICE(DeviceScan, PORTER_CUB_STATIC(ExclusiveSum) PORTER_CUB_STATIC(InclusiveSum) PORTER_CUB_STATIC(ExclusiveScan) PORTER_CUB_STATIC(InclusiveScan))

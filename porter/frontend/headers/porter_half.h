@@ -44,7 +44,7 @@ struct __nv_bfloat16;
     H2() = default;                                                                                      \
     constexpr H2(const H& a, const H& b) : x(a), y(b) {}                                                 \
     constexpr H2(const RAW2& r) : x(RAW{r.x}), y(RAW{r.y}) {}                                            \
-    operator RAW2() const;                                                                               \
+    PORTER_BODY operator RAW2() const { RAW2 r; r.x = RAW(x).x; r.y = RAW(y).x; return r; }              \
     friend H2 operator+(const H2&, const H2&); friend H2 operator-(const H2&, const H2&);                       \
     friend H2 operator*(const H2&, const H2&); friend H2 operator/(const H2&, const H2&);                       \
     friend H2& operator+=(H2&, const H2&); friend H2& operator-=(H2&, const H2&);                               \

@@ -44,7 +44,7 @@ struct ostringstream : ostream { string str() const; }; struct istringstream : i
 extern ostream cout, cerr, clog; extern istream cin; ostream& endl(ostream&); ostream& flush(ostream&); ostream& fixed(ostream&); ostream& hex(ostream&); ostream& dec(ostream&); ostream& boolalpha(ostream&); int setprecision(int); int setw(int); char setfill(char); istream& getline(istream&, string&);
 struct exception { exception(); virtual ~exception(); virtual const char* what() const noexcept; };
 #define PORTER_EXCEPTION(name, base) struct name : base { name(const string&); name(const char*); };
-struct bad_alloc : exception {}; PORTER_EXCEPTION(logic_error, exception) PORTER_EXCEPTION(runtime_error, exception) PORTER_EXCEPTION(invalid_argument, logic_error) PORTER_EXCEPTION(out_of_range, logic_error) PORTER_EXCEPTION(domain_error, logic_error) PORTER_EXCEPTION(overflow_error, runtime_error)
+struct bad_alloc : exception {}; PORTER_EXCEPTION(logic_error, exception) PORTER_EXCEPTION(runtime_error, exception) PORTER_EXCEPTION(invalid_argument, logic_error) PORTER_EXCEPTION(out_of_range, logic_error) PORTER_EXCEPTION(domain_error, logic_error) PORTER_EXCEPTION(overflow_error, runtime_error) PORTER_EXCEPTION(underflow_error, runtime_error) PORTER_EXCEPTION(range_error, runtime_error) PORTER_EXCEPTION(length_error, logic_error)
 #undef PORTER_EXCEPTION
 [[noreturn]] void terminate();
 template <class T, class A = allocator<T>> struct vector {
@@ -87,7 +87,7 @@ template <class T> struct span { span(); span(T*, size_t); template <class C> sp
 template <intmax_t N, intmax_t D = 1> struct ratio {}; using milli = ratio<1, 1000>; using micro = ratio<1, 1000000>; using nano = ratio<1, 1000000000>;
 namespace chrono { template <class R, class P = ratio<1>> struct duration { duration(); duration(R); R count() const; duration operator-(duration) const; }; struct time_point { duration<double> operator-(time_point) const; duration<double> time_since_epoch() const; }; struct steady_clock { using time_point = chrono::time_point; static time_point now(); }; using high_resolution_clock = steady_clock; using system_clock = steady_clock;
 template <class D, class E> D duration_cast(E); using nanoseconds = duration<long, nano>; using microseconds = duration<long, micro>; using milliseconds = duration<long, milli>; using seconds = duration<long>; }
-void* align(size_t, size_t, void*&, size_t&); ostream& operator<<(ostream&, const string_view&); template <class C, class T = char_traits<C>> using basic_ostream = ostream; template <class C, class T = char_traits<C>, class A = allocator<C>> using basic_string = string;
+void* align(size_t, size_t, void*&, size_t&); ostream& operator<<(ostream&, const string_view&); template <class C, class T = char_traits<C>> using basic_ostream = ostream; template <class C, class T = char_traits<C>> using basic_istream = istream; template <class C, class T = char_traits<C>, class A = allocator<C>> using basic_string = string;
 namespace this_thread { template <class D> void sleep_for(D); }
 namespace filesystem { struct path { path(const string&); string string() const; }; bool exists(const path&); }
 }  // namespace std

@@ -2,6 +2,7 @@
 #pragma once
 #include "porter_attributes.h"
 #include "porter_std.h"
+#include "porter_std20.h"
 #include "porter_vector.h"
 #include "porter_math.h"
 #include "porter_simd.h"

@@ -9,7 +9,11 @@ void __assert_porter(bool);
 
 namespace std {
 using ::size_t; using ::ptrdiff_t; using ::nullptr_t; using ::int8_t; using ::int16_t; using ::int32_t; using ::int64_t;
-using ::uint8_t; using ::uint16_t; using ::uint32_t; using ::uint64_t; using ::intptr_t; using ::uintptr_t;
+using ::uint8_t; using ::uint16_t; using ::uint32_t; using ::uint64_t; using ::int_least8_t; using ::int_least16_t; using ::int_least32_t; using ::int_least64_t;
+using ::uint_least8_t; using ::uint_least16_t; using ::uint_least32_t; using ::uint_least64_t;
+using ::int_fast8_t; using ::int_fast16_t; using ::int_fast32_t; using ::int_fast64_t;
+using ::uint_fast8_t; using ::uint_fast16_t; using ::uint_fast32_t; using ::uint_fast64_t;
+using ::intptr_t; using ::uintptr_t;
 using ::max_align_t; using ::time_t; using ::intmax_t; using ::uintmax_t;
 enum class byte : unsigned char {};
 
@@ -204,6 +208,11 @@ PORTER_FUNCTOR(greater_equal, a >= b) PORTER_FUNCTOR(equal_to, a == b) PORTER_FU
 PORTER_FUNCTOR(bit_and, a & b) PORTER_FUNCTOR(bit_or, a | b) PORTER_FUNCTOR(bit_xor, a ^ b)
 PORTER_FUNCTOR(logical_and, a && b) PORTER_FUNCTOR(logical_or, a || b)
 #undef PORTER_FUNCTOR
+// Gone from C++17 and still in libstdc++; no members but types.
+template <class A, class R> struct unary_function { using argument_type = A; using result_type = R; };
+template <class A, class B, class R> struct binary_function { using first_argument_type = A; using second_argument_type = B; using result_type = R; };
+template <class T = void> struct negate { constexpr auto operator()(const T& v) const { return -v; } };
+template <class T = void> struct logical_not { constexpr bool operator()(const T& v) const { return !v; } };
 struct identity { template <class T> constexpr T&& operator()(T&& v) const { return static_cast<T&&>(v); } };
 
 // ---- sequences, pair, tuple, array
@@ -300,9 +309,12 @@ template <class T> constexpr T min(initializer_list<T> l) { T m = *l.begin(); fo
 template <class T> constexpr T max(initializer_list<T> l) { T m = *l.begin(); for (const T& v : l) if (m < v) m = v; return m; }
 
 // ---- numeric_limits
-enum float_round_style { round_toward_zero = 0, round_to_nearest = 1 };
+enum float_round_style { round_indeterminate = -1, round_toward_zero, round_to_nearest, round_toward_infinity, round_toward_neg_infinity };
+enum float_denorm_style { denorm_indeterminate = -1, denorm_absent, denorm_present };
 template <class T> struct numeric_limits {
-  static constexpr bool is_specialized = false;
+  static constexpr bool is_specialized = false, is_bounded = false, is_modulo = false;
+  static constexpr float_round_style round_style = round_toward_zero;
+  static constexpr float_denorm_style has_denorm = denorm_absent;
   static constexpr bool is_integer = false, is_signed = false, is_exact = false, has_infinity = false, has_quiet_NaN = false;
   static constexpr int digits = 0, digits10 = 0, max_exponent = 0, min_exponent = 0, radix = 0;
   static constexpr T min() noexcept { return T(); }
@@ -316,7 +328,10 @@ template <class T> struct numeric_limits<const T> : numeric_limits<T> {};
 #define PORTER_INT_LIMITS(T, lo, hi, sgn, dig)                                                              \
   template <> struct numeric_limits<T> {                                                                    \
     static constexpr bool is_specialized = true, is_integer = true, is_signed = sgn, is_exact = true;       \
-    static constexpr bool has_infinity = false, has_quiet_NaN = false, is_iec559 = false;                   \
+    static constexpr bool has_infinity = false, has_quiet_NaN = false, is_iec559 = false, is_bounded = true; \
+    static constexpr bool is_modulo = !sgn;                                                                 \
+    static constexpr float_round_style round_style = round_toward_zero;                                     \
+    static constexpr float_denorm_style has_denorm = denorm_absent;                                         \
     static constexpr int digits = dig, digits10 = dig * 30103 / 100000, radix = 2;                          \
     static constexpr T min() noexcept { return lo; }                                                        \
     static constexpr T max() noexcept { return hi; }                                                        \
@@ -338,10 +353,13 @@ PORTER_INT_LIMITS(unsigned long, 0, ULONG_MAX, false, 64)
 PORTER_INT_LIMITS(long long, LLONG_MIN, LLONG_MAX, true, 63)
 PORTER_INT_LIMITS(unsigned long long, 0, ULLONG_MAX, false, 64)
 #undef PORTER_INT_LIMITS
-#define PORTER_FLOAT_LIMITS(T, lo, hi, eps, inf, nan, dig, d10, emax, emin)                                 \
+#define PORTER_FLOAT_LIMITS(T, lo, hi, eps, inf, nan, dig, d10, emax, emin, sub)                            \
   template <> struct numeric_limits<T> {                                                                    \
     static constexpr bool is_specialized = true, is_integer = false, is_signed = true, is_exact = false;    \
-    static constexpr bool has_infinity = true, has_quiet_NaN = true, is_iec559 = true;                      \
+    static constexpr bool has_infinity = true, has_quiet_NaN = true, is_iec559 = true, is_bounded = true;   \
+    static constexpr bool is_modulo = false;                                                                \
+    static constexpr float_round_style round_style = round_to_nearest;                                      \
+    static constexpr float_denorm_style has_denorm = denorm_present;                                        \
     static constexpr int digits = dig, digits10 = d10, radix = 2, max_exponent = emax, min_exponent = emin; \
     static constexpr T min() noexcept { return lo; }                                                        \
     static constexpr T max() noexcept { return hi; }                                                        \
@@ -349,9 +367,11 @@ PORTER_INT_LIMITS(unsigned long long, 0, ULLONG_MAX, false, 64)
     static constexpr T epsilon() noexcept { return eps; }                                                   \
     static constexpr T infinity() noexcept { return inf; }                                                  \
     static constexpr T quiet_NaN() noexcept { return nan; }                                                 \
+    static constexpr T denorm_min() noexcept { return sub; }                                                \
+    static constexpr T round_error() noexcept { return T(0.5); }                                            \
   };
-PORTER_FLOAT_LIMITS(float, FLT_MIN, FLT_MAX, FLT_EPSILON, __builtin_inff(), __builtin_nanf(""), 24, 6, 128, -125)
-PORTER_FLOAT_LIMITS(double, DBL_MIN, DBL_MAX, DBL_EPSILON, __builtin_inf(), __builtin_nan(""), 53, 15, 1024, -1021)
+PORTER_FLOAT_LIMITS(float, FLT_MIN, FLT_MAX, FLT_EPSILON, __builtin_inff(), __builtin_nanf(""), 24, 6, 128, -125, FLT_TRUE_MIN)
+PORTER_FLOAT_LIMITS(double, DBL_MIN, DBL_MAX, DBL_EPSILON, __builtin_inf(), __builtin_nan(""), 53, 15, 1024, -1021, DBL_TRUE_MIN)
 #undef PORTER_FLOAT_LIMITS
 }  // namespace std
 

@@ -17,8 +17,9 @@ _NAME = re.compile(r"(?:[A-Za-z_]\w*::)*([A-Za-z_]\w*)")
 
 def resolved(unit: ParsedUnit, kernel: KernelInfo, instance: Instance) -> Instance:
     """The instance with its enumerators as numbers, cast to the enumeration where the parameter has that type, and
-    with the file's own names for scalar types as these types."""
-    args = list(instance.args)
+    with the file's own names for scalar types as these types; default arguments that are enumerators are written out.
+    """
+    args = [*instance.args, *_defaults(unit, kernel, len(instance.args))]
     for i, (text, param) in enumerate(zip(args, kernel.template_params, strict=False)):
         m = _NAME.fullmatch(text.strip())
         if m is None or text in ("true", "false", "nullptr"):
@@ -36,6 +37,20 @@ def resolved(unit: ParsedUnit, kernel: KernelInfo, instance: Instance) -> Instan
         is_enum = _type_kind(unit, kernel, i) == TypeKind.ENUM
         args[i] = f"({fitting[0][1]}){fitting[0][2]}" if is_enum and fitting[0][1] else str(fitting[0][2])
     return Instance(tuple(args))
+
+
+def _defaults(unit: ParsedUnit, kernel: KernelInfo, given: int) -> list[str]:
+    """The default arguments behind the first `given` ones, up to the last one that is an enumerator."""
+    texts = [p.default.replace(" :: ", "::") for p in kernel.template_params[given:]]
+    names = {p.name for p in kernel.template_params}
+    if any(not t or names & set(re.findall(r"\w+", t)) for t in texts):
+        return []
+    last = -1
+    for n, text in enumerate(texts):
+        m = _NAME.fullmatch(text)
+        if m is not None and kernel.template_params[given + n].kind == "value" and _enumerators(unit).get(m.group(1)):
+            last = n
+    return texts[: last + 1]
 
 
 def _aliased(unit: ParsedUnit, name: str) -> str:

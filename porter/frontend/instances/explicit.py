@@ -19,6 +19,15 @@ def explicit_instantiations(
 
     `skipped` are (first, last) lines that the preprocessor leaves out.
     """
+    found: dict[tuple[str, tuple[str, ...]], None] = {}
+    for piece in _pieces(text, skipped):
+        for use in _in(piece):
+            found.setdefault(use)
+    return list(found)
+
+
+def _pieces(text: str, skipped: list[tuple[int, int]] | None) -> list[str]:
+    """What the uses of macros with `template` in them stand for, then the text without directives and comments."""
     if skipped:
         lines = text.split("\n")
         for first, last in skipped:
@@ -26,17 +35,14 @@ def explicit_instantiations(
         text = "\n".join(lines)
     text = re.sub(r"//[^\n]*", "", re.sub(r"/\*.*?\*/", lambda m: "\n" * m.group().count("\n"), text, flags=re.S))
     plain = _DEFINE.sub(lambda m: "\n" * m.group().count("\n"), text)
-    found: dict[tuple[str, tuple[str, ...]], None] = {}
+    found = []
     macros = {m.group(1): (m.group(2), m.group(3)) for m in _MACRO.finditer(text) if "template" in m.group(3)}
     for name, (params, body) in macros.items():
         for m in list(re.finditer(rf"^[ \t]*{name}\s*\(", plain, re.M))[:_MAX_EXPANSIONS]:
             inside = _balanced(plain, m.end(), "()")
             if inside is not None:
-                for use in _in(_expand(params, body, inside)):
-                    found.setdefault(use)
-    for use in _in(plain):
-        found.setdefault(use)
-    return list(found)
+                found.append(_expand(params, body, inside))
+    return [*found, plain]
 
 
 def deduced_instantiations(
@@ -44,17 +50,12 @@ def deduced_instantiations(
 ) -> list[tuple[str, str, str]]:
     """(function name as written, return type, parameters) of instantiations that leave their arguments to deduction:
     `template void f(const float*, int);`."""
-    if skipped:
-        lines = text.split("\n")
-        for first, last in skipped:
-            lines[first - 1 : last] = [""] * (last - first + 1)
-        text = "\n".join(lines)
-    text = re.sub(r"//[^\n]*", "", re.sub(r"/\*.*?\*/", " ", text, flags=re.S))
     found = {}
-    for m in _DEDUCED.finditer(_DEFINE.sub("", text)):
-        inside = _balanced(_DEFINE.sub("", text), m.end(), "()")
-        if inside is not None:
-            found[m.group(2).removeprefix("::"), " ".join(inside.split())] = m.group(1).strip()
+    for piece in _pieces(text, skipped):
+        for m in _DEDUCED.finditer(piece):
+            inside = _balanced(piece, m.end(), "()")
+            if inside is not None:
+                found[m.group(2).removeprefix("::"), " ".join(inside.split())] = m.group(1).strip()
     return [(name, result, params) for (name, params), result in found.items()]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import islice, product
 
@@ -18,14 +19,17 @@ from porter.frontend.parse import clang_compat as cc
 from porter.frontend.parse.clang_compat import Cursor, CursorKind, TypeKind
 from porter.frontend.parse.declarations import has_body, project_decls, qualified_name, template_of, template_params
 from porter.frontend.parse.source import ParsedUnit, parse_source
-from porter.model import Diagnostic, Instance, KernelInfo, TemplateParam
-from porter.source import Source
+from porter.model import Diagnostic, Instance, KernelInfo, Severity, TemplateParam
+from porter.source import Source, Span
 
 _MAX_TRIED = 48  # instances per parse; each costs clang one instantiation of the kernel
 _MAX_HOST_TRIED = 6  # instantiations of a host template
 _MAX_SECONDS = 4.0  # of processor time, for blind guesses
 _MAX_CONFIRMED = 6
 _MAX_TESTED = 6
+_MAX_OBSTRUCTED = 3  # guesses that are asked what stops them
+_MAX_OBSTACLES = 4
+_PLACED = re.compile(r"([^:]+):(\d+)(?::\d+)?: (.*)", re.S)
 
 # (pattern of the parameter's name, candidates in order): the first that matches counts.
 _TYPE_RULES: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -93,6 +97,43 @@ def default_instances(kernel: KernelInfo, unit: ParsedUnit | None = None) -> tup
         tried.update(batch)
         accepted += _accepted(unit, kernel, [Instance(args) for args in batch])
     return _pick_two(unit, kernel, accepted, lists)
+
+
+def obstacles(unit: ParsedUnit, kernel: KernelInfo) -> tuple[Diagnostic, ...]:
+    """What stops the first guesses for a kernel's template parameters alike, so that it is not about them: the faults
+    of the file that it comes from first. () where each is stopped by something else, or nothing can be tried."""
+    lists = [_candidates(p, unit, unit.definition(kernel)) for p in _wanted(kernel.template_params)]
+    if not lists or not all(lists):
+        return ()
+    tried = [Instance(args) for args in islice(dict.fromkeys(_by_plausibility(lists)), _MAX_OBSTRUCTED)]
+    _, _, failures = try_specialise(unit.source, unit.options, [(kernel, i) for i in tried], stand_ins=unit.stand_ins)
+    if len(failures) < len(tried):  # it is in functions' bodies, which a parse of several does not show
+        alone = [
+            try_specialise(unit.source, unit.options, [(kernel, i)], stand_ins=unit.stand_ins)[2] for i in tried[:2]
+        ]
+        failures = {key: d for found in alone for key, d in found.items()} if all(alone) else {}
+    noted = [dict.fromkeys(d.notes) for d in failures.values()]
+    alike = [n for n in noted[0] if all(n in other for other in noted)] if noted else []
+    found = []
+    for note in alike:
+        place = _PLACED.match(note)
+        if place is not None:
+            span = Span(place.group(1), int(place.group(2)))
+            found += [*_mentioned(unit, place.group(3)), Diagnostic(codes.PARSE_ERROR, place.group(3), span)]
+    return tuple(dict.fromkeys(found))[:_MAX_OBSTACLES]
+
+
+def _mentioned(unit: ParsedUnit, message: str) -> list[Diagnostic]:
+    """Faults of the file in lines with a name that a message quotes: a function that was not taken, say."""
+    names = re.findall(r"'(\w+)'", message)
+    found = []
+    for d in unit.diagnostics:
+        if d.code == codes.PARSE_ERROR and d.span.file:
+            lines = unit.bytes_of(d.span.file).decode("utf-8", "replace").splitlines()
+            line = lines[d.span.line - 1] if 0 < d.span.line <= len(lines) else ""
+            if any(re.search(rf"\b{name}\b", line) for name in names):
+                found.append(replace(d, severity=Severity.ERROR))
+    return found
 
 
 def _wanted(params: Sequence[TemplateParam]) -> list[TemplateParam]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from porter.cxx.types import normalise
 from porter.frontend.instances.explicit import deduced_instantiations, explicit_instantiations
 from porter.frontend.launches.sites import host_functions, launched_kernels
 from porter.frontend.parse import clang_compat as cc
@@ -16,6 +17,7 @@ from porter.frontend.parse.declarations import (
     is_prelude,
     project_decls,
     qualified_name,
+    template_arguments,
     template_of,
 )
 from porter.frontend.parse.source import ParsedUnit, parse_source, skipped_lines
@@ -41,7 +43,19 @@ def instances_from_launches(unit: ParsedUnit, kernel: KernelInfo) -> tuple[Insta
     for place, args in _all_reached(unit):
         if place == kernel.span:
             found.setdefault(Instance(args))
-    return tuple(found)
+    own = _specialised(unit, kernel)
+    return tuple(i for i in found if tuple(map(normalise, i.args)) not in own)
+
+
+def _specialised(unit: ParsedUnit, kernel: KernelInfo) -> set[tuple[str, ...]]:
+    """The arguments of a template's explicit specialisations: kernels of their own, not instances of it."""
+    found = set()
+    for info in (*unit.kernels, *unit.header_kernels):
+        c = unit.cursors.get(info.span) if info.name == kernel.name and info.span != kernel.span else None
+        template = template_of(c) if c is not None and c.kind == CursorKind.FUNCTION_DECL else None
+        if c is not None and template is not None and cc.span(template.get_definition() or template) == kernel.span:
+            found.add(tuple(map(normalise, template_arguments(c))))
+    return found
 
 
 def at_namespace_scope(unit: ParsedUnit, kernel: KernelInfo, args: tuple[str, ...]) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from porter import codes, ir
 from porter.frontend.lower.depth import DEPTH, depth
+from porter.frontend.lower.flow.function_types import numbered_type
 from porter.frontend.lower.types import TypeTable, UnsupportedType
 from porter.frontend.parse import ast_facts as ast
 from porter.frontend.parse import clang_compat as cc
@@ -29,6 +30,10 @@ class Untranslatable(Exception):
         super().__init__(reason)
         self.code = code
         self.reason = reason
+
+
+class Endless(Untranslatable):
+    """A chain of recursive calls whose end is not seen: a hole where the chain begins, not at its last link."""
 
 
 class NamePool:
@@ -122,6 +127,10 @@ class KernelLowering:
         self.comments: dict[str, Any] = {}  # file -> lower_comments.CommentIndex
         self.symbols: dict[Cursor, ir.Symbol] = {}  # variables that the port takes as parameters
         self.wanted: dict[str, str] = {}  # names of symbols in the case -> names of their parameters
+        self.root: Cursor | None = None  # the kernel's own definition
+        self.function_numbers: dict[Cursor, int] | None = None  # of functions whose address is taken, found on demand
+        self.recursive: dict[Cursor, bool] = {}  # functions -> whether they may call themselves
+        self.called: dict[Cursor, list[Cursor]] = {}  # functions -> those that they call
         self.kernel_decls: list[ir.Stmt] = []  # namespace-scope shared arrays, declared in the kernel
         self.internal_errors: list[str] = []
 
@@ -158,6 +167,7 @@ class FunctionLowering:
         self.template_names: frozenset[str] = frozenset()
         self.written_variables: set[Cursor] | None = None  # found on demand (lower_lambda)
         self.names_reserved = False
+        self.folds = False  # branches over constants are chosen while lowering: a chain of recursive calls ends
         self._temps: set[str] = set()
         self._sink: list[ir.Stmt] = []
 
@@ -193,6 +203,8 @@ class FunctionLowering:
                 else:
                     raise Untranslatable(codes.UNSUPPORTED, f"statement kind {c.kind.name} is not supported")
             except (Untranslatable, UnsupportedType) as e:
+                if self.folds and isinstance(e, Endless):
+                    raise
                 code = e.code
                 self.emit(ir.HoleStmt(code, self.text(c), str(e)), c)
             except Exception as e:
@@ -222,6 +234,8 @@ class FunctionLowering:
                 raise Untranslatable(codes.UNSUPPORTED, f"expression kind {c.kind.name} is not supported")
             x = handler(self, c)
         except (Untranslatable, UnsupportedType) as e:
+            if self.folds and isinstance(e, Endless):
+                raise
             code = e.code
             x = self.hole(c, code, str(e))
         except RecursionError:
@@ -249,6 +263,8 @@ class FunctionLowering:
             try:
                 x = lower_call(self, inner, root=True)
             except (Untranslatable, UnsupportedType) as e:
+                if self.folds and isinstance(e, Endless):
+                    raise
                 x = self.hole(inner, e.code, str(e))
             fill_spans(x, self.kernel.span(inner))
             return x
@@ -309,7 +325,8 @@ class FunctionLowering:
     # ------------------------------------------------------------ names and text
 
     def type(self, t: ClangType) -> ir.Type:
-        return self.kernel.types.of(t)
+        numbered = numbered_type(t)
+        return self.kernel.types.of(t) if numbered is None else numbered
 
     def text(self, c: Cursor) -> str:
         return self.kernel.texts.of(c)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from porter import codes, ir
-from porter.frontend.lower.body import FunctionLowering, Untranslatable, expression
+from porter.frontend.lower.body import Endless, FunctionLowering, Untranslatable, expression
 from porter.frontend.lower.construct import construct
 from porter.frontend.lower.convert import base_path, const, convert, to_type, typed_value, upcast
 from porter.frontend.lower.effects import is_plain_copy
 from porter.frontend.lower.expressions import member_base, object_of
+from porter.frontend.lower.flow.function_pointers import call_through, called_result
+from porter.frontend.lower.flow.recursion import constant_arguments, is_recursive
 from porter.frontend.lower.function import lower_function
 from porter.frontend.lower.init import converted_item, init_list
 from porter.frontend.lower.library.calls import library_call
+from porter.frontend.lower.library.groups import group_arguments
 from porter.frontend.lower.literals import tidy
 from porter.frontend.parse import ast_facts as ast
 from porter.frontend.parse.clang_compat import Cursor, CursorKind, TypeKind
@@ -39,12 +42,14 @@ def lower_call(fx: FunctionLowering, c: Cursor, root: bool = False) -> ir.Expr:
         if value_known is not None:
             t = fx.type(c.type)
             return const(typed_value(value_known, t), t, tidy(fx.text(c)))
+    if called_result(c):  # libclang names the function that gave the pointer
+        return call_through(fx, c)
     if callee is None or callee.kind not in FUNCTIONS:
         callee = function_argument(c)
         if callee is None:
             if c.type.get_canonical().kind in (TypeKind.DEPENDENT, TypeKind.INVALID, TypeKind.OVERLOAD):
                 raise Untranslatable(codes.UNRESOLVED, "call that clang could not resolve")
-            raise Untranslatable(codes.FUNCTION_POINTER, "call through a pointer to function")
+            return call_through(fx, c)
     obj, args = split_object(c, callee)
     if is_library(fx, callee):
         return library_call(fx, c, callee, obj, args, root)
@@ -141,7 +146,15 @@ def user_call(
     for p, a in zip(params, args, strict=False):
         if ast.is_closure(p.type):
             fx.expr(a)  # registers the lambda before the function that calls it is lowered
-    function = lower_function(fx, callee)
+    constants = constant_arguments(fx, callee, args) if is_recursive(fx.kernel, callee) else ()
+    groups = group_arguments(fx, callee, args)
+    try:
+        function = lower_function(fx, callee, (*constants, *groups))
+    except Endless:
+        if fx.folds or not constants:
+            raise
+        constants = ()  # its own body then has the hole, where it calls itself
+        function = lower_function(fx, callee, groups)
     bound: list[ir.Expr] = []
     formal = list(function.params)
     if formal and formal[0].name == "this":
@@ -149,10 +162,16 @@ def user_call(
             raise Untranslatable(codes.UNSUPPORTED, f"{callee.spelling} needs an object")
         bound.append(this)
         formal = formal[1:]
-    wanted = [p for p in params if not ast.is_closure(p.type)]
+    fixed = dict(constants)
+    wanted = [p for p in params if not ast.is_closure(p.type) and p not in fixed]
     given = {p: a for p, a in zip(params, args, strict=False)}
+    kinds = dict(groups)
     for f, p in zip(formal, wanted, strict=True):
-        bound.append(argument(fx, f, p, given.get(p), at))
+        if p in kinds:  # a group carries nothing
+            group = ir.StructInit((), type=f.type)
+            bound.append(fx.as_place(group, at) if f.by_ref else group)
+        else:
+            bound.append(argument(fx, f, p, given.get(p), at))
     fx.captured |= fx.kernel.captured.get(function.key, set()) - {fx}
     call = ir.Call(function.key, tuple(bound), type=function.ret)
     if root or not fx.kernel.impure[function.key]:

@@ -8,9 +8,10 @@ from dataclasses import replace
 
 from porter import codes, ir
 from porter.frontend.lower.body import FunctionLowering, Untranslatable
+from porter.frontend.lower.flow.function_types import concerns_functions
 from porter.frontend.lower.types import base_name
 from porter.frontend.parse import ast_facts as ast
-from porter.frontend.parse.clang_compat import Cursor
+from porter.frontend.parse.clang_compat import Cursor, TypeKind
 from porter.frontend.parse.clang_compat import Type as ClangType
 from porter.ir.printer import type_text
 
@@ -136,6 +137,8 @@ def convert(fx: FunctionLowering, x: ir.Expr, source: ClangType, target: ClangTy
     if ast.is_record(source) and ast.is_record(target):
         return upcast(fx, x, source, target)
     to = fx.type(target)
+    if not _both_functions(x, source, target):
+        raise Untranslatable(codes.FUNCTION_POINTER, "the address of a function as a value of another kind")
     if isinstance(x.type, ir.Pointer) and isinstance(to, ir.Pointer):
         a, b = source.get_pointee(), target.get_pointee()
         if ast.is_record(a) and ast.is_record(b) and not ast.same_type(a, b):
@@ -143,6 +146,14 @@ def convert(fx: FunctionLowering, x: ir.Expr, source: ClangType, target: ClangTy
             if path is not None and path:
                 return address_of(upcast(fx, deref(x), a, b), to)
     return to_type(x, to)
+
+
+def _both_functions(x: ir.Expr, source: ClangType, target: ClangType) -> bool:
+    """False where a pointer to a function, which is a number of porter's own, becomes or is made of something else."""
+    a, b = concerns_functions(source), concerns_functions(target)
+    truth = target.kind is TypeKind.BOOL
+    null = isinstance(x, ir.Const) and not x.value
+    return a == b or (a and truth) or (b and (null or source.kind is TypeKind.NULLPTR))
 
 
 def base_path(derived: ClangType, base: ClangType) -> list[ClangType] | None:

@@ -9,6 +9,7 @@ from porter.frontend.lower.construct import construct
 from porter.frontend.lower.convert import to_type, typed_value
 from porter.frontend.lower.globals import alignment, global_variable
 from porter.frontend.lower.init import converted_item, init_list
+from porter.frontend.lower.library.groups import declared_group
 from porter.frontend.parse import ast_facts as ast
 from porter.frontend.parse.clang_compat import Cursor, CursorKind, TypeKind
 
@@ -57,6 +58,11 @@ def variable(fx: FunctionLowering, d: Cursor) -> None:
         elif init is not None and ast.is_const(d.type):
             fx.decls[d] = global_variable(fx, d, d)
         return  # any other is a symbol, where it is used
+    group = declared_group(fx, d, init)
+    if group is not None:
+        name = fx.declare(d, group)
+        fx.emit(ir.Decl(name, group, ir.StructInit((), type=group)), d)
+        return
     if t.kind in ast.REFERENCES:
         reference(fx, d, init)
         return

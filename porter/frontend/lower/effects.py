@@ -11,6 +11,7 @@ from porter import codes, ir
 from porter.frontend.lower.bits import read_bits, with_bits
 from porter.frontend.lower.body import FunctionLowering, KernelLowering, Untranslatable
 from porter.frontend.lower.convert import condition, const, to_type
+from porter.frontend.lower.flow.recursion import known
 from porter.frontend.lower.types import usual_arithmetic
 from porter.frontend.parse import ast_facts as ast
 from porter.frontend.parse import clang_compat as cc
@@ -187,6 +188,9 @@ def increment(fx: FunctionLowering, c: Cursor, operand: Cursor, op: str, wanted:
 def short_circuit(fx: FunctionLowering, c: Cursor, op: str, a: Cursor, b: Cursor) -> ir.Expr:
     """`a && b`, `a || b`; when b needs statements of its own they run only if C++ would evaluate b."""
     x = condition(fx.expr(a))
+    decided = known(x) if fx.folds else None
+    if decided is not None and bool(decided) == (op == "||"):
+        return const(bool(decided), ir.BOOL)
     with fx.collect() as pre:
         y = condition(fx.expr(b))
     if not pre:
@@ -205,6 +209,9 @@ def select(fx: FunctionLowering, c: Cursor, test: Cursor, yes: Cursor, no: Curso
     if len(links) > ELSE_IFS and c.type.get_canonical().kind is not TypeKind.VOID:
         return _long_select(fx, c, links, last)
     cond = condition(fx.expr(test))
+    chosen = known(cond) if fx.folds else None
+    if chosen is not None and c.type.get_canonical().kind is not TypeKind.VOID:
+        return to_type(fx.expr(yes if chosen else no), fx.type(c.type))
     with fx.collect() as pre_a:
         a = fx.expr(yes)
     with fx.collect() as pre_b:

@@ -21,6 +21,8 @@ from porter.frontend.lower.convert import (
     zero,
 )
 from porter.frontend.lower.effects import assign_expression, increment, select, short_circuit
+from porter.frontend.lower.flow.function_pointers import number_of
+from porter.frontend.lower.flow.function_types import NUMBER, function_type
 from porter.frontend.lower.globals import global_variable, initial_value
 from porter.frontend.lower.init import init_list
 from porter.frontend.lower.literals import evaluated, tidy
@@ -64,7 +66,9 @@ def named(fx: FunctionLowering, c: Cursor, target: Cursor) -> ir.Expr:
     if target.kind is CursorKind.ENUM_CONSTANT_DECL:
         t = fx.type(c.type)
         return const(typed_value(target.enum_value, t), t, tidy(fx.text(c)))
-    if target.kind in (CursorKind.FUNCTION_DECL, CursorKind.CXX_METHOD, CursorKind.FUNCTION_TEMPLATE):
+    if target.kind in (CursorKind.FUNCTION_DECL, CursorKind.CXX_METHOD):
+        return number_of(fx, target)
+    if target.kind is CursorKind.FUNCTION_TEMPLATE:
         raise Untranslatable(codes.FUNCTION_POINTER, f"function {target.spelling} used as a value")
     if target.kind in (CursorKind.VAR_DECL, CursorKind.PARM_DECL):
         if target.spelling == "warpSize" and fx.kernel.is_prelude(target):
@@ -273,9 +277,11 @@ def unary(fx: FunctionLowering, c: Cursor) -> ir.Expr:
             and inner.referenced is not None
             and (inner.referenced.kind in (CursorKind.FUNCTION_DECL, CursorKind.CXX_METHOD))
         ):
-            raise Untranslatable(codes.FUNCTION_POINTER, f"address of function {inner.spelling}")
+            return number_of(fx, inner.referenced)
         return address_of(fx.place(operand), fx.type(t))
     x = fx.value(operand)
+    if op == "*" and x.type == NUMBER and function_type(operand.type) is not None:
+        return x
     if op == "*":
         pointee = operand.type.get_canonical().get_pointee()
         return deref(x, pointee.is_volatile_qualified())

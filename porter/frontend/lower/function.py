@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from porter import codes, ir
-from porter.frontend.lower.body import FunctionLowering, KernelLowering, NamePool, Untranslatable
+from porter.frontend.lower.body import Endless, FunctionLowering, KernelLowering, NamePool, Untranslatable
 from porter.frontend.lower.comments import comment_before
 from porter.frontend.lower.construct import member_initialisers
+from porter.frontend.lower.convert import const, typed_value
 from porter.frontend.lower.effects import written_by
+from porter.frontend.lower.flow.function_types import numbered_type
+from porter.frontend.lower.flow.jumps import unresolved
+from porter.frontend.lower.flow.recursion import Fixed, key_of
 from porter.frontend.lower.lambdas import Closure, closure_record
 from porter.frontend.lower.types import UnsupportedType, spelled
 from porter.frontend.parse import ast_facts as ast
@@ -18,25 +23,27 @@ from porter.frontend.parse.clang_compat import Cursor, CursorKind, TypeKind
 from porter.frontend.parse.clang_compat import Type as ClangType
 
 
-def lower_function(caller: FunctionLowering, d: Cursor) -> ir.Function:
-    """The IR function of a definition. Untranslatable for recursion and for lambdas whose holder is gone."""
+def lower_function(caller: FunctionLowering, d: Cursor, fixed: Fixed = ()) -> ir.Function:
+    """The IR function of a definition; for `fixed`, without parameters that have values, and with the types of groups.
+    Untranslatable for recursion without an end and for lambdas whose holder is gone."""
     kernel = caller.kernel
-    key = function_key(kernel, d)
+    key = key_of(function_key(kernel, d), fixed)
     known = kernel.functions.get(key)
     if known is not None:
         return known
     if key in kernel.open:
-        raise Untranslatable(codes.RECURSIVE_FUNCTION, f"recursive call of {d.spelling}")
+        raise Endless(codes.RECURSIVE_FUNCTION, f"recursive call of {d.spelling}")
     kernel.open.add(key)
     try:
-        function, fx = _lower(caller, d, key)
+        function, fx = _lower(caller, d, key, dict(fixed))
     finally:
         kernel.open.discard(key)
     kernel.captured[key] = set(fx.captured)
     written = written_by(kernel, function)
     kernel.written[key] = written
     kernel.impure[key] = bool(written)
-    sources = [p for p in d.get_arguments() if p is not None and not ast.is_closure(p.type)]
+    gone = {p for p, v in fixed if not isinstance(v, ir.Struct)}
+    sources = [p for p in d.get_arguments() if p is not None and not ast.is_closure(p.type) and p not in gone]
     formal = function.params[len(function.params) - len(sources) :]
     values = tuple(_by_value(f, c, function, written) for f, c in zip(formal, sources, strict=True))
     function = replace(function, params=(*function.params[: len(function.params) - len(sources)], *values))
@@ -73,7 +80,9 @@ def function_key(kernel: KernelLowering, d: Cursor) -> str:
     return unique
 
 
-def _lower(caller: FunctionLowering, d: Cursor, key: str) -> tuple[ir.Function, FunctionLowering]:
+def _lower(
+    caller: FunctionLowering, d: Cursor, key: str, fixed: Mapping[Cursor, int | ir.Struct]
+) -> tuple[ir.Function, FunctionLowering]:
     kernel = caller.kernel
     closure = _closure_of(kernel, d)
     if closure is not None:
@@ -88,6 +97,7 @@ def _lower(caller: FunctionLowering, d: Cursor, key: str) -> tuple[ir.Function, 
         if d.kind is not CursorKind.FUNCTION_DECL and not d.is_static_method():
             fx.this_class = d.semantic_parent.type.get_canonical()
     set_template_names(fx, d)
+    fx.folds = any(not isinstance(v, ir.Struct) for v in fixed.values())
     params: list[ir.FunctionParam] = []
     for p in d.get_arguments():
         if p is None:
@@ -95,7 +105,16 @@ def _lower(caller: FunctionLowering, d: Cursor, key: str) -> tuple[ir.Function, 
         if ast.is_closure(p.type):
             fx.decls[p] = ir.StructInit((), type=kernel.types.of(p.type))
             continue
+        value = fixed.get(p)
+        if isinstance(value, int):
+            t = fx.type(p.type)
+            fx.decls[p] = const(typed_value(value, t), t)
+            fx.constants[p.spelling] = value
+            continue
         params.append(parameter(fx, p))
+        if value is not None:
+            params[-1] = replace(params[-1], type=value)
+            fx.decls[p] = ir.Var(params[-1].name, type=value)
     result = d.result_type.get_canonical()
     fx.returns_reference = result.kind in ast.REFERENCES
     fx.return_type = ir.VOID if d.kind is CursorKind.CONSTRUCTOR else _return_type(kernel, result)
@@ -105,10 +124,10 @@ def _lower(caller: FunctionLowering, d: Cursor, key: str) -> tuple[ir.Function, 
         if d.kind is CursorKind.CONSTRUCTOR:
             fx.this_used = True
             member_initialisers(fx, d)
-        stmts.extend(fx.block(body_cursor))
+        stmts.extend(unresolved(fx.block(body_cursor)))
     if fx.this_class is not None and fx.this_used:
-        const = d.kind is not CursorKind.CONSTRUCTOR and d.is_const_method()
-        params.insert(0, ir.FunctionParam("this", kernel.types.of(fx.this_class), by_ref=True, const=const))
+        is_const = d.kind is not CursorKind.CONSTRUCTOR and d.is_const_method()
+        params.insert(0, ir.FunctionParam("this", kernel.types.of(fx.this_class), by_ref=True, const=is_const))
     function = ir.Function(
         key=key,
         name=_name(d),
@@ -127,7 +146,7 @@ def _lower(caller: FunctionLowering, d: Cursor, key: str) -> tuple[ir.Function, 
 def _return_type(kernel: KernelLowering, result: ClangType) -> ir.Type:
     if ast.is_closure(result):
         raise Untranslatable(codes.UNSUPPORTED, "function that returns a lambda")
-    return kernel.types.of(result)
+    return numbered_type(result) or kernel.types.of(result)
 
 
 def _name(d: Cursor) -> str:

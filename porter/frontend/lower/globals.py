@@ -9,6 +9,8 @@ from typing import Any
 from porter import codes, ir
 from porter.frontend.lower.body import FunctionLowering, Untranslatable
 from porter.frontend.lower.convert import const, typed_value
+from porter.frontend.lower.flow.function_pointers import named_in, number_of
+from porter.frontend.lower.flow.function_types import function_type, numbered_type
 from porter.frontend.lower.init import converted_item, init_list
 from porter.frontend.lower.symbols import host_writes, is_wanted, symbol, written_initialiser
 from porter.frontend.parse import ast_facts as ast
@@ -21,7 +23,7 @@ def global_variable(fx: FunctionLowering, c: Cursor, target: Cursor) -> ir.Expr:
     t = fx.type(target.type)
     attributes = ast.attributes(target)
     if CursorKind.CUDASHARED_ATTR in attributes:
-        return _shared(fx, target, t)
+        return _shared(fx, target)
     known = fx.kernel.global_names.get(target.canonical)
     if known is not None and fx.pool.admits(known):
         return ir.Var(known, type=t)
@@ -31,9 +33,16 @@ def global_variable(fx: FunctionLowering, c: Cursor, target: Cursor) -> ir.Expr:
     constant = CursorKind.CUDACONSTANT_ATTR in attributes
     is_const = ast.is_const(target.type)
     on_device = constant or CursorKind.CUDADEVICE_ATTR in attributes or _is_static_local(target)
+    functions = numbered_type(target.type) is not None
+    if functions and (is_wanted(fx, target) or unfilled or host_writes(fx, definition)):
+        raise Untranslatable(codes.FUNCTION_POINTER, f"the host chooses the functions that {target.spelling} points to")
     if on_device and is_wanted(fx, target):
         return symbol(fx, target, t)
-    if not is_const and not constant and not _never_written(fx, definition):
+    if not is_const and not constant and not _never_written(fx, definition, functions):
+        if functions:
+            raise Untranslatable(
+                codes.FUNCTION_POINTER, f"{target.spelling}, which points to functions, may be written to"
+            )
         if on_device:
             return symbol(fx, target, t)
         raise Untranslatable(codes.OUTLIVES_KERNEL, f"mutable variable {target.spelling} at namespace scope")
@@ -69,13 +78,14 @@ def initial_value(fx: FunctionLowering, init: Cursor, t: ClangType, name: str) -
     return x
 
 
-def _never_written(fx: FunctionLowering, var: Cursor) -> bool:
+def _never_written(fx: FunctionLowering, var: Cursor, anywhere: bool = False) -> bool:
     """A table with internal linkage (`static __device__ float t[4] = {...}`) that its file only reads from.
 
-    Decided from the text, cautiously: each mention after the definition must be a subscripted read.
+    Decided from the text, cautiously: each mention after the definition must be a subscripted read. `anywhere`: linkage
+    does not matter, since no other file has values to write.
     """
     place = var.location.file
-    if place is None or var.linkage.name != "INTERNAL":
+    if place is None or not (anywhere or var.linkage.name == "INTERNAL"):
         return False
     text = fx.kernel.texts.data(place.name).decode("utf-8", "replace")
     for name in {place.name, *fx.kernel.texts.known()}:
@@ -99,8 +109,9 @@ def _never_written(fx: FunctionLowering, var: Cursor) -> bool:
     return bool(mentions)
 
 
-def _shared(fx: FunctionLowering, target: Cursor, t: ir.Type) -> ir.Expr:
+def _shared(fx: FunctionLowering, target: Cursor) -> ir.Expr:
     known = fx.kernel.global_names.get(target.canonical)
+    t = fx.type(target.type)
     if known is None:
         known = fx.kernel.global_pool.fresh(target.spelling)
         fx.kernel.global_names[target.canonical] = known
@@ -158,6 +169,9 @@ def constant_value(fx: FunctionLowering, init: Cursor, t: ClangType) -> Any | No
             return None
         row = [constant_value(fx, k, f.type) for k, f in zip(items, fields, strict=True)]
         return None if any(r is None for r in row) else tuple(row)
+    function = named_in(c) if function_type(t) is not None else None
+    if function is not None:
+        return number_of(fx, function).value
     value = ast.evaluate(c)
     return None if value is None else typed_value(value, fx.type(t))
 

@@ -7,10 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from porter import codes, ir
-from porter.frontend.lower import calls, expressions, lambdas, literals, statements, switch
+from porter.frontend.lower import calls, expressions, lambdas, literals, statements
 from porter.frontend.lower.body import FunctionLowering, KernelLowering, Untranslatable
 from porter.frontend.lower.comments import arithmetic, comment_before
 from porter.frontend.lower.depth import deep_recursion
+from porter.frontend.lower.flow import jumps, switch
+from porter.frontend.lower.flow.function_pointers import refuse_parameter
+from porter.frontend.lower.flow.jumps import unresolved
 from porter.frontend.lower.function import parameter, set_template_names, template_arguments
 from porter.frontend.lower.library import asm
 from porter.frontend.lower.types import UnsupportedType
@@ -20,7 +23,7 @@ from porter.frontend.parse.source import ParsedUnit, is_prelude
 from porter.model import Instance, KernelInfo
 from porter.patterns.symbols import as_parameters
 
-HANDLERS = (asm, calls, expressions, lambdas, literals, statements, switch)  # they register themselves
+HANDLERS = (asm, calls, expressions, jumps, lambdas, literals, statements, switch)  # they register themselves
 
 
 @deep_recursion()
@@ -44,12 +47,14 @@ def lower_kernel(
     texts = ast.Texts({str(unit.source.path): unit.source.text, **unit.files})
     kernel = KernelLowering(texts, is_prelude, strict)
     kernel.wanted = dict(symbols or {})
+    kernel.root = cursor
     fx = FunctionLowering(kernel, cursor, kernel.global_pool, guest=False)
     set_template_names(fx, cursor)
     params: list[ir.FunctionParam] = []
     holes: list[ir.Stmt] = []
     for p in cursor.get_arguments():
         try:
+            refuse_parameter(p)
             params.append(parameter(fx, p))
         except (UnsupportedType, Untranslatable) as e:
             name = fx.declare(p, ir.VOID, p.spelling or "arg")
@@ -58,7 +63,7 @@ def lower_kernel(
     for name in kernel.wanted.values():
         kernel.global_pool.fresh(name)  # locals of that name give way
     body_cursor = ast.body_of(cursor)
-    body = fx.block(body_cursor) if body_cursor is not None else ()
+    body = unresolved(fx.block(body_cursor)) if body_cursor is not None else ()
     if body_cursor is None:
         holes.append(ir.HoleStmt(codes.NO_BODY, info.name, "the kernel has no body in the sources", span=info.span))
     bounds, cluster = _annotations(kernel, fx, cursor)

@@ -7,6 +7,8 @@ from porter.frontend.lower.body import FunctionLowering, Untranslatable, stateme
 from porter.frontend.lower.comments import attach, index_of, join, unroll_of
 from porter.frontend.lower.convert import condition, const, convert
 from porter.frontend.lower.declarations import declaration
+from porter.frontend.lower.flow.jumps import resolve
+from porter.frontend.lower.flow.recursion import ends, known
 from porter.frontend.lower.init import init_list
 from porter.frontend.parse import ast_facts as ast
 from porter.frontend.parse.clang_compat import Cursor, CursorKind, TypeKind
@@ -44,11 +46,12 @@ def lower_block(fx: FunctionLowering, c: Cursor) -> None:
         groups.append(out)
         if inside:
             at = max(at, where.end.offset)
+        if fx.folds and ends(out):
+            break
     for comment in index.between(at, c.extent.end.offset):
         if groups and index.trails(comment, at):
             attach(groups[-1], comment.text)
-    for out in groups:
-        fx.emit_all(out)
+    fx.emit_all(resolve(fx, [s for out in groups for s in out]))
 
 
 @statement(CursorKind.COMPOUND_STMT)
@@ -86,11 +89,6 @@ def declarations(fx: FunctionLowering, c: Cursor) -> None:
         declaration(fx, d)
 
 
-@statement(CursorKind.LABEL_STMT, CursorKind.GOTO_STMT, CursorKind.INDIRECT_GOTO_STMT)
-def label(fx: FunctionLowering, c: Cursor) -> None:
-    raise Untranslatable(codes.UNSTRUCTURED_CONTROL_FLOW, "goto has no equivalent in structured control flow")
-
-
 # ---------------------------------------------------------------- branches
 
 
@@ -113,6 +111,12 @@ def if_statement(fx: FunctionLowering, c: Cursor) -> None:
     head, *arms = parts
     is_constexpr, taken = _constexpr_condition(fx, c, head)
     test = condition(fx.expr(head))
+    chosen = known(test) if fx.folds else None
+    if chosen is not None:
+        arm = arms[0] if chosen else arms[1] if len(arms) > 1 else None
+        if arm is not None:
+            fx.emit(ir.Scope(fx.block(arm)), c)
+        return
     then = fx.block(arms[0]) if arms else ()
     orelse = fx.block(arms[1]) if len(arms) > 1 else ()
     if is_constexpr and taken is not None:

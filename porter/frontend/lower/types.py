@@ -142,6 +142,8 @@ class TypeTable:
         try:
             elem = self.of(pointee)
         except UnsupportedType:
+            if pointee.kind in (TypeKind.POINTER, TypeKind.CONSTANTARRAY, TypeKind.INCOMPLETEARRAY):
+                raise  # as from a function's pointer: what is read there would have no meaning
             elem = ir.VOID  # e.g. pointer to an incomplete record: only carried about
         return ir.Pointer(elem, const=const)
 

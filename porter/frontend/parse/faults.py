@@ -42,6 +42,15 @@ _UNTYPED_BY_NATURE = frozenset(
 )
 
 
+_REFUSED = "#error: "
+_REFUSED_HELP = "the source asks for other flags of the build: give them with -D, -std or --arch"
+
+
+def is_refusal(d: Diagnostic) -> bool:
+    """True for an `#error` that the preprocessor came to."""
+    return d.message.startswith(_REFUSED)
+
+
 def is_tolerated(message: str) -> bool:
     """True for an error of clang that nvcc does not make."""
     return bool(NOT_FOUND.search(message) or _TOLERATED.search(message))
@@ -63,13 +72,14 @@ def find_faults(tu: Any) -> list[Diagnostic]:
             f"{place_of(n)}: {n.spelling}" for n in d.children if not n.spelling.startswith("in file included")
         )
         place = place_of(d)
+        refused = d.category_name == "User-Defined Issue"
         found.setdefault(
             (place, d.spelling),
             Diagnostic(
                 codes.PARSE_ERROR,
-                d.spelling,
+                _REFUSED + d.spelling.strip('"') if refused else d.spelling,
                 place,
-                help="if the name comes from a header or a build flag, give -I or -D",
+                help=_REFUSED_HELP if refused else "if the name comes from a header or a build flag, give -I or -D",
                 notes=notes[:6],
             ),
         )
@@ -101,8 +111,27 @@ def _is_argument_list(c: Cursor) -> bool:
     return c.kind == CursorKind.UNEXPOSED_EXPR and next(iter(cc.token_spellings(c)), "") == "("
 
 
+def faulty_specialisations(tu: Any, faults: list[Diagnostic]) -> dict[Span, tuple[Diagnostic, ...]]:
+    """The faults in explicit specialisations of function templates (`template <> T cast<T, U>(U x) {...}`), by their
+    extents. Which of them a kernel calls is known of its instances only."""
+    found = {}
+    for c in project_decls(tu) if faults else ():
+        if is_specialisation(c):
+            where = cc.span(c)
+            inner = tuple(f for f in faults if inside(f.span, where))
+            if inner:
+                found[where] = inner
+    return found
+
+
+def is_specialisation(c: Cursor) -> bool:
+    """True for an explicit specialisation of a function template."""
+    return c.kind == CursorKind.FUNCTION_DECL and cc.specialised_template(c) is not None
+
+
 class Reach:
-    """Which project functions a kernel may call, by name: an overestimate, since templates hide the overload."""
+    """Which project functions a kernel may call, by name: an overestimate, since templates hide the overload. Explicit
+    specialisations are left to `faulty_specialisations`."""
 
     def __init__(self, tu: Any, faults: list[Diagnostic]):
         self._tu, self._faults = tu, faults
@@ -125,6 +154,8 @@ class Reach:
         return self._on_device[name]
 
     def _add(self, c: Cursor, found: dict[str, list[Cursor]]) -> None:
+        if is_specialisation(c):
+            return
         if c.kind in (CursorKind.FUNCTION_DECL, CursorKind.FUNCTION_TEMPLATE, CursorKind.CXX_METHOD):
             found.setdefault(c.spelling, []).append(c)
         elif c.kind in (

@@ -24,11 +24,17 @@ class ParseOptions:
     pre_include: tuple[str, ...] = ()
 
 
+def language(options: ParseOptions) -> str:
+    """The standard that sources are read and originals compiled by, such as c++17: the oldest that CUDA 13's headers
+    take is C++17, which older code reads the same in, but for what nobody writes in a kernel."""
+    return "c++17" if options.std in ("c++11", "c++14") else options.std
+
+
 def arguments(options: ParseOptions) -> list[str]:
     """The clang command line of one parse, without the file."""
     args = [
         "-x", "cuda", "--cuda-device-only", f"--cuda-gpu-arch={options.arch}", "-nocudainc", "-nocudalib", "-nostdinc",
-        "-nostdinc++", f"-std={options.std}", "-ferror-limit=0", "-Wno-everything", "-Wno-error",
+        "-nostdinc++", f"-std={language(options)}", "-ferror-limit=0", "-Wno-everything", "-Wno-error",
         # nvcc's device pass does not define these on a gcc host, and public code branches on them.
         "-U__clang__", "-U__clang_major__",
     ]  # fmt: skip

@@ -36,7 +36,8 @@ KNOWN = frozenset(  # words are easier to keep than a hundred quoted strings
     cusolverDn.h nccl.h nvml.h nvrtc.h cufft.h nvToolsExt.h dlpack/dlpack.h sys/sysinfo.h sys/wait.h dirent.h
     arpa/inet.h netinet/in.h cuComplex.h locale sys/syscall.h sanitizer/asan_interface.h ext/numeric iso646.h
     crt/host_defines.h sys/socket.h netdb.h direct.h io.h windows.h ciso646 cxxabi.h dlfcn.h execinfo.h
-    nvtx3/nvToolsExt.h
+    nvtx3/nvToolsExt.h version compare source_location coroutine barrier latch semaphore stop_token format expected
+    memory_resource execution forward_list cfenv csignal csetjmp clocale cwchar cwctype
     """.split()  # noqa: SIM905
 )
 KNOWN_FOLDERS = (
@@ -118,8 +119,11 @@ def scan_includes(source: Source, options: ParseOptions) -> dict[str, str]:
     """Stand-ins for the includes that clang would not find, by following #include lines through the source's tree.
 
     Text only, conditions ignored: a stand-in that nothing asks for costs nothing, a missed one costs another parse.
-    Includes that are found nowhere get an empty file. Raises PorterError PRT003 for a pipe or a device.
+    Includes that are found nowhere get an empty file; so does what the prelude declares and a folder of -I outside the
+    project has as well (CUDA's own headers, PyTorch's), by its absolute path: both at once would clash, and such a tree
+    is seldom whole. Raises PorterError PRT003 for a pipe or a device.
     """
+    root = project_root(source.path)
     stand_ins: dict[str, str] = {}
     folders = [Path(d) for d in options.include_dirs]
     queue: list[tuple[Path, str]] = [(source.path.resolve(), source.text)]
@@ -142,7 +146,9 @@ def scan_includes(source: Source, options: ParseOptions) -> dict[str, str]:
             given = next((p / name for p in places if _is_there(p / name)), None)
             if given is not None and not is_plain(given):
                 raise PorterError(_not_plain(includer, text, name, given))
-            if given is not None:
+            if given is not None and is_known(name) and not given.resolve().is_relative_to(root):
+                stand_ins[os.path.abspath(given)] = ""
+            elif given is not None:
                 visit(given.resolve())
             elif name not in stand_ins:
                 target = None if is_known(name) else find_include(name, str(includer), source)

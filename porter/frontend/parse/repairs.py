@@ -10,6 +10,7 @@ from porter.frontend.parse import clang_compat as cc
 
 _TEMPLATE = re.compile(r"missing 'template' keyword prior to dependent template name '([^']+)'")
 _EXPANDED = re.compile(r"expanded from macro '(\w+)'")
+_ESCAPE = re.compile(r"invalid % escape in inline assembly string")
 _EXTERN_SHARED = re.compile(r"__shared__ variable '([^']+)' cannot be 'extern'")
 
 Edit = tuple[int, int, bytes]  # start, end (bytes), what stands there instead
@@ -19,7 +20,8 @@ def repairs(diagnostics: Iterable[Any], content: Callable[[str], bytes]) -> dict
     """File name -> its content with the repairs that clang's diagnostics call for; files without one are absent.
 
     `a::f<n>(x)` of a dependent `a` becomes `a::template f<n>(x)`; `extern __shared__ T x[32][32]` loses its first
-    bound, which dynamic shared memory does not have; a macro that stands for `#pragma unroll` stands for the operator.
+    bound, which dynamic shared memory does not have, and that of one object its `extern`; a special register of inline
+    PTX gets its second `%`; a macro that stands for `#pragma unroll` stands for the operator.
     """
     edits: dict[str, set[Edit]] = {}
     for d in diagnostics:
@@ -29,6 +31,12 @@ def repairs(diagnostics: Iterable[Any], content: Callable[[str], bytes]) -> dict
         edit = _edit(d.spelling, content(name), at)
         if edit is not None:
             edits.setdefault(name, set()).add(edit)
+        if _ESCAPE.search(d.spelling):
+            # in the macro's body, where a macro has it; a text made by # is in no file
+            places = [cc.spelled(x.location) for x in (d, *d.children)]
+            where = next((p for p in places if p.file), None)
+            if where is not None:
+                edits.setdefault(where.file, set()).update(_escapes(content(where.file), where.offset))
         for note in d.children:
             m = _EXPANDED.search(note.spelling)
             if m:
@@ -71,4 +79,22 @@ def _edit(message: str, text: bytes, at: int) -> Edit | None:
         bound = re.search(rb"\b" + m.group(1).encode() + rb"\s*\[([^\[\]]*)\]", declaration)
         if bound and bound.group(1).strip():
             return (at + bound.start(1), at + bound.end(1), b"")
+        start = max(text.rfind(c, 0, at) for c in (b";", b"{", b"}", b"\n#")) + 1
+        extern = re.compile(rb"\bextern\b").search(text, start, at + len(declaration))
+        if extern:  # of one object
+            return (extern.start(), extern.end(), b"porter_extern_shared")
     return None
+
+
+def _escapes(text: bytes, at: int) -> set[Edit]:
+    """What makes `%laneid` `%%laneid`, for each register named so in the template of the inline PTX around `at`."""
+    start = max((m.end() for m in re.finditer(rb"\b(?:__)?asm(?:__)?\b", text[:at])), default=at)
+    found: set[Edit] = set()
+    for token in re.compile(rb'"((?:\\.|[^"\\])*)"|//[^\n]*|/\*.*?\*/|[:;]', re.S).finditer(text, start):
+        if token.group() in (b":", b";"):
+            break
+        if token.group(1) is not None:
+            for m in re.finditer(rb"(?<!%)(?:%%)*(%)(?=[A-Za-z_]\w|$)", token.group(1)):
+                place = token.start(1) + m.start(1)
+                found.add((place, place, b"%"))
+    return found

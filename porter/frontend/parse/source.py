@@ -15,10 +15,11 @@ from porter.frontend.launches.sites import find_launches
 from porter.frontend.parse import clang_compat as cc
 from porter.frontend.parse.clang_compat import CursorKind
 from porter.frontend.parse.declarations import is_kernel_definition, is_prelude, kernel_info, project_decls
-from porter.frontend.parse.faults import NOT_FOUND, Reach, as_warning, errors_within, find_faults
+from porter.frontend.parse.faults import NOT_FOUND, Reach, as_warning, errors_within, find_faults, is_refusal
 from porter.frontend.parse.flags import with_flag_hint
 from porter.frontend.parse.hermetic import VIRTUAL, ParseOptions, arguments, project_root
 from porter.frontend.parse.includes import find_include, is_known, scan_includes
+from porter.frontend.parse.lost_kernels import lost_kernels
 from porter.frontend.parse.repairs import repairs
 from porter.model import Diagnostic, KernelInfo, Launch, PorterError, Severity
 from porter.source import Source, Span
@@ -151,9 +152,17 @@ def _content(files: dict[str, bytes], name: str) -> bytes:
 
 def skipped_lines(unit: ParsedUnit) -> list[tuple[int, int]]:
     """(first, last) lines of the source that #if leaves out under the unit's options; costs another parse."""
-    path = str(unit.source.path)
-    unsaved = [(path, unit.stand_ins.get(path, unit.source.text)), *unsaved_files(unit.stand_ins, path)]
-    return cc.skipped_lines(cc.parse_file(path, arguments(unit.options), unsaved, preprocessing_record=True), path)
+    return _skipped(unit.source, unit.options, unit.stand_ins)
+
+
+def _skipped(source: Source, options: ParseOptions, stand_ins: dict[str, str]) -> list[tuple[int, int]]:
+    path = str(source.path)
+    unsaved = [(path, stand_ins.get(path, source.text)), *unsaved_files(stand_ins, path)]
+    return cc.skipped_lines(cc.parse_file(path, arguments(options), unsaved, preprocessing_record=True), path)
+
+
+def _line(kernel: KernelInfo) -> int:
+    return kernel.span.line
 
 
 def _missing(tu: Any, stand_ins: dict[str, str], files: dict[str, bytes]) -> dict[str, Span]:
@@ -216,6 +225,7 @@ def _build(
     other: list[KernelInfo] = []
     cursors: dict[Span, Any] = {}
     faults = find_faults(tu)
+    refusals = [f for f in faults if is_refusal(f)]
     reach = Reach(tu, faults)
     root = str(project_root(source.path)) + os.sep
     claimed: set[Diagnostic] = set()
@@ -232,12 +242,18 @@ def _build(
             continue
         errors = errors_within(c, info.span, faults)
         errors += tuple(f for f in reach.faults_of(c, info.span) if f not in errors)
+        if errors:  # an #error before says more of what is wrong than what follows from it
+            errors = tuple(dict.fromkeys((*refusals, *errors)))
         claimed.update(errors)
         info = replace(info, errors=tuple(hint(e) for e in errors))
         if info.span.file == path:
             own.append(info)
         elif os.path.abspath(info.span.file).startswith(root):
             other.append(info)
+    if check is None and (lost := lost_kernels(path, text, cursors, (), faults)):
+        lost = lost_kernels(path, text, cursors, _skipped(source, options, stand_ins), faults)
+        claimed.update(e for k in lost for e in k.errors)
+        own = sorted([*own, *(replace(k, errors=tuple(hint(e) for e in k.errors)) for k in lost)], key=_line)
     files = {name: body.encode() for name, body in unsaved_files(stand_ins, path) if not name.startswith(VIRTUAL)}
     unit = ParsedUnit(
         source, options, tu, tuple(own), (), tuple(other), stand_ins, {**files, path: text.encode()}, cursors
@@ -253,5 +269,6 @@ def _build(
         )
         for name, place in _missing(tu, stand_ins, unit.files).items()
     ]
-    diagnostics += [as_warning(f) for f in faults if f not in claimed]
+    diagnostics += [as_warning(f) for f in (*refusals, *faults) if f not in claimed]
+    diagnostics = list(dict.fromkeys(diagnostics))
     return replace(unit, diagnostics=tuple(diagnostics))

@@ -115,7 +115,8 @@ class SliceUnit:
         found = {self.main: tu.get_file(self.main)}
         for inclusion in tu.get_includes():
             name = inclusion.include.name
-            if not name.startswith((str(HEADERS), VIRTUAL)):
+            ours = name.startswith((str(HEADERS), VIRTUAL)) or self.unit.stand_ins.get(os.path.abspath(name)) == ""
+            if not ours:
                 found.setdefault(name, inclusion.include)
         return found
 

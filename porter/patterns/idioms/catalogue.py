@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from porter.patterns.idioms import control_flow, libraries, places, values
+from porter.patterns.idioms import control_flow, libraries, places, tensors, values
 from porter.patterns.idioms.pattern import Assumption, Pattern
 
 __all__ = ["Assumption", "Pattern", "all_patterns", "assumptions_of"]
 
-PATTERNS = (*control_flow.PATTERNS, *places.PATTERNS, *values.PATTERNS, *libraries.PATTERNS)
+PATTERNS = (*control_flow.PATTERNS, *places.PATTERNS, *values.PATTERNS, *libraries.PATTERNS, *tensors.PATTERNS)
 
 
 def all_patterns() -> tuple[Pattern, ...]:

@@ -11,7 +11,10 @@ __all__ = ["Assumption", "Pattern"]
 
 @dataclass(frozen=True)
 class Pattern:
-    """`before` is a whole CUDA kernel; its port must contain every text of `shows`, on lines that name the pattern."""
+    """`before` is a whole CUDA kernel; its port must contain every text of `shows`, on lines that name the pattern.
+
+    `case` is the kernel's case where the pattern is one of `--style tensor`.
+    """
 
     name: str
     title: str
@@ -20,6 +23,7 @@ class Pattern:
     shows: tuple[str, ...]
     assumes: tuple[Assumption, ...] = ()
     instances: tuple[str, ...] = ()
+    case: str = ""
 
     @property
     def promise(self) -> str:

@@ -119,12 +119,14 @@ def earlier_lines(port: ReviewedPort, region: Region, config: PortConfig | None 
 def translated(port: ReviewedPort, config: PortConfig | None = None) -> Translation:
     """The kernel of a port as porter translates it now: the source as it was ported, the options in its record."""
     from porter.pipeline.stages import Run, translate
+    from porter.pipeline.style import in_style
     from porter.regression.open_port import open_port
 
     run = Run(port.name)
     opened = open_port(port.path, config or load_config(), run, port.ported_cuda)
     standalone = bool(opened.record.options.get("standalone", False))
-    return translate(opened.unit, opened.info, opened.case, replace(opened.config, standalone=standalone), run)
+    made = translate(opened.unit, opened.info, opened.case, replace(opened.config, standalone=standalone), run)
+    return in_style(made, opened.record.options.get("style", "pointer"))
 
 
 # ---------------------------------------------------------------- writing

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from porter import codes
 from porter.corpus.runtime import ArtifactCache, digest, read_cubin
+from porter.frontend.parse.hermetic import language
 from porter.frontend.parse.source import ParsedUnit, ParseOptions, parse_source
 from porter.frontend.slice.device_code import Slice, SliceUnit, include_name
 from porter.frontend.slice.text import code_of, identifiers
@@ -30,6 +31,7 @@ _BFLOAT = {"__nv_bfloat16", "nv_bfloat16", "__nv_bfloat162", "nv_bfloat162", "__
 _TORCH = {"c10", "at", "torch", "CUDA_KERNEL_ASSERT", "GPU_LAMBDA"}
 _LIBCUDACXX = ("cuda/", "cub/", "thrust/", "cooperative_groups", "nv/")
 _FP8 = re.compile(r"__nv_fp8|__nv_cvt_\w*fp8|__NV_E[45]M[32]")
+_USES_CUB = re.compile(r"\busing\s+namespace\s+cub\b")
 _FP4 = re.compile(r"__nv_fp4|__NV_E2M1")
 _LAMBDA = re.compile(r"(?<=\])\s*(?:(?:__device__|__host__|GPU_LAMBDA)\s*)+(?=[({])")
 _HEAVY = (
@@ -53,6 +55,8 @@ _CUB = {
     "BlockExchange": "cub/block/block_exchange.cuh",
     "BlockDiscontinuity": "cub/block/block_discontinuity.cuh",
     "BlockAdjacentDifference": "cub/block/block_adjacent_difference.cuh",
+    "LoadDirect": "cub/block/block_load.cuh",
+    "StoreDirect": "cub/block/block_store.cuh",
     "BlockMergeSort": "cub/block/block_merge_sort.cuh",
     "BlockRadixSort": "cub/block/block_radix_sort.cuh",
     "BlockHistogram": "cub/block/block_histogram.cuh",
@@ -76,6 +80,11 @@ _CUB = {
     "ShuffleUp": "cub/util_ptx.cuh",
     "LaneId": "cub/util_ptx.cuh",
 }
+# Function objects and traits that cub lost with CCCL 3: porter_oracle_cub2.h has them.
+_CUB2 = {
+    "Sum", "Max", "Min", "Equality", "Inequality", "InequalityWrapper", "Difference", "Division", "FpLimits",
+    "Int2Type",
+}  # fmt: skip
 
 
 def build_original(
@@ -197,7 +206,10 @@ class _Builder:
         lines = _shims(used, code, cut.outside)
         headers = {p.name: p.read_text() for p in sorted(_HEADERS.glob("*.h"))}
         cubs = sorted({header for key, header in _CUB.items() if any(name.startswith(key) for name in used)})
-        headers["porter_oracle_cub.h"] = "#pragma once\n" + "".join(f"#include <{h}>\n" for h in cubs)
+        includes = [f"#include <{h}>" for h in cubs]
+        if re.search(rf"\bcub\s*::\s*(?:{'|'.join(sorted(_CUB2))})\b", code) or _USES_CUB.search(code):
+            includes.append('#include "porter_oracle_cub2.h"')
+        headers["porter_oracle_cub.h"] = "\n".join(["#pragma once", *includes, ""])
         for n, file in enumerate(cut.files[1:], 1):
             headers[include_name(n)] = f"#pragma once\n{_line_directive(file.path)}\n{_plain_lambdas(file.text)}"
         first = [n for n, file in enumerate(cut.files) if n and file.path in self.options.pre_include]
@@ -206,7 +218,7 @@ class _Builder:
         arch = self.options.arch if self.cubin else self.options.arch.replace("sm_", "compute_")
         flags = [
             f"-arch={arch}",
-            f"-std={self.options.std}",
+            f"-std={language(self.options)}",
             "-lineinfo",
             "-default-device",
             "--device-int128",

@@ -57,6 +57,17 @@ def _vector(v):
     store_vector(v.f + 512 + 4 * v.t, r, 4)
 
 
+def _loaded(v):
+    rows = cute.local_tile(lib.tensor(v.f, (4096,), vector=4), (4,), (None,))
+    x, y = lib.load(rows[None, v.t]), lib.load(rows[None, 64 + v.t], readonly=True)
+    return [x[0] + x[3], y[1] + y[2]]
+
+
+def _largest(v):
+    rows = cute.local_tile(lib.tensor(v.f, (4096,), vector=4), (4,), (None,))
+    return lib.largest(lib.load(rows[None, v.t]), v.x)
+
+
 CALLS = {
     "finite": lambda v: Int32(routing.finite(v.x)),
     "normaliser": lambda v: routing.normaliser(v.x),
@@ -245,6 +256,8 @@ CALLS = {
     "match_any": lambda v: lib.match_any(v.i),
     "sync_warp": lambda v: lib.sync_warp(),
     "redux": lambda v: lib.redux(v.i, "add"),
+    "load": _loaded,
+    "largest": _largest,
     "elect_mask_lt": lambda v: lib.elect_mask_lt(),
 }  # fmt: skip
 

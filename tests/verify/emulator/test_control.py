@@ -427,11 +427,40 @@ def test_device_functions_nest_and_keep_their_own_registers() -> None:
     assert out.tolist() == [2 * t * (2 if t & 1 else 1) for t in range(64)]
 
 
-def test_recursion_and_indirect_calls_are_refused() -> None:
-    functions = ".func f(.param .b32 x) { .reg .b32 %r<2>; { .param .b32 a; call f, (a); } ret; }"
-    text = kernel("{ .param .b32 a; call f, (a); }", globals_=functions)
-    with pytest.raises(ptx.UnsupportedPtx, match="recursive"):
-        run(text, np.zeros(1, np.uint32))
+SUM = """
+.func (.param .b32 r) sum(.param .b32 x) { .reg .b32 %r<6>; .reg .pred %p<2>;
+  ld.param.b32 %r0, [x]; mov.u32 %r3, 0; setp.eq.u32 %p0, %r0, 0; @%p0 bra DONE; sub.u32 %r1, %r0, 1;
+  { .param .b32 a; .param .b32 q; st.param.b32 [a], %r1; call (q), sum, (a); ld.param.b32 %r2, [q]; }
+  add.u32 %r3, %r2, %r0;
+DONE: st.param.b32 [r], %r3; ret; }
+"""
+TWICE = SUM.replace("add.u32 %r3, %r2, %r0;", """
+  { .param .b32 a; .param .b32 q; st.param.b32 [a], %r1; call (q), sum, (a); ld.param.b32 %r4, [q]; }
+  add.u32 %r3, %r2, %r4; add.u32 %r3, %r3, 1;""")
+
+
+def call_of(argument: str) -> str:
+    return (
+        f"{argument} {{ .param .b32 a; .param .b32 q; st.param.b32 [a], %r3; call (q), sum, (a);"
+        "ld.param.b32 %r4, [q]; }" + store32("%r4")
+    )
+
+
+@pytest.mark.parametrize("backend", ["llvm", "numpy"])
+def test_recursion_is_followed(backend: str) -> None:
+    out = np.zeros(32, np.uint32)
+    assert run(kernel(call_of("mov.u32 %r3, %r0;"), globals_=SUM), out, block=32, backend=backend).ok
+    assert out.tolist() == [t * (t + 1) // 2 for t in range(32)]
+    assert run(kernel(call_of("and.b32 %r3, %r0, 3;"), globals_=TWICE), out, block=32, backend=backend).ok
+    assert out.tolist() == [2 ** (t & 3) - 1 for t in range(32)]
+
+
+@pytest.mark.parametrize("backend", ["llvm", "numpy"])
+def test_recursion_that_is_too_deep_is_no_result(backend: str) -> None:
+    result = run(kernel(call_of("add.u32 %r3, %r0, 60;"), globals_=SUM), np.zeros(1, np.uint32), backend=backend)
+    assert kinds(result) == ["trap"] and "recursion is deeper" in result.violations[0].message
+    endless = ".func f(.param .b32 x) { .reg .b32 %r<2>; { .param .b32 a; call f, (a); } ret; }"
+    assert kinds(run(kernel("{ .param .b32 a; call f, (a); }", globals_=endless), np.zeros(1, np.uint32))) == ["trap"]
 
 
 def test_cluster_barrier_and_distributed_shared_memory() -> None:

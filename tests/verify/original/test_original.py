@@ -303,3 +303,18 @@ def test_reference_kernels_build_for_hopper_and_blackwell():
     for arch in ("sm_90a", "sm_100a"):
         (build,) = build_original(source, ParseOptions(arch=arch), "rms_norm_kernel", [Instance(("__half", "8"))])
         assert f".target {arch}" in build.ptx and ptx_stats(build.ptx, build.entry).loads_128 >= 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "struct S { float sums[8]; int n; };\nextern __shared__ S s;\n"
+        "__global__ void k(float* x) { s.sums[threadIdx.x % 8] = x[0]; __syncthreads(); x[0] = s.sums[1]; }",
+        "__global__ void k(float* x) {\n"
+        "  extern __shared__ float4 q;\n  if (threadIdx.x == 0) q.y = x[0];\n  __syncthreads();\n  x[1] = q.y;\n}",
+        "extern __shared__ float one;\n__global__ void k(float* x) { if (x) one = x[0]; __syncthreads(); x[1] = one; }",
+    ],
+)
+def test_extern_shared_memory_of_one_object_is_static(text: str) -> None:
+    (build,) = build_original(Source(Path("k.cu"), text), ParseOptions(), "k")
+    assert re.search(r"^\s*\.shared ", build.ptx, re.M) and ".extern" not in build.ptx

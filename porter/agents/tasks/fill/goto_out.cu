@@ -11,7 +11,9 @@ __global__ void goto_out(int* out, const int* a, int n) {
         }
       }
     }
-  done:
-    out[i] = found;
+    {
+    done:
+      out[i] = found;
+    }
   }
 }

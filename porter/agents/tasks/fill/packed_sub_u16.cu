@@ -6,5 +6,5 @@ __device__ unsigned differences(unsigned a, unsigned b, int lane, unsigned done)
 }
 __global__ void packed_sub_u16(unsigned* out, const unsigned* a, const unsigned* b, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) out[i] = differences(a[i], b[i], 0, 0u);
+  if (i < n) out[i] = differences(a[i], b[i], n > 0 ? 0 : 1, 0u);
 }

@@ -47,9 +47,12 @@ def named_function(a: Cursor) -> Cursor | None:
 
 
 def call_operator(record: Cursor) -> Cursor | None:
-    for k in record.get_children():
-        if k.kind in (CursorKind.CXX_METHOD, CursorKind.FUNCTION_TEMPLATE) and k.spelling == "operator()":
-            return k
+    """The operator() of a class; of an instance of a class template, whose members libclang does not show, the
+    template's."""
+    for r in (record, cc.specialised_template(record)):
+        for k in r.get_children() if r is not None else ():
+            if k.kind in (CursorKind.CXX_METHOD, CursorKind.FUNCTION_TEMPLATE) and k.spelling == "operator()":
+                return k
     return None
 
 
@@ -61,7 +64,7 @@ def functor(fx: FunctionLowering, a: Cursor, others: list[ir.Expr], callee: Curs
     value = fx.expr(a)
     record = ast.definition(referee(a.type).get_declaration())
     op = call_operator(record)
-    if op is not None and op.kind is CursorKind.FUNCTION_TEMPLATE:
+    if op is not None and (op.kind is CursorKind.FUNCTION_TEMPLATE or op.semantic_parent != record):
         f = _called_in(fx, op, callee) or _instance_for(fx, op, others)
         if f is None:
             raise Untranslatable(codes.UNSUPPORTED_FUNCTOR, "generic functor handed to a library algorithm")
@@ -76,8 +79,8 @@ def functor(fx: FunctionLowering, a: Cursor, others: list[ir.Expr], callee: Curs
 
 
 def _called_in(fx: FunctionLowering, op: Cursor, callee: Cursor | None) -> ir.Function | None:
-    """The instance of a generic operator() that the declaration of a library function calls."""
-    for x in cc.walk(callee) if callee is not None else ():
+    """The instance of a generic operator() that the body of a library function in porter's headers calls."""
+    for x in cc.walk(ast.definition(callee)) if callee is not None else ():
         target = x.referenced if x.kind is CursorKind.DECL_REF_EXPR and x.spelling == "operator()" else None
         if target is not None and cc.specialised_template(target) == op:
             return lower_function(fx, ast.definition(target))

@@ -36,6 +36,8 @@ T = TypeVar("T")
 HOST_FUNCTIONS = ("vprintf", "__assertfail")
 MOST_LOCAL = 512 << 10  # bytes a thread, of all GPUs so far
 MOST_PARAMETERS = 32764  # bytes, of PTX 8.1 and later
+TOO_MUCH = "the functions called are too much code to be inlined"
+RECURSION = (32, 6)  # calls of a function inside itself that are followed; the second where it calls itself twice
 MOST_INSTRUCTIONS, MOST_CALLS = 100_000, 100  # of an entry with what it calls; large kernels have some ten thousand
 _BARRIER_BASES = ("bar", "barrier")
 
@@ -61,6 +63,7 @@ class _Builder:
     extern: set[str] = field(default_factory=set)
     local_top: int = 0
     local_bytes: int = 0
+    recursion: int = RECURSION[0]
     instances: int = 0
 
     def place_shared(self, key: str, variable: Variable) -> None:
@@ -110,9 +113,7 @@ class _Builder:
             self.items += [_Item(label=n + tag) for n in positions.get(index, ())]
             if instr.base == "call":
                 if len(self.items) > MOST_INSTRUCTIONS or len(stack) > MOST_CALLS:
-                    raise UnsupportedPtx(
-                        instr.opcode, instr.line, "the functions called are too much code to be inlined"
-                    )
+                    raise UnsupportedPtx(instr.opcode, instr.line, TOO_MUCH)
                 _checked(instr, lambda i=instr: self.call(i, frame, (*stack, function.name)))  # type: ignore[misc]
             elif instr.base == "ret" and exit_label:
                 if instr.pred is not None:
@@ -133,8 +134,10 @@ class _Builder:
         declaration = self.module.declarations.get(name)
         if declaration is None or not declaration.end:
             raise UnsupportedPtx(f"call of {name}", instr.line, "no body in this module")
-        if name in stack:
-            raise UnsupportedPtx(f"recursive call of {name}", instr.line)
+        if stack.count(name) >= self.recursion:  # how deep it goes is known when it runs
+            trap = Instr("trap.recursion", (), instr.line, instr.pred, instr.pred_negated, instr.loc)
+            self.items.append(_Item(instr=trap, frame=frame))
+            return
         callee = parse.function(self.module, name)
         after = f"@after{self.instances + 1}_{len(self.items)}"
         if instr.pred is not None:
@@ -182,8 +185,17 @@ def lower(module: Module, entry: str) -> Program:
 
 
 def _lower(module: Module, entry: str) -> Program:
+    try:
+        return _inlined(module, entry, RECURSION[0])
+    except UnsupportedPtx as error:
+        if TOO_MUCH not in str(error):
+            raise
+        return _inlined(module, entry, RECURSION[1])
+
+
+def _inlined(module: Module, entry: str, recursion: int) -> Program:
     function = parse.function(module, entry)
-    builder = _Builder(module)
+    builder = _Builder(module, recursion=recursion)
     param_offsets: dict[str, int] = {}
     top = 0
     for variable in function.params:

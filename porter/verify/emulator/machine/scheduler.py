@@ -223,7 +223,9 @@ class Scheduler:
             self.push(end.other, lanes[~p])
         elif isinstance(end, Exit):
             if end.trap:
-                self.wave.recorder.add("trap", end.source, lanes, self.wave.coordinates, "the kernel executed trap")
+                deep = end.source is not None and end.source.opcode == "trap.recursion"
+                what = "recursion is deeper than is emulated" if deep else "the kernel executed trap"
+                self.wave.recorder.add("trap", end.source, lanes, self.wave.coordinates, what)
             self.retire(lanes)
         elif isinstance(end, Switch):
             index = np.broadcast_to(self.value(lanes, end.index), lanes.shape)

@@ -1,5 +1,6 @@
 // Comes before every original that NVRTC compiles: what nvcc's host headers would have declared, for device code.
 #pragma once
+#define porter_extern_shared extern  // what the parse reads instead, of one object in shared memory
 #ifdef PORTER_ORACLE_LIBCUDACXX
 // libcu++ declares the integer types itself (64-bit ones as long long); two declarations would clash.
 #include <cuda/std/cfloat>
@@ -83,6 +84,28 @@ typedef unsigned long ulong;
 #define UINT64_MAX ULONG_MAX
 #define SIZE_MAX ULONG_MAX
 #endif
+#ifndef INTPTR_MAX
+#define INTPTR_MIN LONG_MIN
+#define INTPTR_MAX LONG_MAX
+#define UINTPTR_MAX ULONG_MAX
+#define PTRDIFF_MIN LONG_MIN
+#define PTRDIFF_MAX LONG_MAX
+#define INTMAX_MIN LONG_MIN
+#define INTMAX_MAX LONG_MAX
+#define UINTMAX_MAX ULONG_MAX
+#endif
+#ifndef UINT32_C
+#define INT8_C(c) c
+#define INT16_C(c) c
+#define INT32_C(c) c
+#define INT64_C(c) c##L
+#define INTMAX_C(c) c##L
+#define UINT8_C(c) c
+#define UINT16_C(c) c
+#define UINT32_C(c) c##U
+#define UINT64_C(c) c##UL
+#define UINTMAX_C(c) c##UL
+#endif
 #ifndef FLT_MAX
 #define FLT_RADIX 2
 #define FLT_MANT_DIG 24
@@ -90,7 +113,14 @@ typedef unsigned long ulong;
 #define FLT_EPSILON 1.19209289550781250e-7f
 #define FLT_MIN 1.17549435082228750797e-38f
 #define FLT_MAX 3.40282346638528859812e+38f
+#define FLT_MAX_EXP 128
+#define FLT_MIN_EXP (-125)
+#define FLT_TRUE_MIN 1.40129846432481707092e-45f
 #define DBL_MANT_DIG 53
+#define DBL_DIG 15
+#define DBL_MAX_EXP 1024
+#define DBL_MIN_EXP (-1021)
+#define DBL_TRUE_MIN 4.94065645841246544177e-324
 #define DBL_EPSILON 2.2204460492503130808e-16
 #define DBL_MIN 2.22507385850720138309e-308
 #define DBL_MAX 1.79769313486231570815e+308

@@ -20,6 +20,7 @@
 #include <cuda/std/array>
 #include <cuda/std/bit>
 #include <cuda/std/cmath>
+#include <cuda/std/concepts>
 #include <cuda/std/cstddef>
 #include <cuda/std/cstdint>
 #include <cuda/std/cstring>
@@ -27,10 +28,20 @@
 #include <cuda/std/limits>
 #include <cuda/std/numeric>
 #include <cuda/std/optional>
+#if __has_include(<cuda/std/source_location>)
+#include <cuda/std/source_location>
+#endif
 #include <cuda/std/tuple>
 #include <cuda/std/type_traits>
 #include <cuda/std/utility>
 #include <cuda/std/variant>
 namespace std {
 using namespace cuda::std;
+// Gone from C++17, and still in libstdc++.
+template <class A, class R> struct unary_function { using argument_type = A; using result_type = R; };
+template <class A, class B, class R> struct binary_function {
+  using first_argument_type = A;
+  using second_argument_type = B;
+  using result_type = R;
+};
 }

@@ -7,6 +7,10 @@
 namespace std {
 using ::int8_t; using ::int16_t; using ::int32_t; using ::int64_t;
 using ::uint8_t; using ::uint16_t; using ::uint32_t; using ::uint64_t;
+using ::int_least8_t; using ::int_least16_t; using ::int_least32_t; using ::int_least64_t;
+using ::uint_least8_t; using ::uint_least16_t; using ::uint_least32_t; using ::uint_least64_t;
+using ::int_fast8_t; using ::int_fast16_t; using ::int_fast32_t; using ::int_fast64_t;
+using ::uint_fast8_t; using ::uint_fast16_t; using ::uint_fast32_t; using ::uint_fast64_t;
 using ::intptr_t; using ::uintptr_t;
 using size_t = decltype(sizeof(0));
 using ptrdiff_t = decltype((char*)0 - (char*)0);
@@ -166,6 +170,14 @@ template <class T = void> struct minus { PORTER_HD constexpr T operator()(const 
 template <class T = void> struct multiplies { PORTER_HD constexpr T operator()(const T& a, const T& b) const { return a * b; } };
 template <class T = void> struct less { PORTER_HD constexpr bool operator()(const T& a, const T& b) const { return a < b; } };
 template <class T = void> struct greater { PORTER_HD constexpr bool operator()(const T& a, const T& b) const { return a > b; } };
+
+// Gone from C++17, and still in libstdc++.
+template <class A, class R> struct unary_function { using argument_type = A; using result_type = R; };
+template <class A, class B, class R> struct binary_function {
+  using first_argument_type = A;
+  using second_argument_type = B;
+  using result_type = R;
+};
 
 // ---- limits
 template <class T> struct numeric_limits { static constexpr bool is_specialized = false; };

@@ -1,0 +1,103 @@
+"""What a case says of the kernel's buffers, in the names that the kernel has for it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+
+from porter.case.model import BufferSpec, Case
+from porter.emit.plan import PortPlan
+from porter.emit.spelling import parameter
+from porter.lift.terms import expression, factors, names_in, narrowed, text_of
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Extents and strides in elements of a buffer, as text over the kernel's parameters.
+
+    None is an extent that the kernel does not know: that of the first mode, which nothing reads. Strides of None follow
+    from the extents, the last mode contiguous.
+    """
+
+    name: str
+    extents: tuple[str | None, ...]
+    strides: tuple[str, ...] | None
+
+    def steps(self) -> list[list[str]]:
+        """The factors of each mode's stride but the last one's, which is 1."""
+        if self.strides is not None:
+            return [_factors(s) for s in self.strides[:-1]]
+        inner = self.extents[1:]
+        return [[f for e in inner[i:] if e is not None for f in _factors(e)] for i in range(len(inner))]
+
+
+def _factors(text: str) -> list[str]:
+    return [f for f in (text_of(narrowed(f)) for f in factors(expression(text))) if f != "1"]
+
+
+def shapes_of(plan: PortPlan) -> dict[str, Shape]:
+    """The buffers of the plan's case that can be tensors: those whose shape the kernel can say, by its parameters."""
+    case = plan.case
+    if case is None:
+        return {}
+    known = _known(plan, case)
+    pointers = {p.name for p in plan.params}
+    out: dict[str, Shape] = {}
+    for b in case.buffers:
+        if b.name in pointers and not b.optional and not b.symbol:
+            shape = _shape(b, known)
+            if shape is not None:
+                out[parameter(b.name)] = shape
+    return out
+
+
+def _known(plan: PortPlan, case: Case) -> dict[str, str]:
+    """Names of the case -> what the kernel calls them: its own parameters, sizes that one of them is, template
+    parameters that a size equals wherever an instance may be taken."""
+    params = {p.name for p in plan.params}
+    known = {name: parameter(name) for name, _ in case.scalars if name in params}
+    for name, values in case.scalars:
+        if name in params and len(values) == 1 and _names_the_size(name, values[0].strip()):
+            known.setdefault(values[0].strip(), parameter(name))
+    whens = [i.when for i in case.instances]
+    for t in plan.generic.names:
+        equal = [set(re.findall(rf"(\w+) == {re.escape(plan.template_name(t))}\b", w)) for w in whens]
+        for size in set.intersection(*equal) if equal else ():
+            known.setdefault(size, t)
+        known.setdefault(plan.template_name(t), t)
+    return known
+
+
+def _names_the_size(param: str, size: str) -> bool:
+    """Whether a parameter whose value is a size in the case is that size by its name too: a number that happens to be
+    equal there (the first id of a rank that owns the second half) says nothing of the buffer."""
+    a, b = param.lower().replace("_", ""), size.lower().replace("_", "")
+    return size.isidentifier() and (b in a or a in b)
+
+
+def _shape(b: BufferSpec, known: dict[str, str]) -> Shape | None:
+    extents = [_said(str(d), known) for d in b.shape]
+    if not extents or any(e is None for e in extents[1:]):
+        return None
+    strides = None
+    if b.strides is not None:
+        found = [_said(str(s), known) for s in b.strides]
+        if any(s is None for s in found) or found[-1] != "1":
+            return None
+        strides = tuple(s for s in found if s is not None)
+    return Shape(b.name, tuple(extents), strides)
+
+
+def _said(text: str, known: dict[str, str]) -> str | None:
+    """An expression of the case in the kernel's names; None where it has none for a part of it."""
+    try:
+        node = expression(text)
+    except SyntaxError:
+        return None
+    if not names_in(node) <= set(known) or any(isinstance(n, ast.Call | ast.IfExp) for n in ast.walk(node)):
+        return None
+    for n in ast.walk(node):
+        if isinstance(n, ast.Name):
+            n.id = known[n.id]
+    return text_of(node)
