@@ -49,7 +49,7 @@ def verified_over_tensors(
 
 def _kept(made: Translation, why: str) -> Diagnostic:
     message = f"{made.info.name} is written over pointers: {why}"
-    return Diagnostic(codes.WRITTEN_OVER_POINTERS, message, made.info.span, Severity.NOTE)
+    return Diagnostic(codes.NOT_IN_TENSOR_STYLE, message, made.info.span, Severity.NOTE)
 
 
 def _worse(made: Translation, lifted: Translation, config: PortConfig) -> str:

@@ -91,8 +91,8 @@ def port_text(port: Path) -> str:
         message = f"{port} is not UTF-8 text"
     except OSError as error:
         message = f"cannot read {port}: {error.strerror}"
-    where = Span(str(port), 0)
-    raise PorterError(Diagnostic(codes.UNREADABLE_SOURCE, message, where, help="restore it, or run porter port --force"))
+    help_ = "restore it, or run porter port --force"
+    raise PorterError(Diagnostic(codes.UNREADABLE_SOURCE, message, Span(str(port), 0), help=help_))
 
 
 def recorded_kernel(record: PortRecord, port: Path, unit: ParsedUnit, config: PortConfig) -> KernelInfo:

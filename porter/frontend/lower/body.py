@@ -14,6 +14,7 @@ from typing import Any
 
 from porter import codes, ir
 from porter.frontend.lower.depth import DEPTH, depth
+from porter.frontend.lower.flow.function_types import numbered_type
 from porter.frontend.lower.types import TypeTable, UnsupportedType
 from porter.frontend.parse import ast_facts as ast
 from porter.frontend.parse import clang_compat as cc
@@ -324,8 +325,6 @@ class FunctionLowering:
     # ------------------------------------------------------------ names and text
 
     def type(self, t: ClangType) -> ir.Type:
-        from porter.frontend.lower.flow.function_pointers import numbered_type  # cycle: a body holds pointers too
-
         numbered = numbered_type(t)
         return self.kernel.types.of(t) if numbered is None else numbered
 

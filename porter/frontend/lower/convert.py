@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from porter import codes, ir
 from porter.frontend.lower.body import FunctionLowering, Untranslatable
-from porter.frontend.lower.flow.function_pointers import concerns_functions
+from porter.frontend.lower.flow.function_types import concerns_functions
 from porter.frontend.lower.types import base_name
 from porter.frontend.parse import ast_facts as ast
 from porter.frontend.parse.clang_compat import Cursor, TypeKind
@@ -149,8 +149,7 @@ def convert(fx: FunctionLowering, x: ir.Expr, source: ClangType, target: ClangTy
 
 
 def _both_functions(x: ir.Expr, source: ClangType, target: ClangType) -> bool:
-    """False where a pointer to a function, which is a number of porter's own, becomes something else or is made of it.
-    """
+    """False where a pointer to a function, which is a number of porter's own, becomes or is made of something else."""
     a, b = concerns_functions(source), concerns_functions(target)
     truth = target.kind is TypeKind.BOOL
     null = isinstance(x, ir.Const) and not x.value

@@ -21,7 +21,8 @@ from porter.frontend.lower.convert import (
     zero,
 )
 from porter.frontend.lower.effects import assign_expression, increment, select, short_circuit
-from porter.frontend.lower.flow.function_pointers import NUMBER, function_type, number_of
+from porter.frontend.lower.flow.function_pointers import number_of
+from porter.frontend.lower.flow.function_types import NUMBER, function_type
 from porter.frontend.lower.globals import global_variable, initial_value
 from porter.frontend.lower.init import init_list
 from porter.frontend.lower.literals import evaluated, tidy

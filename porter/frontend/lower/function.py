@@ -13,7 +13,7 @@ from porter.frontend.lower.comments import comment_before
 from porter.frontend.lower.construct import member_initialisers
 from porter.frontend.lower.convert import const, typed_value
 from porter.frontend.lower.effects import written_by
-from porter.frontend.lower.flow.function_pointers import numbered_type
+from porter.frontend.lower.flow.function_types import numbered_type
 from porter.frontend.lower.flow.jumps import unresolved
 from porter.frontend.lower.flow.recursion import Fixed, key_of
 from porter.frontend.lower.lambdas import Closure, closure_record

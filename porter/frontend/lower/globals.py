@@ -9,7 +9,8 @@ from typing import Any
 from porter import codes, ir
 from porter.frontend.lower.body import FunctionLowering, Untranslatable
 from porter.frontend.lower.convert import const, typed_value
-from porter.frontend.lower.flow.function_pointers import function_type, named_in, number_of, numbered_type
+from porter.frontend.lower.flow.function_pointers import named_in, number_of
+from porter.frontend.lower.flow.function_types import function_type, numbered_type
 from porter.frontend.lower.init import converted_item, init_list
 from porter.frontend.lower.symbols import host_writes, is_wanted, symbol, written_initialiser
 from porter.frontend.parse import ast_facts as ast

@@ -11,6 +11,7 @@ from porter import codes, ir
 from porter.emit.evaluate import evaluate
 from porter.frontend.lower.body import Endless, FunctionLowering, KernelLowering
 from porter.frontend.lower.convert import convert
+from porter.frontend.lower.lambdas import written_variables
 from porter.frontend.parse import ast_facts as ast
 from porter.frontend.parse import clang_compat as cc
 from porter.frontend.parse.clang_compat import Cursor, CursorKind, TypeKind
@@ -54,8 +55,6 @@ def _called(kernel: KernelLowering, function: Cursor) -> list[Cursor]:
 def constant_arguments(fx: FunctionLowering, function: Cursor, args: list[Cursor]) -> Constants:
     """The arguments of a call of a recursive function that are constant here. Endless where the chain of
     calls is too long, or none is in the middle of one."""
-    from porter.frontend.lower.lambdas import written_variables  # cycle: a function with constant arguments is a call
-
     params = [p for p in function.get_arguments() if p is not None]
     written = written_variables(FunctionLowering(fx.kernel, function))
     found: list[tuple[Cursor, int]] = []
