@@ -183,7 +183,7 @@ class Params:
         present = [t for t in types if t is not None]
         if len(set(present)) == 1:
             return str(spell(present[0]))
-        for n in (*self._shown, *self.names):
+        for n in self._shown:
             col = self.column(n)
             if all(isinstance(v, ir.Scalar) for v in col) and self._matches(types, col):
                 return n

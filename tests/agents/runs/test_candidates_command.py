@@ -71,7 +71,7 @@ def test_the_best_candidate_becomes_the_port_and_no_worktree_is_left(work, capsy
     assert "work/candidate" not in Path("ported/vadd4.port.json").read_text()  # no path of a place that is gone
     run = Path(".porter/runs") / result["run"]
     runs = [read_run(run / f"candidate-{n}.jsonl") for n in (1, 2)]
-    assert [r.attempts[0].state for r in runs] == ["kept", "kept"] and "candidate-2" in runs[1].words
+    assert [r.attempts[0].state for r in runs] == ["kept", "kept"] and "candidate-2" in runs[1].summary
     assert (run / "candidate.py").read_text() == text
     assert main(["agent", "resume", run.name]) == 0  # a finished run is only read
     assert Path("ported/vadd4.py").read_text() == text

@@ -200,7 +200,7 @@ def test_endless_loops_end_at_import_and_while_tracing(workers, tmp_path):
         ("os.write(3, b'nonsense\\n'); os._exit(0)", "an invalid answer"),
         ('os.write(3, b\'{"ok": true, "seconds": 0, "folder": "../../.."}\\n\'); os._exit(0)', "not a folder of"),
         ('os.write(3, b\'{"ok": true, "seconds": 0, "folder": "x"}\\n\'); os._exit(0)', "no such file"),
-        ("while True: os.write(3, b'x' * 65536)", "without end"),
+        ("while True: os.write(3, b'x' * 65536)", "endless"),
     ],
 )
 def test_what_it_does_to_its_own_process_is_an_answer(workers, tmp_path, more, message):

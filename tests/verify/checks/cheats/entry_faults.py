@@ -255,7 +255,7 @@ def _(port: Port, case: Case) -> Port | None:
     return port.after_launch(found.group(1))
 
 
-@faulty("stream-zero", "the launch is on stream 0", "another stream")
+@faulty("stream-zero", "the launch is on stream 0", "stream other than")
 def _(port: Port, case: Case) -> Port | None:
     return port.replaced("smem_bytes=smem_bytes)", "smem_bytes=smem_bytes, stream=0)")
 
