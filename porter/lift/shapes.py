@@ -52,6 +52,29 @@ def shapes_of(plan: PortPlan) -> dict[str, Shape]:
     return out
 
 
+def without_shape(plan: PortPlan) -> dict[str, str]:
+    """Why a pointer parameter has no tensor, by parameter."""
+    case, known = plan.case, shapes_of(plan)
+    buffers = {b.name: b for b in case.buffers} if case is not None else {}
+    out = {}
+    for p in plan.params:
+        name = parameter(p.name)
+        if name in known:
+            continue
+        b = buffers.get(p.name)
+        if case is None or b is None:
+            out[name] = "no case says its shape"
+        elif b.optional:
+            out[name] = "the buffer may be absent"
+        else:
+            names = _known(plan, case)
+            said = [*map(str, b.shape[1:]), *map(str, b.strides or ())]
+            missing = [t for t in said if _said(t, names) is None]
+            told = f"the kernel has no name for {missing[0]}" if missing else "its last mode is not contiguous"
+            out[name] = told
+    return out
+
+
 def _known(plan: PortPlan, case: Case) -> dict[str, str]:
     """Names of the case -> what the kernel calls them: its own parameters, sizes that one of them is, template
     parameters that a size equals wherever an instance may be taken."""
