@@ -40,17 +40,28 @@ def explain(module: PortedModule, plan: PortPlan) -> list[Remark]:
     _, functions, _ = functions_of(module)
     unknown = without_shape(plan)
     names = {f.name for f in functions}
+    for f in functions:
+        separate(f.body)
     readers = [_Reader(f, unknown if f is functions[-1] else None, names) for f in functions]
     for callee in reversed(readers[:-1]):
-        callee.shared_parameters(readers)
+        callee.given_parameters(readers)
     return [r for reader in readers for r in reader.remarks()]
+
+
+def global_pointers(fn: Function, functions: list[Function]) -> list[str]:
+    """The parameters of a device function that are pointers to buffers in every call, `functions` being all of the
+    port's."""
+    names = {f.name for f in functions}
+    readers = [_Reader(f, None, names) for f in functions]
+    known = [r.given_parameters(readers) for r in reversed(readers)][::-1]
+    at = next(n for n, f in enumerate(functions) if f is fn)
+    return sorted(known[at])
 
 
 class _Reader:
     """One function. `unknown`: why a buffer has no tensor, by parameter; None in a device function."""
 
     def __init__(self, fn: Function, unknown: dict[str, str] | None, functions: set[str]):
-        separate(fn.body)
         self.fn, self.unknown, self.functions = fn, unknown, functions
         self.kinds = {a.arg: BUFFER for a in fn.arguments() if a.annotation and text_of(a.annotation) == "cute.Pointer"}
         self.roots = {name: {name} for name in self.kinds}
@@ -59,13 +70,16 @@ class _Reader:
         for x in self.lines:
             self._define(x.node)
 
-    def shared_parameters(self, callers: list[_Reader]) -> None:
-        """Find out which pointers every caller gives to shared memory."""
-        names = [a.arg for a in self.fn.arguments()]
-        for n, name in enumerate(names):
-            given = [c.kind_of(call.args[n]) for c in callers for call in c.calls(self.fn.name) if n < len(call.args)]
-            if self.kinds.get(name) == BUFFER and given and set(given) == {SHARED}:
-                self.kinds[name] = SHARED
+    def given_parameters(self, callers: list[_Reader]) -> set[str]:
+        """Find out what the pointers point to that callers give, and return those that are buffers in every call."""
+        buffers = set()
+        for n, a in enumerate(self.fn.arguments()):
+            given = {c.kind_of(call.args[n]) for c in callers for call in c.calls(self.fn.name) if n < len(call.args)}
+            if self.kinds.get(a.arg) == BUFFER and len(given) == 1:
+                (kind,) = given
+                self.kinds[a.arg] = kind or BUFFER
+                buffers |= {a.arg} if kind == BUFFER else set()
+        return buffers
 
     def calls(self, function: str) -> Iterator[ast.Call]:
         for x in self.lines:

@@ -16,8 +16,8 @@ from porter.lift.terms import expression, factors, names_in, narrowed, text_of
 class Shape:
     """Extents and strides in elements of a buffer, as text over the kernel's parameters.
 
-    None is an extent that the kernel does not know: that of the first mode, which nothing reads. Strides of None follow
-    from the extents, the last mode contiguous.
+    None is an extent that the kernel does not know: that of the first mode, or of any where strides are given; nothing
+    reads them. Strides of None follow from the extents, the last mode contiguous.
     """
 
     name: str
@@ -45,7 +45,7 @@ def shapes_of(plan: PortPlan) -> dict[str, Shape]:
     pointers = {p.name for p in plan.params}
     out: dict[str, Shape] = {}
     for b in case.buffers:
-        if b.name in pointers and not b.optional and not b.symbol:
+        if b.name in pointers and not b.symbol:
             shape = _shape(b, known)
             if shape is not None:
                 out[parameter(b.name)] = shape
@@ -64,11 +64,9 @@ def without_shape(plan: PortPlan) -> dict[str, str]:
         b = buffers.get(p.name)
         if case is None or b is None:
             out[name] = "no case says its shape"
-        elif b.optional:
-            out[name] = "the buffer may be absent"
         else:
             names = _known(plan, case)
-            said = [*map(str, b.shape[1:]), *map(str, b.strides or ())]
+            said = [*map(str, b.strides or b.shape[1:])]
             missing = [t for t in said if _said(t, names) is None]
             told = f"the kernel has no name for {missing[0]}" if missing else "its last mode is not contiguous"
             out[name] = told
@@ -88,8 +86,22 @@ def _known(plan: PortPlan, case: Case) -> dict[str, str]:
         equal = [set(re.findall(rf"(\w+) == {re.escape(plan.template_name(t))}\b", w)) for w in whens]
         for size in set.intersection(*equal) if equal else ():
             known.setdefault(size, t)
+        for size in _equal_everywhere(plan, t, whens):
+            if _names_the_size(t, size):
+                known.setdefault(size, t)
         known.setdefault(plan.template_name(t), t)
     return known
+
+
+def _equal_everywhere(plan: PortPlan, template: str, whens: list[str]) -> set[str]:
+    """The sizes that every instance's condition sets to its value of a template parameter (`num_experts == 64`)."""
+    at = plan.generic.names.index(template)
+    values = [v[at] for v in plan.generic.values]
+    if not values or len(values) != len(whens):
+        return set()
+    return set.intersection(
+        *({n for n, number in re.findall(r"(\w+) == (\d+)\b", w) if number == str(v)} for w, v in zip(whens, values, strict=True))
+    )
 
 
 def _names_the_size(param: str, size: str) -> bool:
@@ -101,7 +113,7 @@ def _names_the_size(param: str, size: str) -> bool:
 
 def _shape(b: BufferSpec, known: dict[str, str]) -> Shape | None:
     extents = [_said(str(d), known) for d in b.shape]
-    if not extents or any(e is None for e in extents[1:]):
+    if not extents or (b.strides is None and any(e is None for e in extents[1:])):
         return None
     strides = None
     if b.strides is not None:
