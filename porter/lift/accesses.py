@@ -16,6 +16,7 @@ from porter.lift.shapes import Shape
 from porter.lift.terms import called, coordinate, factors, names_in, narrowed, product, starts, summands, text_of, total
 
 Values = Mapping[str, Sequence[int]]
+NO_VALUES: Values = {}
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,9 @@ class Accesses:
     template parameter has over the instances.
     """
 
-    def __init__(self, fn: Function, shapes: dict[str, Shape], own: Mapping[str, Shape] = {}, values: Values = {}):
+    def __init__(
+        self, fn: Function, shapes: dict[str, Shape], own: Mapping[str, Shape] = {}, values: Values = NO_VALUES
+    ):
         self.fn, self.shapes, self.own, self.values = fn, {**shapes, **own}, own, values
         self.definitions = _single(fn.body)
         self.begun = {name: self.definitions.pop(name)[0] for name in own if name in self.definitions}
@@ -187,7 +190,7 @@ class Accesses:
         return first.id if isinstance(first, ast.Name) and first.id in self.arrays else ""
 
     def _is_part(self, node: ast.expr, array: str, count: str) -> bool:
-        """Whether one end of a copy is the whole array, or one of the parts of `count` elements that it divides into."""
+        """Whether one end of a copy is the whole array, or one of the parts of `count` elements that it has."""
         rest = summands(node)[1:]
         return all(_without(factors(t), [count]) is not None for t in rest) and (
             bool(rest) or self.arrays[array][2] == count

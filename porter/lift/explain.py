@@ -212,14 +212,13 @@ def _views(x: Line, name: str) -> bool:
     )
 
 
-def format_remarks(module: PortedModule, remarks: list[Remark], kernel: str) -> str:
-    """The remarks as text, a line each: place in the source, what happened, the line of the port, why."""
-    left = [r for r in remarks if r.why and not r.shared]
+def format_remarks(remarks: list[Remark], kernel: str) -> str:
+    """The remarks as text: place in the source and line of the port, below it the lifts, or what stopped them."""
+    left = sum(1 for r in remarks if r.why and not r.shared)
     lifted = sum(1 for r in remarks if r.lifts)
     shared = sum(1 for r in remarks if r.shared)
-    rows = [f"{kernel}: {lifted} lines lifted, {len(left)} over pointers, {shared} of shared memory alone"]
+    rows = [f"{kernel}: {lifted} lines lifted, {left} over pointers, {shared} that touch shared memory alone"]
     for r in remarks:
         place = f"{r.span.file.rsplit('/', 1)[-1]}:{r.span.line}" if r.span else r.function
-        said = f"[{', '.join(r.lifts)}]" if r.lifts else f"pointer: {r.why}"
-        rows.append(f"  {place}: {r.text}\n      {said}")
+        rows += [f"  {place}: {r.text}", f"      {', '.join(r.lifts) if r.lifts else f'pointer: {r.why}'}"]
     return "\n".join(rows) + "\n"

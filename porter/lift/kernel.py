@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterable
 
-from porter.lift.accesses import Access, Accesses, Address, Values, divided
+from porter.lift.accesses import NO_VALUES, Access, Accesses, Address, Values, divided
 from porter.lift.lines import Function, Line, by, every
 from porter.lift.scopes import separate, together, without_marks
 from porter.lift.shapes import Shape
@@ -17,7 +17,9 @@ _GRID = re.compile(r"(\w+|_)(, \w+)* = (cute\.arch|lib\.block_dim)")  # a thread
 TENSOR, VECTOR, LANES = "tensor", "tensor_access", "vector_arithmetic"
 
 
-def lift_kernel(fn: Function, shapes: dict[str, Shape], unknown: Iterable[str] = (), values: Values = {}) -> None:
+def lift_kernel(
+    fn: Function, shapes: dict[str, Shape], unknown: Iterable[str] = (), values: Values = NO_VALUES
+) -> None:
     """Rewrite a kernel in place, or a device function.
 
     `unknown`: pointers to buffers whose shape it cannot say; `values`: those of template parameters over the instances.
@@ -78,6 +80,7 @@ class _Kernel:
         """Put the declaration of a tensor that begins at a pointer behind that pointer's; the pointer itself goes where
         nothing else uses it."""
         at = self.accesses.begun[pointer]
+        line = Line(line.text, by(at.entry, TENSOR))
         if arm is not None and at not in list(every(arm.body)):
             arm.body.insert(0, line)
             return

@@ -100,7 +100,10 @@ def _equal_everywhere(plan: PortPlan, template: str, whens: list[str]) -> set[st
     if not values or len(values) != len(whens):
         return set()
     return set.intersection(
-        *({n for n, number in re.findall(r"(\w+) == (\d+)\b", w) if number == str(v)} for w, v in zip(whens, values, strict=True))
+        *(
+            {n for n, number in re.findall(r"(\w+) == (\d+)\b", w) if number == str(v)}
+            for w, v in zip(whens, values, strict=True)
+        )
     )
 
 
