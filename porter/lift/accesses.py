@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from porter.lift.lines import Function, Line, every
+from porter.lift.lines import Function, Line, assigned_once, every
 from porter.lift.shapes import Shape
 from porter.lift.terms import called, coordinate, factors, names_in, narrowed, product, starts, summands, text_of, total
 
@@ -55,7 +55,7 @@ class Accesses:
         self, fn: Function, shapes: dict[str, Shape], own: Mapping[str, Shape] = {}, values: Values = NO_VALUES
     ):
         self.fn, self.shapes, self.own, self.values = fn, {**shapes, **own}, own, values
-        self.definitions = _single(fn.body)
+        self.definitions = assigned_once(fn.body)
         self.begun = {name: self.definitions.pop(name)[0] for name in own if name in self.definitions}
         self.arrays = {
             name: (line, text_of(call.args[0]), text_of(call.args[1]))
@@ -239,8 +239,10 @@ class Accesses:
         found = [self._divided(t, a.count, wide) for t in terms]
         if all(f is not None for f in found):
             return " + ".join(f for f in found if f is not None) or "0"
-        whole = total(terms) if len(terms) == 1 and not isinstance(terms[0], ast.BinOp) else f"({total(terms)})"
-        return f"{whole} // {a.count}" if a.count.isalnum() else f"{whole} // ({a.count})"
+        rest = [t for t, f in zip(terms, found, strict=True) if f is None]  # a multiple too, since the column is one
+        whole = total(rest) if len(rest) == 1 and not isinstance(rest[0], ast.BinOp) else f"({total(rest)})"
+        index = f"{whole} // {a.count}" if a.count.isalnum() else f"{whole} // ({a.count})"
+        return " + ".join([index, *(f for f in found if f is not None)])
 
     def _divided(self, term: ast.expr, count: str, wide: bool) -> str | None:
         left = divided(term, count, self.values, wide)
@@ -335,17 +337,3 @@ def _arms(block: list[Line], arm: int = 0) -> Iterator[tuple[int, int]]:
         if arm:
             yield id(x), arm
         yield from _arms(x.body, inside)
-
-
-def _single(body: list[Line]) -> dict[str, tuple[Line, ast.expr]]:
-    """Names that are assigned once, by one plain assignment."""
-    times: Counter[str] = Counter()
-    found: dict[str, tuple[Line, ast.expr]] = {}
-    for x in every(body):
-        node = x.node
-        if node is None:
-            continue
-        times.update(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            found[node.targets[0].id] = (x, node.value)
-    return {n: v for n, v in found.items() if times[n] == 1}

@@ -12,19 +12,26 @@ from porter.lift.scopes import separate, together, without_marks
 from porter.lift.shapes import Shape
 from porter.lift.terms import called, expression, factors, names_in, starts, summands, text_of, total
 from porter.lift.vectors import LaneLoop
+from porter.lift.words import Elements, words_as_elements
 
 _GRID = re.compile(r"(\w+|_)(, \w+)* = (cute\.arch|lib\.block_dim)")  # a thread's place in grid and block
 TENSOR, VECTOR, LANES = "tensor", "tensor_access", "vector_arithmetic"
 
 
 def lift_kernel(
-    fn: Function, shapes: dict[str, Shape], unknown: Iterable[str] = (), values: Values = NO_VALUES
+    fn: Function,
+    shapes: dict[str, Shape],
+    unknown: Iterable[str] = (),
+    values: Values = NO_VALUES,
+    elements: Elements | None = None,
 ) -> None:
     """Rewrite a kernel in place, or a device function.
 
     `unknown`: pointers to buffers whose shape it cannot say; `values`: those of template parameters over the instances.
     """
     separate(fn.body)
+    if elements is not None:
+        words_as_elements(fn, elements)
     shapes = {**shapes, **{name: _flat(fn, name) for name in unknown}}
     own = {name: Shape(name, (None,), None) for name in Accesses(fn, shapes, {}, values).stranded()}
     _Kernel(fn, shapes, own, values).rewrite()

@@ -6,6 +6,7 @@ The emitter writes one statement a line, so a statement is a line, and a block i
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
@@ -92,6 +93,20 @@ def every(lines: list[Line]) -> Iterator[Line]:
     for x in lines:
         yield x
         yield from every(x.body)
+
+
+def assigned_once(body: list[Line]) -> dict[str, tuple[Line, ast.expr]]:
+    """Names that are assigned once, by one plain assignment."""
+    times: Counter[str] = Counter()
+    found: dict[str, tuple[Line, ast.expr]] = {}
+    for x in every(body):
+        node = x.node
+        if node is None:
+            continue
+        times.update(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            found[node.targets[0].id] = (x, node.value)
+    return {n: v for n, v in found.items() if times[n] == 1}
 
 
 def functions_of(module: PortedModule) -> tuple[list[Line], list[Function], list[Line]]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from porter import ir
 from porter.case.model import BufferSpec, Case
 from porter.emit.plan import PortPlan
 from porter.emit.spelling import parameter
@@ -30,6 +32,15 @@ class Shape:
             return [_factors(s) for s in self.strides[:-1]]
         inner = self.extents[1:]
         return [[f for e in inner[i:] if e is not None for f in _factors(e)] for i in range(len(inner))]
+
+
+@dataclass(frozen=True)
+class Elements:
+    """What a port's buffers hold. `of`: the type of each pointer parameter, as the port spells it; `bits`: the width of
+    a type, where it is the same at every instance."""
+
+    of: Mapping[str, str]
+    bits: Mapping[str, int]
 
 
 def _factors(text: str) -> list[str]:
@@ -71,6 +82,19 @@ def without_shape(plan: PortPlan) -> dict[str, str]:
             told = f"the kernel has no name for {missing[0]}" if missing else "its last mode is not contiguous"
             out[name] = told
     return out
+
+
+def elements_of(plan: PortPlan) -> Elements:
+    """The types of the buffers' elements that are template parameters, and how wide these are."""
+    names, buffers = plan.generic.names, plan.case.buffers if plan.case is not None else ()
+    spelled = {plan.template_name(t): t for t in names}
+    of = {parameter(b.name): spelled[b.dtype] for b in buffers if b.dtype in spelled}
+    bits = {}
+    for n, t in enumerate(names):
+        widths = {8 * ir.sizeof(v[n]) if isinstance(v[n], ir.Scalar) else 0 for v in plan.generic.values}
+        if len(widths) == 1 and widths != {0}:
+            bits[t] = widths.pop()
+    return Elements(of, bits)
 
 
 def _known(plan: PortPlan, case: Case) -> dict[str, str]:

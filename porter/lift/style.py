@@ -8,7 +8,7 @@ from porter.emit.plan import PortPlan
 from porter.lift.explain import global_pointers
 from porter.lift.kernel import lift_kernel
 from porter.lift.lines import functions_of, module_of
-from porter.lift.shapes import shapes_of, without_shape
+from porter.lift.shapes import elements_of, shapes_of, without_shape
 from porter.lift.shuffles import name_reductions, operators
 from porter.lift.unused import drop_unused_locals, used_functions, used_imports
 from porter.model import PortedModule
@@ -24,7 +24,7 @@ def lift(module: PortedModule, plan: PortPlan) -> PortedModule:
         fn.body = name_reductions(fn.body, joins)
     *device, kernel = functions
     values = _values(plan)
-    lift_kernel(kernel, shapes_of(plan), without_shape(plan), values)
+    lift_kernel(kernel, shapes_of(plan), without_shape(plan), values, elements_of(plan))
     for fn in device:
         lift_kernel(fn, {}, global_pointers(fn, functions), values)
     if module_of(module, before, functions, after).text == module.text:
