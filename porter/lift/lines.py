@@ -128,7 +128,7 @@ def functions_of(module: PortedModule) -> tuple[list[Line], list[Function], list
         while not lines[last - 1][0]:
             last -= 1
         above = [Line(row, e) for row, e in lines[_comments_above(lines, i) : i]]
-        found.append(Function(above, [Line(row, e) for row, e in lines[i:body]], _tree(lines[body:last], INDENT)))
+        found.append(Function(above, [Line(row, e) for row, e in lines[i:body]], tree(lines[body:last], INDENT)))
     return [Line(row, e) for row, e in lines[:first]], found, [Line(row, e) for row, e in lines[end:]]
 
 
@@ -138,7 +138,8 @@ def _comments_above(lines: list[tuple[str, LineMapEntry | None]], at: int) -> in
     return at
 
 
-def _tree(lines: list[tuple[str, LineMapEntry | None]], indent: int) -> list[Line]:
+def tree(lines: list[tuple[str, LineMapEntry | None]], indent: int) -> list[Line]:
+    """Rows that are indented by `indent` spaces or more, each with its entry of the line map, as a tree."""
     out: list[Line] = []
     i = 0
     while i < len(lines):
@@ -149,7 +150,7 @@ def _tree(lines: list[tuple[str, LineMapEntry | None]], indent: int) -> list[Lin
         while inner < len(lines) and (not lines[inner][0] or _indent(lines[inner][0]) > indent):
             inner += 1
         if inner > i and line.is_code:
-            line.body = _tree(lines[i:inner], indent + INDENT)
+            line.body = tree(lines[i:inner], indent + INDENT)
             i = inner
         out.append(line)
     return out
