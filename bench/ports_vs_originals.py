@@ -123,15 +123,25 @@ def buffer_sets(host: Buffers, count: int) -> list[DeviceBuffers]:
     return found
 
 
-def compare_graphs(graphs: dict[str, TorchGraph], before: Callable[[], None] | None) -> dict[str, Any]:
-    """Original and port in turn; `again` is the original a second time in each round."""
+def same_outputs(host: Buffers, one: DeviceBuffers, two: DeviceBuffers) -> bool | None:
+    """Whether what is compared is equal to the bit, guards included; None where the kernel may order it otherwise."""
+    compared = [b for b in host.values() if b.spec.is_compared]
+    if any(b.spec.compare == "set-per-segment" for b in compared):
+        return None
+    return all(torch.equal(one[b.name].allocation, two[b.name].allocation) for b in compared)
+
+
+def compare_graphs(
+    graphs: dict[str, TorchGraph], before: Callable[[], None] | None, baseline: str = "original", side: str = "port"
+) -> dict[str, Any]:
+    """Baseline and side in turn, and what else there is; `again` is the baseline a second time in each round."""
     replays = {name: partial(graph.replay_us, before) for name, graph in graphs.items()}
-    timing = interleave(replays, "original")
+    timing = interleave(replays, baseline)
     return {
         **{f"{name}_us": round(timing.median(name), 3) for name in timing.times},
-        "ratio": round(timing.ratio("port"), 4),
+        "ratio": round(timing.ratio(side), 4),
         "a_vs_a": round(timing.spread, 4),
-        "counts": timing.counts("port"),
+        "counts": timing.counts(side),
         "rounds": timing.rounds,
         "settled": timing.settled,
     }
@@ -149,9 +159,7 @@ def bench(subject: Subject, empty: Original, sweep: Sweep, seed: int) -> dict[st
     subject.run_original(one)
     subject.run_port(two)
     torch.cuda.synchronize()
-    compared = [b for b in host.values() if b.spec.is_compared]
-    ordered = not any(b.spec.compare == "set-per-segment" for b in compared)
-    equal = all(torch.equal(one[b.name].allocation, two[b.name].allocation) for b in compared)
+    equal = same_outputs(host, one, two)
 
     def sides(which: list[DeviceBuffers]) -> dict[str, TorchGraph]:
         runs = {"original": subject.run_original, "port": subject.run_port}
@@ -177,7 +185,7 @@ def bench(subject: Subject, empty: Original, sweep: Sweep, seed: int) -> dict[st
         "bytes": nbytes,
         "sets": count,
         "calls": calls,
-        "outputs_equal": equal if ordered else None,
+        "outputs_equal": equal,
         "graph_cold": cold,
         "graph_warm": warm,
         "host_us": {
@@ -216,6 +224,22 @@ def driver() -> str:
     return subprocess.run(command, capture_output=True, text=True).stdout.strip()
 
 
+def circumstances(bundle: Bundle) -> dict[str, Any]:
+    """When, of which commit and on what something was measured."""
+    return {
+        "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "commit": bundle.commit,
+        "device": torch.cuda.get_device_name(),
+        "driver": driver(),
+        "versions": {
+            "python": sys.version.split()[0],
+            "torch": torch.__version__,
+            "dsl": version("nvidia-cutlass-dsl"),
+            "original": f"nvrtc {bundle.versions['nvrtc']}",
+        },
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.ports_vs_originals", description=__doc__)
     parser.add_argument("--bundle", type=Path, default=Path(os.environ.get("PORTER_GPU_BUNDLE", "build/gpu")))
@@ -234,16 +258,7 @@ def main() -> None:
     skipped: list[str] = []
     record = {
         "schema": 1,
-        "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "commit": bundle.commit,
-        "device": torch.cuda.get_device_name(),
-        "driver": driver(),
-        "versions": {
-            "python": sys.version.split()[0],
-            "torch": torch.__version__,
-            "dsl": version("nvidia-cutlass-dsl"),
-            "original": f"nvrtc {bundle.versions['nvrtc']}",
-        },
+        **circumstances(bundle),
         "l2_bytes": sweep.l2,
         "method": " ".join((__doc__ or "").split("\n\n")[1].split()),
         "kernels": kernels,

@@ -89,6 +89,8 @@ NOT_RUN = {
     "PORTER_GPU_BUNDLE=build/gpu python -m bench.gpu_verdicts": GPU,
     "python -m bench.corpus_vs_peers && python -m bench.plot_corpus": GPU,
     "PORTER_GPU_BUNDLE=build/gpu python -m bench.ports_vs_originals": GPU,
+    "python -m tools.gpu.bundle build/gpu_tensor --style tensor": GPU,
+    "python -m bench.styles --pointer build/gpu --tensor build/gpu_tensor": GPU,
     "python -m tools.gpu.public build/gpu_public SOURCES": GPU,
     "python -m bench.gpu_public --bundle build/gpu_public": GPU,
     "python -m bench.gpu_public --bundle build/gpu_public --again bench/results/gpu_public.json": GPU,

@@ -19,12 +19,12 @@ from pathlib import Path
 from porter.case.expressions import Value
 from porter.case.instances import instance_values
 from porter.case.reader import Case, load_case
-from porter.config import PortConfig
+from porter.config import STYLES, PortConfig
 from porter.cxx.types import scalar_name
 from porter.emit.spelling import identifier
 from porter.frontend.parse.source import ParseOptions, parse_source
 from porter.model import KernelInfo
-from porter.pipeline.stages import port_files
+from porter.pipeline.stages import port_files, show_stage
 from porter.source import Source
 from porter.verify.checks.ptx_stats import function_texts
 from porter.verify.compile.worker import CompileRequest, compile_port
@@ -57,11 +57,13 @@ def make_bundle(
     arch: str = ARCH,
     seed: int = 0,
     sources: Path = ROOT / "reference_kernels",
+    style: str = "pointer",
 ) -> Bundle:
-    """Port the kernels that have a case in `sources` (all, or those of `names`), compile their originals, and write
-    everything to `folder`.
+    """Port the kernels that have a case in `sources` (all, or those of `names`) in a style, compile their originals,
+    and write everything to `folder`.
 
-    What the folder held before is deleted. Raises PorterError where a kernel cannot be ported or compiled.
+    What the folder held before is deleted. Nothing is verified: over tensors, a port is what `--emit py` shows. Raises
+    PorterError where a kernel cannot be ported or compiled.
     """
     cases = sorted(sources.resolve().rglob("*.case.toml"))
     cases = [c for c in cases if not names or c.name.removesuffix(".case.toml") in names]
@@ -72,7 +74,7 @@ def make_bundle(
             (made / sub).mkdir(parents=True)
         kernels = []
         for path in cases:
-            kernels.append(_kernel(made, path, arch, seed))
+            kernels.append(_kernel(made, path, arch, seed, style))
             print(
                 f"{kernels[-1].name}: {sum(len(i.launches) for i in kernels[-1].instances)} launches", file=sys.stderr
             )
@@ -80,7 +82,7 @@ def make_bundle(
         (made / "cubins/empty.cubin").write_bytes(empty.cubin)
         versions = {"nvrtc": version("nvidia-cuda-nvrtc"), "dsl": version("nvidia-cutlass-dsl")}
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        bundle = Bundle(made, now, _commit(), arch, versions, seed, "cubins/empty.cubin", kernels)
+        bundle = Bundle(made, now, _commit(), arch, versions, seed, "cubins/empty.cubin", kernels, style)
         write_bundle(bundle)
         if folder.exists():
             shutil.rmtree(folder)
@@ -88,7 +90,7 @@ def make_bundle(
     return replace(bundle, folder=folder)
 
 
-def _kernel(folder: Path, case_path: Path, arch: str, seed: int) -> KernelFacts:
+def _kernel(folder: Path, case_path: Path, arch: str, seed: int, style: str) -> KernelFacts:
     name = case_path.name.removesuffix(".case.toml")
     case = load_case(case_path)
     source = Source.read(case.source_path)
@@ -96,7 +98,7 @@ def _kernel(folder: Path, case_path: Path, arch: str, seed: int) -> KernelFacts:
     unit = parse_source(source, options)
     info = unit.kernel(case.kernel)
     assert info is not None, case.kernel
-    port = _port(folder, name, case.source_path, arch)
+    port = _port(folder, name, case.source_path, arch, style)
     (folder / "cases" / case_path.name).write_text(case.text, encoding="utf-8")
     wanted = [i.instance for i in case.instances]
     builds = build_original(source, options, info.qualified_name, wanted, ("ptx", "cubin"), unit=unit)
@@ -130,13 +132,19 @@ def _kernel(folder: Path, case_path: Path, arch: str, seed: int) -> KernelFacts:
     )  # fmt: skip
 
 
-def _port(folder: Path, name: str, source: Path, arch: str) -> Path:
-    """The port as `porter port` writes it, without its `.port.json`."""
+def _port(folder: Path, name: str, source: Path, arch: str, style: str) -> Path:
+    """The port as `porter port` writes it without verification, or over tensors as `--emit py` shows it."""
+    made = folder / "ports" / f"{name}.py"
+    if style != "pointer":
+        text, messages, failed = show_stage(source, PortConfig(arch=(arch,), style=style), "py")
+        assert not failed, [d.message for d in messages]
+        made.write_text(text, encoding="utf-8")
+        return made
     with tempfile.TemporaryDirectory() as work:
         report = port_files([source], PortConfig(output=Path(work), arch=(arch,), verify=False))
         (kernel,) = report.kernels
         assert report.exit_code == 0 and not kernel.holes, [d.message for k in report.kernels for d in k.diagnostics]
-        return Path(shutil.copyfile(kernel.port_path, folder / "ports" / f"{name}.py"))
+        return Path(shutil.copyfile(kernel.port_path, made))
 
 
 def _function(port: Path, case: Case) -> tuple[str, dict[str, str]]:
@@ -211,8 +219,9 @@ def main() -> None:
         "--sources", type=Path, default=ROOT / "reference_kernels", help="folder of one-kernel .cu files with cases"
     )
     parser.add_argument("--arch", default=ARCH)
+    parser.add_argument("--style", choices=STYLES, default="pointer", help="as of porter port (default: pointer)")
     args = parser.parse_args()
-    made = make_bundle(args.folder, args.kernel, args.arch, sources=args.sources)
+    made = make_bundle(args.folder, args.kernel, args.arch, sources=args.sources, style=args.style)
     size = sum(p.stat().st_size for p in made.folder.rglob("*") if p.is_file())
     launches = sum(len(i.launches) for k in made.kernels for i in k.instances)
     text = f"{args.folder}: {len(made.kernels)} kernels, {launches} launches, {size / 1e6:.1f} MB"

@@ -132,6 +132,7 @@ class Bundle:
     seed: int
     empty: str
     kernels: list[KernelFacts]
+    style: str = "pointer"  # of the ports
 
     def kernel(self, name: str) -> KernelFacts:
         return next(k for k in self.kernels if k.name == name)
