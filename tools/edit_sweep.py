@@ -1,6 +1,6 @@
 """Random edits of every reference kernel's port through the verifier: is each refused, or does it change nothing?
 
-    python -m tools.edit_sweep --work DIR [--only KERNEL ...] [--each 84] [--seconds S]
+    python -m tools.edit_sweep --work DIR [--only KERNEL ...] [--each 84] [--part K/N] [--seconds S]
     python -m tools.edit_sweep --work DIR --again     # what passed, once more: the verifier has changed
     python -m tools.edit_sweep --work DIR --write     # bench/results/random_edits.json and docs/verify.md
 
@@ -141,18 +141,21 @@ def sweep(args: argparse.Namespace) -> int:
     store = KeptRows(args.work / "edits.jsonl")
     until, at = time.monotonic() + args.seconds, commit()
     made = {kernel: edits_of(kernel, args.each) for kernel in args.only or kernels()}
+    part, _, parts = args.part.partition("/")
     # turn by turn, so that a sweep that is stopped has something of every kernel
-    for turn in range(args.each):
-        for kernel, edits in made.items():
-            if turn >= len(edits) or time.monotonic() > until:
-                continue
-            edit = edits[turn]
-            row = store.rows.get(key_of(kernel, edit))
-            if row is None or row["digest"] != edit.digest or (args.again and row["outcome"] == "passed"):
-                row = run_edit(kernel, edit, args.work / "ports" / kernel) | {"at": at}
-                store.add(row)
-                if row["outcome"] == "passed":
-                    print(f"{row['key']} {row['kind']}: PASSED\n  - {row['before']}\n  + {row['after']}", flush=True)
+    turns = [(k, edits[turn]) for turn in range(args.each) for k, edits in made.items() if turn < len(edits)]
+
+    def open_still(kernel: str, edit: RandomEdit) -> bool:
+        row = store.rows.get(key_of(kernel, edit))
+        return row is None or row["digest"] != edit.digest or (args.again and row["outcome"] == "passed")
+
+    for kernel, edit in [turn for turn in turns[int(part) - 1 :: int(parts)] if open_still(*turn)]:
+        if time.monotonic() > until:
+            break
+        row = run_edit(kernel, edit, args.work / "ports" / part / kernel) | {"at": at}
+        store.add(row)
+        if row["outcome"] == "passed":
+            print(f"{row['key']} {row['kind']}: PASSED\n  - {row['before']}\n  + {row['after']}", flush=True)
     return 0
 
 
@@ -161,6 +164,7 @@ def main() -> int:
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--only", nargs="*", default=[], metavar="KERNEL")
     parser.add_argument("--each", type=int, default=EACH, help="edits a kernel")
+    parser.add_argument("--part", default="1/1", help="K/N: every Nth edit, from the Kth")
     parser.add_argument("--seconds", type=float, default=1e9, help="stop after this time")
     parser.add_argument("--again", action="store_true", help="verify again what passed")
     parser.add_argument("--write", action="store_true")
