@@ -17,6 +17,7 @@ from porter.model import Diagnostic, Instance, Severity, Status, Verdict
 from porter.pipeline.drafts import compiled, drafted
 from porter.pipeline.outputs import Translation
 from porter.provenance.baseline import is_good
+from porter.wording import plural
 
 Verify = Callable[[Translation], tuple[Verdict, ...]]
 
@@ -86,8 +87,8 @@ def _worse(made: Translation, lifted: Translation, config: PortConfig) -> str:
             fewer, blocks = resident_blocks(two.registers, threads), resident_blocks(one.registers, threads)
             if fewer < blocks:
                 return (
-                    f"over tensors {two.registers} registers a thread for {one.registers} would leave room for {fewer}"
-                    f" blocks of {threads} threads a multiprocessor, not {blocks}"
+                    f"over tensors {two.registers} registers a thread for {one.registers} would leave room for"
+                    f" {plural(fewer, 'block')} of {threads} threads a multiprocessor, not {blocks}"
                 )
     return ""
 

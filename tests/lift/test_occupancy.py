@@ -49,7 +49,7 @@ def test_the_form_with_fewer_blocks_is_not_taken(
     _, _, notes = verified_over_tensors(made, PortConfig(arch=("sm_90a",)), lambda m: ())
     assert [n.code for n in notes] == ([] if kept else ["PRT974"])
     if notes:
-        assert "40 registers a thread for 32 would leave room for 1 blocks of 1024 threads" in notes[0].message
+        assert "40 registers a thread for 32 would leave room for 1 block of 1024 threads" in notes[0].message
 
 
 def test_block_sizes_are_the_case_s() -> None:
