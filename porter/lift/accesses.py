@@ -248,6 +248,8 @@ class Accesses:
         left = divided(term, count, self.values, wide)
         if left is None and isinstance(term, ast.Name) and term.id in self.definitions:
             parts = summands(self.definitions[term.id][1])
+            if len(parts) == 1 and _without(factors(parts[0]), [count]) is not None:
+                return f"{term.id} // {count}" if count.isalnum() else f"{term.id} // ({count})"
             if len(parts) > 1 and set().union(*map(names_in, parts)) <= set(self.definitions) | self.fn.parameters():
                 found = [divided(t, count, self.values, wide) for t in parts]
                 left = " + ".join(f for f in found if f is not None) if None not in found else None
