@@ -32,10 +32,19 @@ def lift_kernel(
     separate(fn.body)
     if elements is not None:
         words_as_elements(fn, elements)
+    known = Accesses(fn, shapes).found
+    unknown = [*unknown, *(n for n, shape in shapes.items() if any(_ignores_rows(a, n, shape) for a in known))]
     shapes = {**shapes, **{name: _flat(fn, name) for name in unknown}}
     own = {name: Shape(name, (None,), None) for name in Accesses(fn, shapes, {}, values).stranded()}
     _Kernel(fn, shapes, own, values).rewrite()
     together(fn.body)
+
+
+def _ignores_rows(a: Access, name: str, shape: Shape) -> bool:
+    """Whether an access goes by the number of the element in the whole buffer, not by the row and the column in it."""
+    at = a.address
+    rows = at.buffer == name and shape.strides is None and bool(at.coordinates)
+    return rows and set(at.coordinates) == {"0"} and bool(at.column)
 
 
 def _flat(fn: Function, name: str) -> Shape:

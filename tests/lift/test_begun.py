@@ -93,3 +93,29 @@ def test_parts_of_an_array() -> None:
 @pytest.mark.parametrize("part", ["i", "i * V + 1", "i * 2"])
 def test_other_parts_of_an_array_stay_pointers(part: str) -> None:
     assert "x = lib.local(T, 4 * V)" in lifted(PARTS.format(part=part))
+
+
+@pytest.mark.parametrize(
+    ("rows", "whole", "index"),
+    [
+        ("a[i * n + j] = 1", "mA = lib.tensor(a, (None, n))", "mA[i, j] = 1"),
+        ("a[i * n + j] = 1\na[slot] = 2", "mA = lib.tensor(a, (None,))", "mA[slot] = 2"),
+        ("a[slot] = 2\na[i * n] = 1", "mA = lib.tensor(a, (None,))", "mA[i * n] = 1"),
+    ],
+)
+def test_a_buffer_that_is_indexed_by_element_has_no_rows(rows: str, whole: str, index: str) -> None:
+    text = lifted(rows, known=("a",))
+    assert whole in text.split("\n") and index in text.split("\n")
+
+
+@pytest.mark.parametrize(
+    ("definition", "index"),
+    [
+        ("f(i) * V", "m // V + c // V"),  # a multiple, so the rest is one too
+        ("f(i)", "(c + m) // V"),
+        ("f(i) + V", "(c + m) // V"),
+    ],
+)
+def test_what_is_a_multiple_by_its_definition_is_divided_by_itself(definition: str, index: str) -> None:
+    text = lifted(f"c = {definition}\nv = lib.local(T, V)\nlib.copy(v, a + r * n + c + m, V)\ns = v[0]", known=("a",))
+    assert f"v = lib.load(cute.local_tile(mA[r, None], (V,), ({index},)))" in text
