@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,11 @@ def add(subparsers: Any) -> None:
         "--style",
         choices=("pointer", "tensor"),
         help="write kernels over pointers, as the source does (the default), or over tensors, where that verifies",
+    )
+    work.add_argument(
+        "--explain-style",
+        action="store_true",
+        help="print what --style tensor lifts, a line per access, and what stops the rest; write nothing",
     )
     work.add_argument("--force", action="store_true", default=None, help="overwrite a port that was edited")
     work.add_argument(
@@ -116,7 +122,7 @@ def run(args: argparse.Namespace) -> int:
     )
     if args.analyze:
         return analyze(args, config)
-    if args.emit:
+    if args.emit or args.explain_style:
         return emit(args, config)
     if args.agent or args.optimise or args.show_prompt:
         from porter.commands.agent import port_with_agent
@@ -137,9 +143,13 @@ def emit(args: argparse.Namespace, config: Any) -> int:
     from porter.pipeline.stages import show_stage
     from porter.report.console import console, print_diagnostics
 
+    if args.emit and args.explain_style:
+        args.parser.error("--emit and --explain-style print two things: give one of them")
     if len(args.files) != 1:
-        args.parser.error("--emit takes one FILE")
-    text, diagnostics, code = show_stage(Path(args.files[0]), config, args.emit)
+        args.parser.error(f"{'--emit' if args.emit else '--explain-style'} takes one FILE")
+    if args.explain_style:
+        config = replace(config, style="tensor")
+    text, diagnostics, code = show_stage(Path(args.files[0]), config, args.emit or "style")
     sys.stdout.write(text)
     print_diagnostics(diagnostics, console(sys.stderr, args.color))
     return code

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import ast
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from porter.lift.lines import Function, Line, every
+from porter.lift.lines import Function, Line, assigned_once, every
 from porter.lift.shapes import Shape
-from porter.lift.terms import called, coordinate, factors, names_in, narrowed, product, summands, text_of, total
+from porter.lift.terms import called, coordinate, factors, names_in, narrowed, product, starts, summands, text_of, total
+
+Values = Mapping[str, Sequence[int]]
+NO_VALUES: Values = {}
 
 
 @dataclass(frozen=True)
@@ -42,11 +45,18 @@ class Access:
 
 
 class Accesses:
-    """The accesses of one kernel's body that can be lifted."""
+    """The accesses of one function's body that can be lifted.
 
-    def __init__(self, fn: Function, shapes: dict[str, Shape]):
-        self.fn, self.shapes = fn, shapes
-        self.definitions = _single(fn.body)
+    `own`: pointers whose place in a buffer is no coordinates, so that tensors begin at them. `values`: those that a
+    template parameter has over the instances.
+    """
+
+    def __init__(
+        self, fn: Function, shapes: dict[str, Shape], own: Mapping[str, Shape] = {}, values: Values = NO_VALUES
+    ):
+        self.fn, self.shapes, self.own, self.values = fn, {**shapes, **own}, own, values
+        self.definitions = assigned_once(fn.body)
+        self.begun = {name: self.definitions.pop(name)[0] for name in own if name in self.definitions}
         self.arrays = {
             name: (line, text_of(call.args[0]), text_of(call.args[1]))
             for name, (line, value) in self.definitions.items()
@@ -118,6 +128,27 @@ class Accesses:
                 out += self._access(line, n, n.value, tuple(summands(n.slice)))
         return out
 
+    def stranded(self) -> list[str]:
+        """Names of pointers, not derived from each other, that accesses go through and none of the found ones does."""
+        pointers = {a.arg for a in self.fn.arguments() if a.annotation and text_of(a.annotation) == "cute.Pointer"}
+        through = set()
+        for a in self.found:
+            name = a.root
+            while name in self.definitions:
+                through.add(name)
+                name = starts(self.definitions[name][1])[0]
+        derived, out = set[str](), []
+        for name, (_, value) in self.definitions.items():
+            begun = starts(value)
+            if isinstance(value, ast.Call) or name in through or not begun:
+                continue
+            if any(b in derived for b in begun):
+                derived.add(name)
+            elif all(b in pointers or b in self.pointers for b in begun):
+                derived.add(name)
+                out.append(name)
+        return out
+
     def _is_pointer(self, name: str) -> bool:
         return name not in self.arrays and (name in self.pointers or name in self.shapes)
 
@@ -144,17 +175,26 @@ class Accesses:
         count = text_of(size)
         if not names_in(size) <= self.fn.constants():
             return []
-        arrays = [a.id if isinstance(a, ast.Name) and a.id in self.arrays else "" for a in (to, source)]
-        if all(arrays) or any(a and self.arrays[a][2] != count for a in arrays):
+        arrays = [self._array(a) for a in (to, source)]
+        if all(arrays) or not all(self._is_part(a, n, count) for a, n in zip((to, source), arrays, strict=True) if n):
             return []
         sides = [(to, arrays[1]), (source, arrays[0])]
-        ends = [a for pointer, array in sides if not self._is_array(pointer) for a in
+        ends = [a for pointer, array in sides if not self._array(pointer) for a in
                 self._access(line, pointer, pointer, (), count, array)]  # fmt: skip
         wanted = 1 if any(arrays) else 2
         return ends if len(ends) == wanted else []
 
-    def _is_array(self, node: ast.expr) -> bool:
-        return isinstance(node, ast.Name) and node.id in self.arrays
+    def _array(self, node: ast.expr) -> str:
+        """The array of registers that one end of a copy is, or is a part of; "" for memory."""
+        first = summands(node)[0]
+        return first.id if isinstance(first, ast.Name) and first.id in self.arrays else ""
+
+    def _is_part(self, node: ast.expr, array: str, count: str) -> bool:
+        """Whether one end of a copy is the whole array, or one of the parts of `count` elements that it has."""
+        rest = summands(node)[1:]
+        return all(_without(factors(t), [count]) is not None for t in rest) and (
+            bool(rest) or self.arrays[array][2] == count
+        )
 
     # ---- what can go together
 
@@ -185,7 +225,39 @@ class Accesses:
             self.found = kept
 
     def _goes(self, a: Access, arrays: set[str], pointers: set[str]) -> bool:
+        if a.count and a.address.buffer in self.own and not self.divides(a.address.column, a.count):
+            return False  # a tensor that begins at a pointer is aligned where every vector in it shows that it is
         return (not a.array or a.array in arrays) and (a.root in self.shapes or a.root in pointers)
+
+    def index(self, a: Access, column: Iterable[ast.expr]) -> str:
+        """The number of a vector access's vector, from the column at which it starts.
+
+        A vector is aligned, and so is its row: the column is a multiple of the vector's elements.
+        """
+        wide = self.shapes[a.address.buffer].extents[-1] is None
+        terms = list(column)
+        found = [self._divided(t, a.count, wide) for t in terms]
+        if all(f is not None for f in found):
+            return " + ".join(f for f in found if f is not None) or "0"
+        rest = [t for t, f in zip(terms, found, strict=True) if f is None]  # a multiple too, since the column is one
+        whole = total(rest) if len(rest) == 1 and not isinstance(rest[0], ast.BinOp) else f"({total(rest)})"
+        index = f"{whole} // {a.count}" if a.count.isalnum() else f"{whole} // ({a.count})"
+        return " + ".join([index, *(f for f in found if f is not None)])
+
+    def _divided(self, term: ast.expr, count: str, wide: bool) -> str | None:
+        left = divided(term, count, self.values, wide)
+        if left is None and isinstance(term, ast.Name) and term.id in self.definitions:
+            parts = summands(self.definitions[term.id][1])
+            if len(parts) == 1 and _without(factors(parts[0]), [count]) is not None:
+                return f"{term.id} // {count}" if count.isalnum() else f"{term.id} // ({count})"
+            if len(parts) > 1 and set().union(*map(names_in, parts)) <= set(self.definitions) | self.fn.parameters():
+                found = [divided(t, count, self.values, wide) for t in parts]
+                left = " + ".join(f for f in found if f is not None) if None not in found else None
+        return left
+
+    def divides(self, column: Iterable[ast.expr], count: str) -> bool:
+        """Whether each term of a column is a multiple of `count`, whatever its variables are."""
+        return all(divided(t, count, self.values) is not None for t in column)
 
     def _starts_at(self, pointer: str, root: str) -> bool:
         first = summands(self.definitions[pointer][1])[0]
@@ -226,18 +298,22 @@ class Accesses:
         return not self.pointers[pointer].column and all(self._arm(a) in (0, here) for a in roots)
 
 
-def column_index(column: Iterable[ast.expr], count: str) -> str:
-    """The number of the vector of `count` elements that starts at a column. An access of a whole vector is aligned, and
-    so is its row: the column is a multiple of `count`."""
-    terms = list(column)
-    if not terms:
-        return "0"
-    if len(terms) == 1:
-        left = _without(factors(terms[0]), [count])
-        if left:
-            return product(narrowed(f) for f in left)
-    whole = total(terms) if len(terms) == 1 and not isinstance(terms[0], ast.BinOp) else f"({total(terms)})"
-    return f"{whole} // {count}" if count.isalnum() else f"{whole} // ({count})"
+def divided(term: ast.expr, count: str, values: Values, wide: bool = False) -> str | None:
+    """A term of a column divided by `count`; None where it is not known to be a multiple of it.
+
+    `wide`: a column may not fit in 32 bits, so what the source widens stays so.
+    """
+    shown = (lambda f: f) if wide else narrowed
+    parts = factors(term if wide and called(term, "Int64") is None else narrowed(term))
+    left = _without(parts, [count])
+    if left is not None:
+        return (text_of(shown(left[0])) if len(left) == 1 else product(map(shown, left))) if left else "1"
+    for n, f in enumerate(parts):
+        number = f.value if isinstance(f, ast.Constant) and isinstance(f.value, int) else 0
+        if number and values.get(count) and all(v and number % v == 0 for v in values[count]):
+            quotient = ast.BinOp(f, ast.FloorDiv(), ast.Name(count))
+            return product([*map(shown, parts[:n]), quotient, *map(shown, parts[n + 1 :])])
+    return None
 
 
 def _without(parts: list[ast.expr], step: list[str]) -> list[ast.expr] | None:
@@ -263,17 +339,3 @@ def _arms(block: list[Line], arm: int = 0) -> Iterator[tuple[int, int]]:
         if arm:
             yield id(x), arm
         yield from _arms(x.body, inside)
-
-
-def _single(body: list[Line]) -> dict[str, tuple[Line, ast.expr]]:
-    """Names that are assigned once, by one plain assignment."""
-    times: Counter[str] = Counter()
-    found: dict[str, tuple[Line, ast.expr]] = {}
-    for x in every(body):
-        node = x.node
-        if node is None:
-            continue
-        times.update(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            found[node.targets[0].id] = (x, node.value)
-    return {n: v for n, v in found.items() if times[n] == 1}

@@ -4,29 +4,68 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterable
 
-from porter.lift.accesses import Access, Accesses, Address, column_index
+from porter.lift.accesses import NO_VALUES, Access, Accesses, Address, Values, divided
 from porter.lift.lines import Function, Line, by, every
-from porter.lift.scopes import separate, together
+from porter.lift.scopes import separate, together, without_marks
 from porter.lift.shapes import Shape
-from porter.lift.terms import called, expression, names_in, text_of, total
+from porter.lift.terms import called, expression, factors, names_in, starts, summands, text_of, total
 from porter.lift.vectors import LaneLoop
+from porter.lift.words import Elements, words_as_elements
 
 _GRID = re.compile(r"(\w+|_)(, \w+)* = (cute\.arch|lib\.block_dim)")  # a thread's place in grid and block
 TENSOR, VECTOR, LANES = "tensor", "tensor_access", "vector_arithmetic"
 
 
-def lift_kernel(fn: Function, shapes: dict[str, Shape]) -> None:
-    """Rewrite a kernel in place."""
+def lift_kernel(
+    fn: Function,
+    shapes: dict[str, Shape],
+    unknown: Iterable[str] = (),
+    values: Values = NO_VALUES,
+    elements: Elements | None = None,
+) -> None:
+    """Rewrite a kernel in place, or a device function.
+
+    `unknown`: pointers to buffers whose shape it cannot say; `values`: those of template parameters over the instances.
+    """
     separate(fn.body)
-    _Kernel(fn, shapes).rewrite()
+    if elements is not None:
+        words_as_elements(fn, elements)
+    known = Accesses(fn, shapes).found
+    unknown = [*unknown, *(n for n, shape in shapes.items() if any(_ignores_rows(a, n, shape) for a in known))]
+    shapes = {**shapes, **{name: _flat(fn, name) for name in unknown}}
+    own = {name: Shape(name, (None,), None) for name in Accesses(fn, shapes, {}, values).stranded()}
+    _Kernel(fn, shapes, own, values).rewrite()
     together(fn.body)
 
 
+def _ignores_rows(a: Access, name: str, shape: Shape) -> bool:
+    """Whether an access goes by the number of the element in the whole buffer, not by the row and the column in it."""
+    at = a.address
+    rows = at.buffer == name and shape.strides is None and bool(at.coordinates)
+    return rows and set(at.coordinates) == {"0"} and bool(at.column)
+
+
+def _flat(fn: Function, name: str) -> Shape:
+    """A buffer of unknown shape as its accesses have it: rows of a fixed length, where each access has one term that is
+    a multiple of the same number, else elements one after the other."""
+    alone = Shape(name, (None,), None)
+    rows = [[n for t in a.address.column for n in _numbers(t)] for a in Accesses(fn, {name: alone}).found]
+    if rows and all(len(r) == 1 for r in rows) and len({r[0] for r in rows}) == 1:
+        return Shape(name, (None, str(rows[0][0])), None)
+    return alone
+
+
+def _numbers(term: ast.expr) -> list[int]:
+    found = [f.value for f in factors(term) if isinstance(f, ast.Constant) and isinstance(f.value, int)]
+    return [n for n in found if n > 1]
+
+
 class _Kernel:
-    def __init__(self, fn: Function, shapes: dict[str, Shape]):
-        self.fn, self.shapes = fn, shapes
-        self.accesses = Accesses(fn, shapes)
+    def __init__(self, fn: Function, shapes: dict[str, Shape], own: dict[str, Shape], values: Values):
+        self.fn, self.shapes, self.own = fn, {**shapes, **own}, own
+        self.accesses = Accesses(fn, shapes, own, values)
         self.lifted = {id(a.line): [] for a in self.accesses.found}  # type: dict[int, list[Access]]
         for a in self.accesses.found:
             self.lifted[id(a.line)].append(a)
@@ -46,16 +85,35 @@ class _Kernel:
             at += 1
         for (buffer, arm), name in reversed(self.tensors.items()):
             line = Line(self._declaration(buffer, arm, name), entry)
-            if arm:
+            if buffer in self.own:
+                self._begin(buffer, line, heads.get(arm))
+            elif arm:
                 heads[arm].body.insert(0, line)
             else:
                 self.fn.body.insert(at, line)
+
+    def _begin(self, pointer: str, line: Line, arm: Line | None) -> None:
+        """Put the declaration of a tensor that begins at a pointer behind that pointer's; the pointer itself goes where
+        nothing else uses it."""
+        at = self.accesses.begun[pointer]
+        line = Line(line.text, by(at.entry, TENSOR))
+        if arm is not None and at not in list(every(arm.body)):
+            arm.body.insert(0, line)
+            return
+        value = at.node.value if isinstance(at.node, ast.Assign) else None
+        assert value is not None
+        block, n = _place(self.fn.body, at)
+        if any(_uses(x, pointer) for x in every(self.fn.body)):
+            block.insert(n + 1, line)
+        else:
+            text = line.text.replace(f"lib.tensor({pointer}, ", f"lib.tensor({text_of(value)}, ", 1)
+            block[n] = at.rewritten(text, TENSOR)
 
     # ---- tensors
 
     def _tensor(self, buffer: str, arm: int) -> str:
         if (buffer, arm) not in self.tensors:
-            name = "m" + "".join(part[:1].upper() + part[1:] for part in buffer.split("_") if part)
+            name = "m" + "".join(part[:1].upper() + part[1:] for part in without_marks(buffer).split("_") if part)
             if arm:  # DSL loops take a name for one type: that of an arm is not that of the whole kernel
                 name += self.accesses.vector.get((buffer, arm), "")
             while name in self.taken:
@@ -85,12 +143,12 @@ class _Kernel:
         """The elements of a vector access, as a tensor of them."""
         count = a.count
         if a.root in self.accesses.lifted_pointers and self.accesses.is_row(a.root):
-            index = column_index(a.column, count)
+            index = self.accesses.index(a, a.column)
             if a.root in self.tiled:
                 return f"{a.root}[None, {index}]"
             return f"cute.local_tile({a.root}, ({count},), ({index},))"
         row = self._slice(a.address, self.accesses.home(a)[1])
-        return f"cute.local_tile({row}, ({count},), ({column_index(a.address.column, count)},))"
+        return f"cute.local_tile({row}, ({count},), ({self.accesses.index(a, a.address.column)},))"
 
     def _element(self, a: Access) -> str:
         if a.root in self.accesses.lifted_pointers and self.accesses.is_row(a.root):
@@ -141,6 +199,8 @@ class _Kernel:
 
     def _is_filled_once(self, name: str, rest: list[Line]) -> bool:
         """Whether one statement of this block gives all elements before anything reads one, and no branch does."""
+        if any(a.array == name and self._part(a.line, a) != name for a in self.accesses.found):
+            return False
         first = next((i for i, x in enumerate(rest) if any(_uses(y, name) for y in every([x]))), None)
         if first is None:
             return False
@@ -164,8 +224,9 @@ class _Kernel:
             out.append(x.rewritten(text, VECTOR))
             return
         (a,) = found
+        array = self._part(x, a)
         if not _is_source(x, a):
-            value = a.array if a.array in self.values else f"{a.array}.load()"
+            value = a.array if a.array in self.values else f"{array}.load()"
             out.append(x.rewritten(f"{self._vector(a)}.store({value})", VECTOR))
             return
         loaded = f"lib.load({self._vector(a)}{readonly})"
@@ -173,7 +234,16 @@ class _Kernel:
             self._is_vector(a.array, self.accesses.arrays[a.array][1])
             out.append(x.rewritten(f"{a.array} = {loaded}", VECTOR))
             return
-        out.append(x.rewritten(f"{a.array}.store({loaded})", VECTOR))
+        out.append(x.rewritten(f"{array}.store({loaded})", VECTOR))
+
+    def _part(self, x: Line, a: Access) -> str:
+        """The array of registers that a copy moves, or the part of it."""
+        assert isinstance(x.node, ast.Expr) and isinstance(x.node.value, ast.Call)
+        end = next(e for e in x.node.value.args[:2] if starts(e) == [a.array])
+        rest = [divided(t, a.count, {}) for t in summands(end)[1:]]
+        if not rest:
+            return a.array
+        return f"cute.local_tile({a.array}, ({a.count},), ({' + '.join(str(r) for r in rest)},))"
 
     def _is_vector(self, array: str, dtype: str) -> None:
         lines, line = self.declared.pop(array)
@@ -258,7 +328,17 @@ def _assigned(node: ast.stmt | None) -> str | None:
 def _is_source(x: Line, a: Access) -> bool:
     """Whether a copy fills the access's array (and does not empty it)."""
     copy = called(x.node.value, "lib.copy") if isinstance(x.node, ast.Expr) else None
-    return copy is not None and text_of(copy.args[0]) == a.array
+    return copy is not None and starts(copy.args[0]) == [a.array]
+
+
+def _place(block: list[Line], wanted: Line) -> tuple[list[Line], int]:
+    """The block that a line is in, and its number there."""
+    for n, x in enumerate(block):
+        if x is wanted:
+            return block, n
+        if wanted in list(every(x.body)):
+            return _place(x.body, wanted)
+    raise ValueError(wanted.text)
 
 
 def _uses(x: Line, name: str) -> bool:

@@ -6,6 +6,7 @@ The emitter writes one statement a line, so a statement is a line, and a block i
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
@@ -94,6 +95,20 @@ def every(lines: list[Line]) -> Iterator[Line]:
         yield from every(x.body)
 
 
+def assigned_once(body: list[Line]) -> dict[str, tuple[Line, ast.expr]]:
+    """Names that are assigned once, by one plain assignment."""
+    times: Counter[str] = Counter()
+    found: dict[str, tuple[Line, ast.expr]] = {}
+    for x in every(body):
+        node = x.node
+        if node is None:
+            continue
+        times.update(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            found[node.targets[0].id] = (x, node.value)
+    return {n: v for n, v in found.items() if times[n] == 1}
+
+
 def functions_of(module: PortedModule) -> tuple[list[Line], list[Function], list[Line]]:
     """The lines before the port's device functions, those functions with the kernel last, and the lines after it."""
     entries = {e.line: e for e in module.line_map}
@@ -113,7 +128,7 @@ def functions_of(module: PortedModule) -> tuple[list[Line], list[Function], list
         while not lines[last - 1][0]:
             last -= 1
         above = [Line(row, e) for row, e in lines[_comments_above(lines, i) : i]]
-        found.append(Function(above, [Line(row, e) for row, e in lines[i:body]], _tree(lines[body:last], INDENT)))
+        found.append(Function(above, [Line(row, e) for row, e in lines[i:body]], tree(lines[body:last], INDENT)))
     return [Line(row, e) for row, e in lines[:first]], found, [Line(row, e) for row, e in lines[end:]]
 
 
@@ -123,7 +138,8 @@ def _comments_above(lines: list[tuple[str, LineMapEntry | None]], at: int) -> in
     return at
 
 
-def _tree(lines: list[tuple[str, LineMapEntry | None]], indent: int) -> list[Line]:
+def tree(lines: list[tuple[str, LineMapEntry | None]], indent: int) -> list[Line]:
+    """Rows that are indented by `indent` spaces or more, each with its entry of the line map, as a tree."""
     out: list[Line] = []
     i = 0
     while i < len(lines):
@@ -134,7 +150,7 @@ def _tree(lines: list[tuple[str, LineMapEntry | None]], indent: int) -> list[Lin
         while inner < len(lines) and (not lines[inner][0] or _indent(lines[inner][0]) > indent):
             inner += 1
         if inner > i and line.is_code:
-            line.body = _tree(lines[i:inner], indent + INDENT)
+            line.body = tree(lines[i:inner], indent + INDENT)
             i = inner
         out.append(line)
     return out

@@ -37,7 +37,12 @@ def separate(body: list[Line]) -> None:
 def together(body: list[Line]) -> None:
     """Give the locals their shared names again, in place."""
     for x in every(body):
-        x.text = _MARKED.sub("", x.text)
+        x.text = without_marks(x.text)
+
+
+def without_marks(text: str) -> str:
+    """Text in which the locals have their shared names."""
+    return _MARKED.sub("", text)
 
 
 def _declarations(block: list[Line], found: dict[str, list[list[Line]]]) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from porter import ir
 from porter.case.model import BufferSpec, Case
 from porter.emit.plan import PortPlan
 from porter.emit.spelling import parameter
@@ -16,8 +18,8 @@ from porter.lift.terms import expression, factors, names_in, narrowed, text_of
 class Shape:
     """Extents and strides in elements of a buffer, as text over the kernel's parameters.
 
-    None is an extent that the kernel does not know: that of the first mode, which nothing reads. Strides of None follow
-    from the extents, the last mode contiguous.
+    None is an extent that the kernel does not know: that of the first mode, or of any where strides are given; nothing
+    reads them. Strides of None follow from the extents, the last mode contiguous.
     """
 
     name: str
@@ -30,6 +32,15 @@ class Shape:
             return [_factors(s) for s in self.strides[:-1]]
         inner = self.extents[1:]
         return [[f for e in inner[i:] if e is not None for f in _factors(e)] for i in range(len(inner))]
+
+
+@dataclass(frozen=True)
+class Elements:
+    """What a port's buffers hold. `of`: the type of each pointer parameter, as the port spells it; `bits`: the width of
+    a type, where it is the same at every instance."""
+
+    of: Mapping[str, str]
+    bits: Mapping[str, int]
 
 
 def _factors(text: str) -> list[str]:
@@ -45,11 +56,45 @@ def shapes_of(plan: PortPlan) -> dict[str, Shape]:
     pointers = {p.name for p in plan.params}
     out: dict[str, Shape] = {}
     for b in case.buffers:
-        if b.name in pointers and not b.optional and not b.symbol:
+        if b.name in pointers and not b.symbol:
             shape = _shape(b, known)
             if shape is not None:
                 out[parameter(b.name)] = shape
     return out
+
+
+def without_shape(plan: PortPlan) -> dict[str, str]:
+    """Why a pointer parameter has no tensor, by parameter."""
+    case, known = plan.case, shapes_of(plan)
+    buffers = {b.name: b for b in case.buffers} if case is not None else {}
+    out = {}
+    for p in plan.params:
+        name = parameter(p.name)
+        if name in known:
+            continue
+        b = buffers.get(p.name)
+        if case is None or b is None:
+            out[name] = "no case says its shape"
+        else:
+            names = _known(plan, case)
+            said = [*map(str, b.strides or b.shape[1:])]
+            missing = [t for t in said if _said(t, names) is None]
+            told = f"the kernel has no name for {missing[0]}" if missing else "its last mode is not contiguous"
+            out[name] = told
+    return out
+
+
+def elements_of(plan: PortPlan) -> Elements:
+    """The types of the buffers' elements that are template parameters, and how wide these are."""
+    names, buffers = plan.generic.names, plan.case.buffers if plan.case is not None else ()
+    spelled = {plan.template_name(t): t for t in names}
+    of = {parameter(b.name): spelled[b.dtype] for b in buffers if b.dtype in spelled}
+    bits = {}
+    for n, t in enumerate(names):
+        widths = {8 * ir.sizeof(v[n]) if isinstance(v[n], ir.Scalar) else 0 for v in plan.generic.values}
+        if len(widths) == 1 and widths != {0}:
+            bits[t] = widths.pop()
+    return Elements(of, bits)
 
 
 def _known(plan: PortPlan, case: Case) -> dict[str, str]:
@@ -65,8 +110,25 @@ def _known(plan: PortPlan, case: Case) -> dict[str, str]:
         equal = [set(re.findall(rf"(\w+) == {re.escape(plan.template_name(t))}\b", w)) for w in whens]
         for size in set.intersection(*equal) if equal else ():
             known.setdefault(size, t)
+        for size in _equal_everywhere(plan, t, whens):
+            if _names_the_size(t, size):
+                known.setdefault(size, t)
         known.setdefault(plan.template_name(t), t)
     return known
+
+
+def _equal_everywhere(plan: PortPlan, template: str, whens: list[str]) -> set[str]:
+    """The sizes that every instance's condition sets to its value of a template parameter (`num_experts == 64`)."""
+    at = plan.generic.names.index(template)
+    values = [v[at] for v in plan.generic.values]
+    if not values or len(values) != len(whens):
+        return set()
+    return set.intersection(
+        *(
+            {n for n, number in re.findall(r"(\w+) == (\d+)\b", w) if number == str(v)}
+            for w, v in zip(whens, values, strict=True)
+        )
+    )
 
 
 def _names_the_size(param: str, size: str) -> bool:
@@ -78,7 +140,7 @@ def _names_the_size(param: str, size: str) -> bool:
 
 def _shape(b: BufferSpec, known: dict[str, str]) -> Shape | None:
     extents = [_said(str(d), known) for d in b.shape]
-    if not extents or any(e is None for e in extents[1:]):
+    if not extents or (b.strides is None and any(e is None for e in extents[1:])):
         return None
     strides = None
     if b.strides is not None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 from porter.emit.plan import PortPlan
+from porter.lift.explain import global_pointers
 from porter.lift.kernel import lift_kernel
 from porter.lift.lines import functions_of, module_of
-from porter.lift.shapes import shapes_of
+from porter.lift.shapes import elements_of, shapes_of, without_shape
 from porter.lift.shuffles import name_reductions, operators
 from porter.lift.unused import drop_unused_locals, used_functions, used_imports
 from porter.model import PortedModule
@@ -21,7 +22,11 @@ def lift(module: PortedModule, plan: PortPlan) -> PortedModule:
     joins = operators(functions)
     for fn in functions:
         fn.body = name_reductions(fn.body, joins)
-    lift_kernel(functions[-1], shapes_of(plan))
+    *device, kernel = functions
+    values = _values(plan)
+    lift_kernel(kernel, shapes_of(plan), without_shape(plan), values, elements_of(plan))
+    for fn in device:
+        lift_kernel(fn, {}, global_pointers(fn, functions), values)
     if module_of(module, before, functions, after).text == module.text:
         return module
     for fn in functions:
@@ -30,6 +35,13 @@ def lift(module: PortedModule, plan: PortPlan) -> PortedModule:
     rest = module_of(module, [], functions, after).text
     used_imports(before, rest)
     return module_of(module, before, functions, after)
+
+
+def _values(plan: PortPlan) -> dict[str, list[int]]:
+    """The numbers that template parameters are, over the instances."""
+    names = plan.generic.names
+    columns = {n: [v[i] for v in plan.generic.values] for i, n in enumerate(names)}
+    return {n: c for n, c in columns.items() if all(isinstance(v, int) for v in c)}
 
 
 def pointers_left(text: str) -> list[str]:

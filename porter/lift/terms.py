@@ -15,6 +15,7 @@ __all__ = [
     "names_in",
     "narrowed",
     "product",
+    "starts",
     "summands",
     "text_of",
     "total",
@@ -41,6 +42,22 @@ def summands(node: ast.expr) -> list[ast.expr]:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         return [*summands(node.left), *summands(node.right)]
     return [node]
+
+
+_THROUGH = ("lib.view", "lib.natural", "lib.assume_aligned")
+
+
+def starts(node: ast.expr) -> list[str]:
+    """The names that a pointer expression may start from: several where it chooses between pointers."""
+    if isinstance(node, ast.Name):
+        return [node.id]
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
+        return starts(node.left)
+    if isinstance(node, ast.IfExp):
+        return [*starts(node.body), *starts(node.orelse)]
+    if isinstance(node, ast.Call) and text_of(node.func) in _THROUGH:
+        return starts(node.args[0])
+    return []
 
 
 def factors(node: ast.expr) -> list[ast.expr]:

@@ -54,7 +54,7 @@ from porter.pipeline.outputs import (
     make_record,
     port_paths,
 )
-from porter.pipeline.style import in_style, verified_over_tensors
+from porter.pipeline.style import explained, in_style, verified_over_tensors
 from porter.pipeline.unchanged import known_reports, remember
 from porter.process.limits import limited
 from porter.provenance.line_map import cuda_span
@@ -284,6 +284,7 @@ def undefined(info: KernelInfo, instances: Sequence[Instance], kernels: Sequence
 
 def show_stage(path: Path, config: PortConfig, stage: str) -> tuple[str, tuple[Diagnostic, ...], int]:
     """What `--emit` prints: the text of one stage (ir, plan, py or ptx) for the kernels of a file, messages, exit code.
+    The stage "style" is what `--explain-style` prints.
 
     Writes nothing the user keeps. Works without a case. Raises PorterError.
     """
@@ -302,7 +303,9 @@ def show_stage(path: Path, config: PortConfig, stage: str) -> tuple[str, tuple[D
         made = in_style(translate(unit, info, case, config, Run(info.name)), config.style)
         messages += [*made.module.notes, *hole_messages(made.module, f"{module_name(path.stem)}.py")]
         holes += len(made.module.holes)
-        if stage == "ptx":
+        if stage == "style":
+            texts.append(explained(made))
+        elif stage == "ptx":
             texts += compile_to_ptx(made, config)
         else:
             texts.append(str(made.plan) if stage == "plan" else made.module.text)

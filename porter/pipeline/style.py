@@ -1,8 +1,8 @@
 """How a port is written: over pointers as the source does, or over tensors (`--style`).
 
 The tensor form is made from the pointer form by porter.lift and is taken only where it passes every check, accesses
-memory no more narrowly and uses no local memory that the pointer form does not. Else the pointer form is written, and
-the report says why.
+memory no more narrowly, uses no local memory that the pointer form does not, and leaves room for as many blocks. Else
+the pointer form is written, and the report says why.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from porter import codes
+from porter.case.instances import instance_values
 from porter.config import PortConfig
-from porter.model import Diagnostic, Severity, Status, Verdict
+from porter.model import Diagnostic, Instance, Severity, Status, Verdict
 from porter.pipeline.drafts import compiled, drafted
 from porter.pipeline.outputs import Translation
 from porter.provenance.baseline import is_good
+from porter.wording import plural
 
 Verify = Callable[[Translation], tuple[Verdict, ...]]
 
@@ -28,6 +30,15 @@ def in_style(made: Translation, style: str) -> Translation:
         return made
     module = lift(made.module, made.plan)
     return made if module.text == made.module.text else replace(made, module=module, style=style)
+
+
+def explained(made: Translation) -> str:
+    """What was lifted and what stopped the rest, as text; a port with holes is not lifted."""
+    from porter.lift.explain import explain, format_remarks
+
+    if made.module.holes:
+        return f"{made.info.name}: nothing is lifted before its holes are closed\n"
+    return format_remarks(explain(made.module, made.plan), made.info.name)
 
 
 def verified_over_tensors(
@@ -56,14 +67,15 @@ def _worse(made: Translation, lifted: Translation, config: PortConfig) -> str:
     """What the compiled tensor form does worse than the pointer form at some instance; "" for nothing."""
     from porter.verify.checks.ptx_stats import ptx_stats
 
-    stats = []
+    forms = []
     for form in (made, lifted):
         with drafted(form.module.text, f"{form.plan.function}.py") as draft:
-            results = compiled(draft, form.info, form.instances, config.arch, 1)
-        stats.append([ptx_stats(r.ptx) if r.ok else None for r in results])
-    for before, after in zip(*stats, strict=True):
-        if before is None or after is None:
+            forms.append(compiled(draft, form.info, form.instances, config.arch, 1))
+    asked = [i for i in made.instances for _ in config.arch]
+    for instance, one, two in zip(asked, *forms, strict=True):
+        if not one.ok or not two.ok:
             continue
+        before, after = ptx_stats(one.ptx), ptx_stats(two.ptx)
         if after.loads > before.loads or after.stores > before.stores:
             return (
                 f"over tensors it would access memory in more pieces ({after.loads} loads and {after.stores} stores"
@@ -71,4 +83,31 @@ def _worse(made: Translation, lifted: Translation, config: PortConfig) -> str:
             )
         if after.local_bytes > before.local_bytes:
             return f"over tensors it would need {after.local_bytes} bytes of local memory for {before.local_bytes}"
+        for threads in _block_sizes(made, instance):
+            fewer, blocks = resident_blocks(two.registers, threads), resident_blocks(one.registers, threads)
+            if fewer < blocks:
+                return (
+                    f"over tensors {two.registers} registers a thread for {one.registers} would leave room for"
+                    f" {plural(fewer, 'block')} of {threads} threads a multiprocessor, not {blocks}"
+                )
     return ""
+
+
+def resident_blocks(registers: int, threads: int) -> int:
+    """Blocks that a multiprocessor holds at once by their registers and threads: 65,536 registers, given to warps in
+    units of 256, 2,048 threads, 32 blocks."""
+    warps = -(-threads // 32)
+    each = -(-registers * 32 // 256) * 256
+    return min(32, 64 // max(warps, 1), 65536 // max(each * warps, 1))
+
+
+def _block_sizes(made: Translation, instance: Instance) -> list[int]:
+    """Threads of the blocks that an instance is launched with at the case's sizes."""
+    if made.case is None:
+        return []
+    known = next((i for i in made.case.instances if i.instance == instance), None)
+    if known is None:
+        return []
+    values = instance_values(made.info, instance)
+    shapes = [made.case.launch_at(p, values) for p in made.case.instance_points(known, values)]
+    return sorted({s.block[0] * s.block[1] * s.block[2] for s in shapes if not s.is_empty})

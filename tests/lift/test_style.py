@@ -15,13 +15,8 @@ from tests.lift.ports import REFERENCE, SOURCES, kernel_of, pointer_form, tensor
 
 #: kernels of which something stays a pointer, and what
 LEFT = {
-    "silu_and_mul": "words that are seen as vectors of halves",
-    "qk_norm": "a row of one buffer or of another",
-    "moe_sum": "rows of a vector each, gathered",
-    "topk_softmax": "a buffer that may be absent",
-    "topk_softmax_general": "a buffer that may be absent",
+    "topk_softmax_general": "a structure in shared memory",
     "rms_norm_dynamic_fp8_quant": "dynamic shared memory of several types",
-    "per_token_group_fp8_quant": "rows of groups",
 }
 
 
@@ -42,6 +37,25 @@ def test_rms_norm_reads_as_written_by_hand() -> None:
         "y_vec[None, i].store(y)",
     ):
         assert re.search(rf"^ +{re.escape(line)}$", text, re.M), line
+
+
+def test_silu_and_mul_reads_as_written_by_hand() -> None:
+    """The source moves four 32-bit words at once and looks at them as eight halves."""
+    text = kernel_of(tensor_form(REFERENCE / "activation/silu_and_mul.cu").module.text)
+    for line in (
+        "mInput8 = lib.tensor(input, (None, 2 * d), vector=8)",
+        "g = lib.load(cute.local_tile(mInput8[token, None], (8,), (i,)), readonly=True)",
+        "u = lib.load(cute.local_tile(mInput8[token, None], (8,), (d // 8 + i,)), readonly=True)",
+        "cute.local_tile(mOut8[token, None], (8,), (i,)).store(r.load())",
+    ):
+        assert re.search(rf"^ +{re.escape(line)}$", text, re.M), line
+    assert "Uint32(" not in text.replace("Uint32(bidx)", "") and "lib.view" not in text
+
+
+def test_a_column_that_may_be_wide_stays_wide() -> None:
+    """A buffer of which the kernel does not know the length may have more than 2^31 elements."""
+    text = kernel_of(tensor_form(REFERENCE / "quant/static_int8_quant.cu").module.text)
+    assert "v = lib.load(x[None, Int64(i)], readonly=True)" in text
 
 
 def test_a_number_of_elements_is_promised_where_the_source_relies_on_it() -> None:
