@@ -129,7 +129,7 @@ def run(bundle: Bundle, args: argparse.Namespace, seed: int) -> int:
         return name in found and any(v["check"] == check for v in found[name]["verdicts"])
 
     def keep(name: str, verdicts: list[dict[str, Any]]) -> None:
-        for diagnostic in (d for v in verdicts for d in v["diagnostics"]):
+        for diagnostic in (d for v in verdicts for d in v["diagnostics"] if d["span"]):
             diagnostic["span"]["file"] = os.path.relpath(diagnostic["span"]["file"], ROOT)
         found.setdefault(name, {"verdicts": []})["verdicts"] += verdicts
         complete = {**record, **totals(found, names), "kernels": dict(sorted(found.items()))}

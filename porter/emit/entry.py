@@ -78,6 +78,7 @@ class EntryWriter:
         self.sources: dict[str, str] = {}  # size -> expression that gives it
         self.extra: list[str] = []  # sizes that only the caller knows
         self._find_sizes()
+        self.shown = self._find_shown()
         self.stride_of = self._stride_scalars()
         self.asked = [p.name for p in plan.params if p.name in self.buffers or self._asked(p.name)]
         self.flags = self._find_flags()
@@ -94,15 +95,32 @@ class EntryWriter:
                 self.extra.append(size)
             self.sources[size] = found
 
+    def _find_shown(self) -> dict[str, str]:
+        """Template numbers that the shape of an operand says, and where: `head_dim` of (tokens, heads, head_dim)."""
+        g = self.plan.generic
+        sizes = set(map(parameter, self.case.base_sizes))
+        numbers = [n for n in g.names if n not in sizes and all(type(v) is int for v in g.column(n))]
+        found = {n: self._size_from_buffer(self.plan.template_name(n)) for n in numbers}
+        return {n: source for n, source in found.items() if source is not None and parameter(n) == n}
+
     def _find_flags(self) -> list[str]:
-        """bool template parameters that no operand and no condition of the case decides: the caller does."""
+        """Template parameters that no operand and no condition of the case decides: the caller does.
+
+        Every such bool; of numbers those that alone tell apart instances which are otherwise chosen alike.
+        """
         g = self.plan.generic
         mentioned = {parameter(n) for i in self.case.instances if i.when for n in names_in(i.when)}
-        return [
-            n
-            for n in g.names
-            if n not in mentioned and len(set(g.column(n))) > 1 and all(isinstance(v, bool) for v in g.column(n))
-        ]
+        open_ = [n for n in g.names if n not in mentioned and len(set(g.column(n))) > 1 and n not in self._known()]
+        flags = [n for n in open_ if all(isinstance(v, bool) for v in g.column(n))]
+        numbers = [n for n in open_ if n not in flags and all(type(v) is int for v in g.column(n))]
+        alike: dict[Any, list[dict[str, Any]]] = {}
+        for i, values in enumerate(g.values):
+            table = dict(zip(g.names, values, strict=True))
+            when = self.case.instances[i].when if i < len(self.case.instances) else ""
+            chosen_by = tuple(str(table[n]) for n in (*self._known_here(), *flags))
+            alike.setdefault((chosen_by, when), []).append(table)
+        flags += [n for n in numbers if any(len({t[n] for t in tables}) > 1 for tables in alike.values())]
+        return [n for n in g.names if n in flags]
 
     def _size_from_buffer(self, size: str) -> str | None:
         """Where a size stands in the shape of an operand that is always there: as it is, times or plus a number."""
@@ -165,7 +183,9 @@ class EntryWriter:
                 out.append(f"{row}; {described(symbols[n])}" if n in symbols else row)
             else:
                 out.append(f"    {parameter(n)}: number")
-        out += [f"    {n}: template flag; None takes the first instance that fits" for n in self.flags]
+        for n in self.flags:
+            what = "flag" if all(isinstance(v, bool) for v in plan.generic.column(n)) else "argument"
+            out.append(f"    {n}: template {what}; None takes the first instance that fits")
         out += [
             "",
             "    Raises ValueError for a dtype, shape, stride or device that the kernel does not take.",
@@ -173,6 +193,7 @@ class EntryWriter:
         ]
         out += self._types()
         out += [f"    {parameter(n)} = {src}" for n, src in self.sources.items() if parameter(n) != src]
+        out += [f"    {n} = {src}" for n, src in self.shown.items()]
         late = self._late()
         derived = {n: v for n, v in case.sizes if isinstance(v, str)}
         out += [f"    {parameter(n)} = {python(v)}" for n, v in derived.items() if n not in late]
@@ -185,19 +206,26 @@ class EntryWriter:
         for s, src in self.stride_of.items():
             if s not in {p.name for p in plan.params}:
                 out.append(f"    {parameter(s)} = {src}")
-        out += self._checks()
+        early, after = self._checks(late)
+        out += early
         out += self._choose()
-        if late:
-            used = {n for text in late.values() for n in names_in(text)}
+        if late or after:
+            dims = [str(d) for b in case.buffers if b.name in after for d in (*b.shape, *(b.strides or ()))]
+            used = {n for text in (*late.values(), *dims) for n in names_in(text)}
             own = [n for n in plan.generic.names if plan.template_name(n) in used and n not in self._known()]
             out += [f'    {n} = constexprs["{plan.template_name(n)}"]' for n in own]
             out += [f"    {parameter(n)} = {python(text)}" for n, text in late.items()]
+            out += after.values()
         out += self._launch()
         return out
 
     def _known(self) -> set[str]:
         """Template parameters that the operands show, so that they have a value before an instance is chosen."""
-        return set(self._typed_params()) | {parameter(n) for n in self.case.base_sizes}
+        return set(self._typed_params()) | {parameter(n) for n in self.case.base_sizes} | set(self.shown)
+
+    def _known_here(self) -> list[str]:
+        known = self._known()
+        return [n for n in self.plan.generic.names if n in known]
 
     def _late(self) -> dict[str, str]:
         """Derived sizes and scalars that hang on template arguments which only the chosen instance gives."""
@@ -227,8 +255,11 @@ class EntryWriter:
         own = self.plan.template_name(n)
         return [b for b in self.case.buffers if b.dtype == own and not b.optional]
 
-    def _checks(self) -> list[str]:
+    def _checks(self, late: dict[str, str]) -> tuple[list[str], dict[str, str]]:
+        """The checks of operands, and by operand those whose shape only the chosen instance gives."""
         out = []
+        after: dict[str, str] = {}
+        unknown = {self.plan.template_name(n) for n in set(self.plan.generic.names) - self._known()} | set(late)
         first = next((b.name for b in self.case.buffers if not b.optional), None)
         for b in self.case.buffers:
             name = parameter(b.name)
@@ -242,8 +273,11 @@ class EntryWriter:
                 call += f", device={parameter(first)}.device"
             if b.optional:
                 call += ", optional=True"
-            out.append(f"    {call})")
-        return out
+            if {n for text in (*b.shape, *(b.strides or ())) for n in names_in(str(text))} & unknown:
+                after[b.name] = f"    {call})"
+            else:
+                out.append(f"    {call})")
+        return out, after
 
     def _dtype(self, b: BufferSpec) -> str:
         try:
@@ -273,13 +307,15 @@ class EntryWriter:
             out.append(f"    {'if' if i == 0 else 'elif'} {' and '.join(conds) or 'True'}:")
             out.append(f"        constexprs = {{{text}}}")
         out.append("    else:")
-        what = ", ".join(f"{n}={{{n}}}" for n in [*typed, *self.flags, *map(parameter, self.case.base_sizes)])
+        what = ", ".join(
+            f"{n}={{{n}}}" for n in [*typed, *self.shown, *self.flags, *map(parameter, self.case.base_sizes)]
+        )
         out.append(f'        raise ValueError(f"{self.plan.name}: no instance of the port for {what}")')
         return out
 
     def _scalar_template(self, n: str) -> str | None:
         """A run-time value that a template parameter of the same name follows (a size named like it)."""
-        return n if n in map(parameter, self.case.base_sizes) else None
+        return n if n in self.shown or n in map(parameter, self.case.base_sizes) else None
 
     def _launch(self) -> list[str]:
         g = self.plan.generic

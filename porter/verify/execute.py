@@ -161,7 +161,8 @@ def run_trial(
         return result
     result.original = subject.launch(backend, trial, shapes[0], original, checks=checks)
     result.endless = is_endless(result.original)
-    if (trial.far or trial.derived) and (result.original.error or result.original.violations):
+    outside = any(b.broken_guards() for b in original.values())  # where nothing watches accesses, this is what tells
+    if (trial.far or trial.derived) and (result.original.error or result.original.violations or outside):
         what = "rows that far apart" if trial.far else f"{trial.point}, which the case does not list"
         result.original = RunResult()
         result.skipped = f"the original does not take {what}"

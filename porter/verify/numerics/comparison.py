@@ -139,14 +139,13 @@ def check_input(before: HostBuffer, original: HostBuffer, port: HostBuffer) -> l
 
 
 def check_guards(original: HostBuffer, port: HostBuffer) -> list[Finding]:
-    """The bytes around a buffer must be as they were."""
-    found = []
+    """The bytes around a buffer must be as they were. A port is not blamed beside an original that writes there too."""
     for buffer, who in ((original, False), (port, True)):
         broken = buffer.broken_guards()
         if broken:
             text = f"{'the port' if who else 'the original'} wrote {broken} bytes outside of the buffer"
-            found.append(Finding(codes.WRITE_OUTSIDE_ELEMENTS, buffer.name, text, is_port=who))
-    return found
+            return [Finding(codes.WRITE_OUTSIDE_ELEMENTS, buffer.name, text, is_port=who)]
+    return []
 
 
 def _check_gaps(before: HostBuffer, original: HostBuffer, port: HostBuffer, result: Comparison) -> None:

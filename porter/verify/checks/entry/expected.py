@@ -11,7 +11,7 @@ from typing import Any
 from porter.case import expressions
 from porter.case.expressions import ExprError, Value
 from porter.case.reader import Case, Point
-from porter.cxx.types import pointee, scalar_name
+from porter.cxx.types import normalise, pointee, scalar_name
 from porter.emit.spelling import parameter
 from porter.ir import SCALAR_BYTES
 from porter.model import KernelInfo
@@ -190,6 +190,6 @@ def _arguments(case: Case, info: KernelInfo, point: Point, values: Mapping[str, 
         if pointee(p.type) is not None:
             yield p.name, p.name
         else:
-            dtype = scalar_name(p.type) or str(values.get(p.type, ""))
+            dtype = scalar_name(p.type) or str(values.get(normalise(p.type), ""))
             yield p.name, (point.scalars[p.name], dtype if dtype in SCALAR_BYTES else "")
     yield from ((b.name, b.name) for b in sorted(case.buffers, key=lambda b: b.name) if b.symbol)
