@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from porter import ir
@@ -20,9 +20,10 @@ _FUNCTIONS = {
 }
 
 
-def python(text: Any) -> str:
-    """A case expression as the port prints it."""
-    return to_python(text, {n: parameter(n) for n in names_in(str(text))}, _FUNCTIONS)
+def python(text: Any, renamed: Mapping[str, str] | None = None) -> str:
+    """A case expression as the port prints it, with some sizes under names of their own."""
+    names = {n: parameter(n) for n in names_in(str(text))} | dict(renamed or {})
+    return to_python(text, names, _FUNCTIONS)
 
 
 def entry_name(kernel: str, taken: Iterable[str]) -> str:
@@ -77,6 +78,8 @@ class EntryWriter:
         self.scalars = dict(case.scalars)
         self.sources: dict[str, str] = {}  # size -> expression that gives it
         self.extra: list[str] = []  # sizes that only the caller knows
+        # A size may be called as an operand is, which is a name that the function has already.
+        self.renamed = {n: f"{parameter(n)}_size" for n, _ in case.sizes if n in self.buffers}
         self._find_sizes()
         self.shown = self._find_shown()
         self.stride_of = self._stride_scalars()
@@ -91,7 +94,7 @@ class EntryWriter:
                 scalar = next((s for s, vs in self.case.scalars if len(vs) == 1 and vs[0].strip() == size), None)
                 found = scalar and parameter(scalar)
             if found is None:
-                found = parameter(size)
+                found = self._size(size)
                 self.extra.append(size)
             self.sources[size] = found
 
@@ -164,10 +167,17 @@ class EntryWriter:
         known = {n for n, _ in self.case.sizes} | {self.plan.template_name(n) for n in self.plan.generic.names}
         return not names or not names <= known | set(self.scalars)
 
+    def _python(self, text: Any) -> str:
+        return python(text, self.renamed)
+
+    def _size(self, name: str) -> str:
+        """What the function calls a size."""
+        return self.renamed.get(name, parameter(name))
+
     def lines(self) -> list[str]:
         plan, case = self.plan, self.case
         args = [parameter(n) for n in self.asked]
-        keywords = [*map(parameter, self.extra), *(f"{n}=None" for n in self.flags)]
+        keywords = [*map(self._size, self.extra), *(f"{n}=None" for n in self.flags)]
         tail = [f"*, {', '.join(keywords)}"] if keywords else []
         out = [
             f"def {self.name}({', '.join([*args, *tail])}):",
@@ -192,14 +202,14 @@ class EntryWriter:
             '    """',
         ]
         out += self._types()
-        out += [f"    {parameter(n)} = {src}" for n, src in self.sources.items() if parameter(n) != src]
+        out += [f"    {self._size(n)} = {src}" for n, src in self.sources.items() if self._size(n) != src]
         out += [f"    {n} = {src}" for n, src in self.shown.items()]
         late = self._late()
         derived = {n: v for n, v in case.sizes if isinstance(v, str)}
-        out += [f"    {parameter(n)} = {python(v)}" for n, v in derived.items() if n not in late]
+        out += [f"    {self._size(n)} = {self._python(v)}" for n, v in derived.items() if n not in late]
         for p in plan.params:
             if p.name in self.scalars and p.name not in self.asked and p.name not in late:
-                value = self.stride_of.get(p.name) or python(self.scalars[p.name][0])
+                value = self.stride_of.get(p.name) or self._python(self.scalars[p.name][0])
                 if parameter(p.name) != value:
                     out.append(f"    {parameter(p.name)} = {value}")
         # stride names that are no kernel parameter still occur in conditions
@@ -214,7 +224,7 @@ class EntryWriter:
             used = {n for text in (*late.values(), *dims) for n in names_in(text)}
             own = [n for n in plan.generic.names if plan.template_name(n) in used and n not in self._known()]
             out += [f'    {n} = constexprs["{plan.template_name(n)}"]' for n in own]
-            out += [f"    {parameter(n)} = {python(text)}" for n, text in late.items()]
+            out += [f"    {self._size(n)} = {self._python(text)}" for n, text in late.items()]
             out += after.values()
         out += self._launch()
         return out
@@ -265,10 +275,11 @@ class EntryWriter:
             name = parameter(b.name)
             own = parameter(b.dtype)
             dtype = own if own in self.plan.generic.names else f'"{self._dtype(b)}"'
-            shape = ", ".join(python(d) for d in b.shape) + ("," if len(b.shape) == 1 else "")
+            shape = ", ".join(self._python(d) for d in b.shape) + ("," if len(b.shape) == 1 else "")
             call = f'runtime.check("{b.name}", {name}, {dtype}, ({shape})'
             if b.strides:
-                call += f", strides=({', '.join(python(s) for s in b.strides)}{',' if len(b.strides) == 1 else ''})"
+                strides = ", ".join(self._python(s) for s in b.strides) + ("," if len(b.strides) == 1 else "")
+                call += f", strides=({strides})"
             if first is not None and b.name != first:
                 call += f", device={parameter(first)}.device"
             if b.optional:
@@ -301,15 +312,14 @@ class EntryWriter:
             conds += [f"{n} in (None, {table[n]!r})" for n in self.flags]
             when = self.case.instances[i].when if i < len(self.case.instances) else ""
             if when:
-                text = python(when)
+                text = self._python(when)
                 conds.append(f"({text})" if " or " in text or " if " in text else text)
             text = ", ".join(f'"{self.plan.template_name(n)}": {_constexpr(v)}' for n, v in table.items())
             out.append(f"    {'if' if i == 0 else 'elif'} {' and '.join(conds) or 'True'}:")
             out.append(f"        constexprs = {{{text}}}")
         out.append("    else:")
-        what = ", ".join(
-            f"{n}={{{n}}}" for n in [*typed, *self.shown, *self.flags, *map(parameter, self.case.base_sizes)]
-        )
+        told = [*typed, *self.shown, *self.flags, *map(self._size, self.case.base_sizes)]
+        what = ", ".join(f"{n}={{{n}}}" for n in told)
         out.append(f'        raise ValueError(f"{self.plan.name}: no instance of the port for {what}")')
         return out
 
@@ -321,8 +331,8 @@ class EntryWriter:
         g = self.plan.generic
         names = [n for n, _ in self.case.sizes] + [s for s in self.scalars]
         used = self._config_names()
-        passed = [parameter(n) for n in names if n in used and parameter(n) not in g.names]
-        args = ", ".join(f"{n}={n}" for n in dict.fromkeys(passed))
+        passed = [n for n in names if n in used and parameter(n) not in g.names]
+        args = ", ".join(f"{parameter(n)}={self._size(n)}" for n in dict.fromkeys(passed))
         renamed = [n for n in g.names if self.plan.template_name(n) != n and self.plan.template_name(n) in used]
         args = ", ".join(filter(None, [args, *(f'{n}=constexprs["{self.plan.template_name(n)}"]' for n in renamed)]))
         if "sm_count" in used:

@@ -13,6 +13,18 @@ Row = Mapping[str, Any]  # kernel, number, kind, line, before, after
 
 #: edits of one kernel, by the line as it was and as it is
 OWN: dict[tuple[str, str, str], str] = {
+    ("fused_add_rms_norm", "0xffffffff, 32)", "0xffffffff, 64)"):
+        "the lanes that a shuffle stays within are those of the warp for any multiple of 32",
+    ("warp_log_softmax", "0xffffffff, 32)", "0xffffffff, -32)"):
+        "the lanes that a shuffle stays within are those of the warp for any multiple of 32",
+    ("gelu_tanh_and_mul", "stride = Int64(Uint32(gdimx)) * Int64(Uint32(bdimx))", "stride = Int64(Uint32(gdimx))"):
+        "a smaller stride writes elements again, with the same value",
+    ("static_int8_quant", "step = Int64(Uint32(gdimx)) * Int64(Uint32(bdimx))", "step = Int64(Uint32(bdimx))"):
+        "a smaller stride writes elements again, with the same value",
+    ("topk_softmax", "selected_sum > 0.0 else Float32(1.0)", "selected_sum > 0.0 else Float32(0.0)"):
+        "the largest of the shares is positive unless it is NaN, and NaN stays NaN",
+    ("topk_softmax_general", "selected_sum > 0.0 else Float32(1.0)", "selected_sum > 0.0 else Float32(-1.0)"):
+        "the largest of the shares is positive unless it is NaN, and NaN stays NaN",
     ("moe_dispatch", "if slot < last else Int32(-1)", "if slot < last else Int32(-0)"):
         "only the last tile has such slots, and what they move is not read again",
     ("topk_softmax_general", "tid // 32 * 8", "tid // 31 * 8"):
