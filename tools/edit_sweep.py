@@ -189,7 +189,8 @@ def result(work: Path) -> list[dict[str, Any]]:
         kept = {k: v for k, v in row.items() if k not in ("key", "digest", "seconds", "whole")}
         number = int(row["key"].rsplit("/", 1)[1])
         outcome = ("explained" if why else "open") if row["outcome"] == "passed" else row["outcome"]
-        found.append({**kept, "number": number, "outcome": outcome, "detail": why or row["detail"].replace(f"{ROOT}/", "")})
+        detail = why or row["detail"].replace(f"{ROOT}/", "")
+        found.append({**kept, "number": number, "outcome": outcome, "detail": detail})
     return sorted(found, key=lambda r: (r["kernel"], r["number"]))
 
 
